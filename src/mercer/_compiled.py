@@ -1,0 +1,35 @@
+"""The house decorator for compiled code: one place for flags and for the cache folder.
+
+Only arrays and scalars cross into compiled functions: a jitclass or a function argument would
+defeat the on-disk cache and every process would compile again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numba.core.config
+
+__all__ = ["REASSOCIATE", "compiled"]
+
+# Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
+REASSOCIATE = frozenset({"reassoc", "nnan", "nsz", "contract", "arcp"})
+
+
+def compiled(function: Callable | None = None, *, fastmath: Any = False) -> Callable:
+    """``numba.njit`` with the GIL released and the machine code cached on disk."""
+    if function is None:
+        return lambda f: compiled(f, fastmath=fastmath)
+    flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
+    decorate = numba.njit(cache=True, nogil=True, fastmath=flags, error_model="numpy")
+    try:
+        return decorate(function)
+    except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
+        folder = Path(tempfile.gettempdir()) / "mercer-numba-cache"
+        folder.mkdir(exist_ok=True)
+        numba.core.config.CACHE_DIR = str(folder)
+        return decorate(function)

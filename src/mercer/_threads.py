@@ -1,0 +1,90 @@
+"""Threads: a pool of workers over tiles, with BLAS held to one thread inside.
+
+Work is always cut into the same pieces, whatever the number of threads, so that a result does not
+depend on it. The hold on BLAS is counted: two fits in two Python threads may overlap in any order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["Workers", "single_threaded_blas", "thread_count"]
+
+_lock = threading.Lock()
+_holders = 0
+_limiter: Any = None
+_threads_before = 1
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _blas_threads() -> int:
+    return max((lib.get_num_threads() for lib in _controller().lib_controllers), default=1)
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS to one thread; the last of several overlapping holders lets go."""
+    global _holders, _limiter, _threads_before
+    with _lock:
+        if _holders == 0:
+            _threads_before = _blas_threads()
+            _limiter = _controller().limit(limits=1)
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders -= 1
+            if _holders == 0:
+                _limiter.restore_original_limits()
+                _limiter = None
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` asks for: None as many as BLAS would use, −1 all cores."""
+    if n_jobs is None:
+        with _lock:
+            return _threads_before if _holders else _blas_threads()
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be None, a positive number, or negative (−1: all cores); got 0.")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+class Workers:
+    """``n_threads`` workers; with one, work runs in the caller."""
+
+    def __init__(self, n_threads: int = 1):
+        self.n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Results of ``function`` on each item, in order; raises what any of them raised."""
+        items = list(items)
+        if self.n_threads == 1 or len(items) <= 1:
+            return [function(item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="mercer")
+        return list(self._pool.map(function, items))
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,67 @@
+"""What a solver hands back: a status whose value is the sentence shown, and the frozen answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+__all__ = ["Result", "Status"]
+
+
+class Status(Enum):
+    """Why a solver stopped. The value is the sentence shown to the user."""
+
+    SOLVED = "solved"
+    ALMOST_SOLVED = "almost solved"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    STOPPED = "stopped by the user"
+    STALLED = "stalled"
+    NOT_PSD = "kernel not PSD"
+    NOT_SEPARABLE = "not separable"
+
+    @property
+    def is_solved(self) -> bool:
+        return self in (Status.SOLVED, Status.ALMOST_SOLVED)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer of a solver to a `BoxQP`.
+
+    Attributes
+    ----------
+    beta : float64 array
+        One signed dual per variable.
+    f : float64 array
+        K β at the data points (no intercept).
+    f_error : float
+        Estimated largest error of ``f`` against the float64 kernel.
+    b : float64 array
+        The multiplier of each group's equality constraint: the intercepts.
+    b_interval : float64 array, shape (n_groups, 2)
+        The b of each group that the KKT conditions allow; the ends cross by the violation.
+    violation : float
+        LIBSVM's: the largest violating pair within a group.
+    status : Status
+    iterations : int
+        Pair updates.
+    rounds : int
+    seconds : float
+    """
+
+    beta: np.ndarray
+    f: np.ndarray
+    f_error: float
+    b: np.ndarray
+    b_interval: np.ndarray
+    violation: float
+    status: Status
+    iterations: int
+    rounds: int
+    seconds: float
