@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-__all__ = ["BoxQP"]
+__all__ = ["BoxQP", "fill_from_front"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +63,9 @@ class BoxQP:
     def at_points(self, beta: np.ndarray, n: int) -> np.ndarray:
         """The coefficient of each data point: β summed over its variables."""
         return beta if self.row is None else np.bincount(self.row, weights=beta, minlength=n)
+
+
+def fill_from_front(total: float, bound: np.ndarray) -> np.ndarray:
+    """Values in [0, bound] that sum to ``total``: each at its bound until nothing is left."""
+    before = np.concatenate([[0.0], np.cumsum(bound)[:-1]])
+    return np.clip(total - before, 0.0, bound)

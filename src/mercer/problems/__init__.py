@@ -1,0 +1,16 @@
+"""What is optimised: one box QP (`boxqp`), one short function per formulation.
+
+| file | formulations |
+|---|---|
+| `boxqp` | the problem itself, in signed duals |
+| `classification` | C-SVC (also hard margin and without intercept), ν-SVC |
+| `regression` | ε-SVR, ν-SVR |
+| `oneclass` | one-class SVM |
+"""
+
+from mercer.problems.boxqp import BoxQP
+from mercer.problems.classification import nu_svc, svc
+from mercer.problems.oneclass import one_class
+from mercer.problems.regression import nu_svr, svr
+
+__all__ = ["BoxQP", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
