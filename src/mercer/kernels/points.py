@@ -1,12 +1,12 @@
 """Rows as kernels see them: dense or CSR, of any numeric type, never copied whole to another one.
 
 `Points` keeps the user's array as it is; `take` cuts a `Block` of it in the precision asked for.
-Blocks are what `Kernel.tile` receives.
+Blocks are what `Kernel.tile` receives. They are lazy: a kernel that needs no norms, or only the
+index (a precomputed matrix), does not pay for the rest.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,36 +15,57 @@ import scipy.sparse as sp
 
 __all__ = ["Block", "Points"]
 
+_NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
 
-@dataclass(frozen=True, eq=False)
+
 class Block:
     """Some rows in one precision.
 
     Attributes
     ----------
-    X : ndarray (C-contiguous) or CSR
+    X : ndarray (C-contiguous), CSR, or a list or object array (structured data)
         The rows, shifted by the origin of their `Points` where it has one.
     sq_norms : float64 array
-        Their squared norms, ‖x‖².
+        The squared norms ‖x‖² of the rows of ``X``, as rounded to its precision: distances from
+        ‖x‖² + ‖z‖² − 2 x·z lose fewer digits if all three are of the same rows.
     index : slice or int array
         Which rows of their `Points` these are.
     """
 
-    X: Any
-    sq_norms: np.ndarray
-    index: Any
+    def __init__(self, points: Points, index: Any, dtype: Any):
+        self.points = points
+        self.index = index
+        self.dtype = np.dtype(dtype)
+        self._len = index.stop - index.start if isinstance(index, slice) else len(index)
 
     def __len__(self) -> int:
-        return self.X.shape[0]
+        return self._len
+
+    @cached_property
+    def X(self) -> Any:
+        return self.points.rows(self.index, self.dtype)
+
+    @cached_property
+    def sq_norms(self) -> np.ndarray:
+        return self.points.norms(self.dtype)[self.index]
+
+    @property
+    def original(self) -> Any:
+        """The same rows in the type the user gave, for functions that work on those."""
+        return self.points.rows(self.index, None)
 
     def __getitem__(self, rows: slice) -> Block:
-        """A contiguous part of the block (a view)."""
-        index = self.index
-        if isinstance(index, slice):
-            index = slice(index.start + rows.start, index.start + min(rows.stop, len(self)))
+        """A contiguous part of the block (a view of what the block already has)."""
+        start, stop, _ = rows.indices(len(self))
+        if isinstance(self.index, slice):
+            index: Any = slice(self.index.start + start, self.index.start + max(start, stop))
         else:
-            index = index[rows]
-        return Block(self.X[rows], self.sq_norms[rows], index)
+            index = self.index[start:stop]
+        part = Block(self.points, index, self.dtype)
+        for name in ("X", "sq_norms"):
+            if name in self.__dict__:
+                part.__dict__[name] = self.__dict__[name][start:stop]
+        return part
 
 
 class Points:
@@ -52,48 +73,101 @@ class Points:
 
     Parameters
     ----------
-    X : ndarray or CSR of shape (n, d)
+    X : array-like or sparse matrix of shape (n, d), or a sequence of n objects
+        Numbers of any type are kept in that type. A list of strings or other objects (an object
+        array too) is kept as it is; only kernels made from a callable can take it.
     origin : array of shape (d,), optional
         Subtracted from dense rows as they are cut: kernels of differences lose fewer digits there.
     """
 
     def __init__(self, X: Any, origin: np.ndarray | None = None):
+        self.is_sparse = sp.issparse(X)
+        if self.is_sparse:
+            X = X.tocsr()
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+        else:
+            X = _array_or_objects(X)
         self.X = X
         self.origin = origin
-        self.is_sparse = sp.issparse(X)
+        self.is_structured = isinstance(X, list) or X.dtype == object
+        if self.is_sparse and origin is not None:
+            raise ValueError("origin must be None for sparse rows: shifting them would fill them.")
+        self._norms: dict[np.dtype, np.ndarray] = {}
 
     @property
     def n(self) -> int:
-        return self.X.shape[0]
+        return len(self.X) if isinstance(self.X, list) else self.X.shape[0]
 
     @property
     def d(self) -> int:
-        return self.X.shape[1]
+        """The number of columns (of structured data: 0)."""
+        return 0 if self.is_structured else self.X.shape[1]
 
-    @cached_property
+    @property
     def sq_norms(self) -> np.ndarray:
-        """‖x‖² of every row in float64, computed a slice at a time."""
-        out = np.empty(self.n)
-        if self.is_sparse:
-            data = self.X.data.astype(np.float64)
-            np.square(data, out=data)
-            squares = sp.csr_matrix((data, self.X.indices, self.X.indptr), shape=self.X.shape)
-            out[:] = np.asarray(squares.sum(axis=1)).ravel()
+        """‖x‖² of every row in float64."""
+        return self.norms(np.float64)
+
+    def norms(self, dtype: Any) -> np.ndarray:
+        """‖x‖² (float64) of every row as rounded to ``dtype``, computed once, a slice at a time."""
+        dtype = np.dtype(dtype)
+        if dtype not in self._norms:
+            self._norms[dtype] = self._compute_norms(dtype)
+        return self._norms[dtype]
+
+    def _compute_norms(self, dtype: np.dtype) -> np.ndarray:
+        out = np.zeros(self.n)
+        if self.is_structured:
             return out
-        for start in range(0, self.n, 4096):
-            rows = slice(start, min(start + 4096, self.n))
-            part = self._dense(rows, np.float64)
-            np.einsum("ij,ij->i", part, part, out=out[rows])
+        with np.errstate(over="ignore"):  # infinite norms are reported by Kernel.check
+            for start in range(0, self.n, _NORM_ROWS):
+                rows = slice(start, min(start + _NORM_ROWS, self.n))
+                part = self.rows(rows, dtype)
+                if self.is_sparse:
+                    squares = part.astype(np.float64)
+                    np.square(squares.data, out=squares.data)
+                    out[rows] = np.asarray(squares.sum(axis=1)).ravel()
+                else:
+                    np.einsum("ij,ij->i", part, part, out=out[rows], dtype=np.float64)
         return out
 
-    def _dense(self, rows: Any, dtype: Any) -> np.ndarray:
-        part = self.X[rows]
-        if self.origin is None:
-            return np.ascontiguousarray(part, dtype=dtype)
-        return np.ascontiguousarray(part - self.origin, dtype=dtype)
+    def rows(self, index: slice | np.ndarray, dtype: Any) -> Any:
+        """The rows in ``dtype`` (None: as they are), less the origin."""
+        if isinstance(self.X, list):
+            return self.X[index] if isinstance(index, slice) else [self.X[i] for i in index]
+        part = self.X[index]
+        if self.is_structured or (dtype is None and self.origin is None):
+            return part
+        if self.is_sparse:
+            return part.astype(dtype, copy=False)
+        if self.origin is not None:
+            part = part - self.origin
+        return np.ascontiguousarray(part, dtype=dtype)
 
     def take(self, rows: slice | np.ndarray, dtype: Any = np.float64) -> Block:
         """The given rows (an explicit slice or an index array) as a block of ``dtype``."""
-        if self.is_sparse:
-            return Block(self.X[rows].astype(dtype, copy=False), self.sq_norms[rows], rows)
-        return Block(self._dense(rows, dtype), self.sq_norms[rows], rows)
+        return Block(self, rows, dtype)
+
+
+def _array_or_objects(X: Any) -> Any:
+    """X as a two-dimensional array of numbers; lists and arrays of other things as they are."""
+    array = X
+    if not isinstance(X, np.ndarray):
+        if isinstance(X, list) and X and not np.isscalar(X[0]) and not hasattr(X[0], "__len__"):
+            return X
+        try:
+            array = np.asarray(X)
+        except ValueError:  # rows of different lengths: objects, not a matrix
+            return X if isinstance(X, list) else list(X)
+    if array.dtype.kind in "biuf":
+        if array.ndim != 2:
+            raise ValueError(
+                f"X must have two dimensions (rows and columns), got shape {array.shape}. "
+                "Use X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row."
+            )
+        return array
+    if array.dtype == object and isinstance(X, np.ndarray):
+        return array
+    return X if isinstance(X, list) else list(X)

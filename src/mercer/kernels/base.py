@@ -1,0 +1,197 @@
+"""The contract of a kernel: a frozen value that fills tiles and knows no data.
+
+A kernel is a frozen dataclass whose fields are its parameters. It implements
+
+* ``tile(A, B, out)``: k(a_i, b_j) for two blocks of rows, in the precision of ``out``;
+* ``diag(A)``: k(a_i, a_i) in float64;
+
+and says what is known about it: `is_psd`, `is_shift_invariant`, `check`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.points import Block, Points
+
+__all__ = ["Kernel"]
+
+_SIDE = 1024  # rows of a tile when a whole matrix is asked for
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel(ABC):
+    """A similarity k(x, z). Kernels add, multiply, scale and take integer powers.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear
+    >>> RBF(gamma=0.5) + 3 * Linear()
+    RBF(gamma=0.5) + 3 * Linear()
+    """
+
+    @abstractmethod
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        """Write k(a_i, b_j) into ``out``.
+
+        ``out`` is float32 or float64, of the blocks' dtype, with unit stride along its rows;
+        it may be a view of a larger array.
+        """
+
+    @abstractmethod
+    def diag(self, A: Block) -> np.ndarray:
+        """k(a_i, a_i) as a float64 array."""
+
+    @property
+    def is_psd(self) -> bool | None:
+        """True: every Gram matrix is positive semidefinite; False: not so; None: unknown."""
+        return None
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        """Whether k(x + c, z + c) = k(x, z), so that points may be centred."""
+        return False
+
+    def check(self, points: Points) -> None:
+        """Raise a ValueError if the kernel cannot take these points."""
+        self._check_rows(points)
+        largest = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, points.n, _SIDE):
+                rows = slice(start, min(start + _SIDE, points.n))
+                largest = max(largest, float(np.max(np.abs(self.diag(points.take(rows))))))
+                if not np.isfinite(largest):
+                    break
+        if not np.isfinite(largest):
+            raise ValueError(
+                f"Values of the kernel {self!r} overflow float64 on this data (first in rows "
+                f"{rows.start} to {rows.stop - 1}). Scale the columns, for example with "
+                "StandardScaler."
+            )
+
+    def _check_rows(self, points: Points) -> None:
+        """What the kernel asks of the rows themselves: here, numbers with finite norms."""
+        if points.is_structured:
+            raise ValueError(
+                f"{self!r} needs rows of numbers; got a sequence of objects. Use a function "
+                "k(X, Z) of two such sequences as the kernel."
+            )
+        bad = np.flatnonzero(~np.isfinite(points.sq_norms))
+        if bad.size:
+            raise ValueError(
+                f"The squared norms of {bad.size} rows overflow float64 (first: row {bad[0]}). "
+                "Scale the columns, for example with StandardScaler."
+            )
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """The kernel matrix of the rows of X against those of Z (default X), in float64."""
+        points = Points(X)
+        others = points if Z is None else Points(Z)
+        for each in (points,) if Z is None else (points, others):
+            self.check(each)
+        if points.is_sparse != others.is_sparse:
+            raise ValueError(
+                "X and Z must be both dense or both sparse; convert one with scipy.sparse."
+                "csr_matrix or .toarray()."
+            )
+        if points.d != others.d:
+            raise ValueError(
+                f"X and Z must have the same number of columns, got {points.d} and {others.d}."
+            )
+        if self.is_shift_invariant and not points.is_sparse and points.n:
+            origin = points.X.mean(axis=0)
+            points, others = Points(points.X, origin), Points(others.X, origin)
+        out = np.empty((points.n, others.n))
+        for i in range(0, points.n, _SIDE):
+            A = points.take(slice(i, min(i + _SIDE, points.n)))
+            for j in range(0, others.n, _SIDE):
+                B = others.take(slice(j, min(j + _SIDE, others.n)))
+                self.tile(A, B, out[i : i + _SIDE, j : j + _SIDE])
+        return out
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of nested kernels, as ``k1__gamma``."""
+        params: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            params[field.name] = value
+            if deep and isinstance(value, Kernel):
+                nested = value.get_params(deep=True)
+                params |= {f"{field.name}__{name}": v for name, v in nested.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Kernel:
+        """A new kernel with these parameters replaced (nested names allowed)."""
+        own: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        valid = self.get_params(deep=False)
+        for name, value in params.items():
+            head, _, tail = name.partition("__")
+            if head not in valid or (tail and not isinstance(own.get(head, valid[head]), Kernel)):
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; valid are "
+                    f"{sorted(self.get_params())}."
+                )
+            if tail:
+                nested.setdefault(head, {})[tail] = value
+            else:
+                own[name] = value
+        for head, inner in nested.items():
+            own[head] = own.get(head, valid[head]).set_params(**inner)
+        return replace(self, **own) if own else self
+
+    def __sklearn_clone__(self) -> Kernel:
+        return self  # frozen: the value is its own copy
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"{type(self).__name__}({inside})"
+
+    def __add__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import add
+
+        return add(self, other)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import add
+
+        return add(other, self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import multiply
+
+        return multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import multiply
+
+        return multiply(other, self)
+
+    def __pow__(self, power: Any) -> Kernel:
+        from mercer.kernels.algebra import Power
+
+        return Power(self, power)
+
+
+def real(
+    owner: str, name: str, value: Any, *, least: float = -np.inf, open_left: bool = False
+) -> float:
+    """``value`` as a finite float not below ``least`` (above it if ``open_left``)."""
+    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    low = number and (value <= least if open_left else value < least)
+    if not number or not np.isfinite(value) or low:
+        bound = "" if least == -np.inf else f" {'>' if open_left else '≥'} {least:g}"
+        raise ValueError(f"{owner}: {name} must be a finite number{bound}, got {value!r}.")
+    return float(value)
+
+
+def integer(owner: str, name: str, value: Any, *, least: int) -> int:
+    """``value`` as an int not below ``least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{owner}: {name} must be an integer ≥ {least}, got {value!r}.")
+    return int(value)

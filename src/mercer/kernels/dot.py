@@ -1,0 +1,118 @@
+"""Kernels of the dot product x·z: linear, polynomial, tanh, cosine."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.kernels._maps import flat_rows, power_map
+from mercer.kernels._products import products
+from mercer.kernels.base import Kernel, integer, real
+from mercer.kernels.points import Block
+
+__all__ = ["Cosine", "IndefiniteKernelWarning", "Linear", "Polynomial", "Sigmoid"]
+
+
+class IndefiniteKernelWarning(UserWarning):
+    """The kernel has Gram matrices that are not positive semidefinite."""
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(Kernel):
+    """k(x, z) = x·z."""
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        products(A.X, B.X, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return A.sq_norms.copy()
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(Kernel):
+    """k(x, z) = (γ x·z + c₀)^degree, positive semidefinite for c₀ ≥ 0."""
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "degree", integer("Polynomial", "degree", self.degree, least=0))
+        set_(self, "gamma", real("Polynomial", "gamma", self.gamma, least=0))
+        set_(self, "coef0", real("Polynomial", "coef0", self.coef0))
+
+    @property
+    def is_psd(self) -> bool:
+        return self.coef0 >= 0
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        if self.degree == 0:
+            out[...] = 1
+            return
+        products(A.X, B.X, out)
+        flat, stride = flat_rows(out)
+        number = out.dtype.type
+        power_map(flat, stride, *out.shape, number(self.gamma), number(self.coef0), self.degree)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return (self.gamma * A.sq_norms + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(Kernel):
+    """k(x, z) = tanh(γ x·z + c₀): not positive semidefinite, which building one warns about."""
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", real("Sigmoid", "gamma", self.gamma, least=0))
+        object.__setattr__(self, "coef0", real("Sigmoid", "coef0", self.coef0))
+        warnings.warn(
+            "The sigmoid (tanh) kernel is not positive semidefinite: the problem may be "
+            "non-convex, and a solution only local. RBF is the usual alternative.",
+            IndefiniteKernelWarning,
+            stacklevel=3,
+        )
+
+    @property
+    def is_psd(self) -> bool:
+        return False
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        products(A.X, B.X, out)
+        out *= out.dtype.type(self.gamma)
+        out += out.dtype.type(self.coef0)
+        np.tanh(out, out=out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.tanh(self.gamma * A.sq_norms + self.coef0)
+
+
+@dataclass(frozen=True, repr=False)
+class Cosine(Kernel):
+    """k(x, z) = x·z / (‖x‖ ‖z‖), and 0 where a row is zero."""
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        products(A.X, B.X, out)
+        out *= _inverse_norms(A).astype(out.dtype)[:, None]
+        out *= _inverse_norms(B).astype(out.dtype)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return (A.sq_norms > 0).astype(np.float64)
+
+
+def _inverse_norms(A: Block) -> np.ndarray:
+    norms = np.sqrt(A.sq_norms)
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
