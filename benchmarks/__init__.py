@@ -1,0 +1,17 @@
+"""Benchmarks: the same problem to every library, each answer scored by one independent judge.
+
+    python -m benchmarks kernel --peers sklearn,sklearnex,thundersvm
+    python -m benchmarks small | import | memory | firstfit
+
+| module | is |
+|---|---|
+| `data` | data sets by name: from the folder in ``MERCER_DATA``, else from OpenML |
+| `cases` | what is fitted: data set, preparation, parameters |
+| `peers` | who fits: how each library is built and its answer read |
+| `worker` | one fit of one peer, in a process of its own |
+| `judge` | float64 score of an answer, sharing no code with any peer |
+| `runs` | starts workers and judges one after the other, keeps the JSON |
+| `floor` | one pass of Mercer's own tiles over n × n_sv elements |
+| `report` | ratios, geometric means, the Markdown table |
+| `small`, `imports`, `memory`, `firstfit` | the other questions |
+"""

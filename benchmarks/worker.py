@@ -1,0 +1,144 @@
+"""One peer, one case, one process: fit, fit again warm, predict; times and answer go to files.
+
+Started by `runs` as ``python -m benchmarks.worker SPEC`` with the specification as JSON:
+``{"do": "touch" | "fit" | "judge", …}``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import memory_use
+from benchmarks.cases import Case, Prepared, prepare
+from benchmarks.peers import PEERS, Answer, Peer, read_answer
+
+WARM_UP_ROWS = 400
+
+
+def main(spec: dict[str, Any]) -> None:
+    jobs: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "touch": _touch,
+        "fit": _fit,
+        "judge": _judge,
+    }
+    outcome = jobs[spec["do"]](spec)
+    Path(spec["out"]).write_text(json.dumps(outcome))
+
+
+def _touch(spec: dict[str, Any]) -> dict[str, Any]:
+    memory_use.touch(spec["megabytes"])
+    return {}
+
+
+def _judge(spec: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.judge import judge
+
+    return judge(prepare(Case(**spec["case"])), Answer.read(spec["answer"]))
+
+
+def _fit(spec: dict[str, Any]) -> dict[str, Any]:
+    """Times, memory, versions; the answer is saved for the judge."""
+    peer = PEERS[spec["peer"]]
+    classes = peer.load()
+    imported_mb = memory_use.resident_mb()
+    data = _cast(prepare(Case(**spec["case"])), peer.dtype)
+    memory_use.reset_peak()
+
+    def new_model() -> Any:
+        return peer.build(classes, data, spec["cache_mb"])
+
+    first, cpu, model = _timed_fit(new_model(), data.X, data.y)
+    peak = memory_use.peak_mb() - imported_mb
+    warm_seconds, cpu_seconds = [first], [cpu]
+    if first <= spec["repeat_below"]:
+        warm_seconds, cpu_seconds = [], []
+        for _ in range(spec["repeat"]):
+            seconds, cpu, model = _timed_fit(new_model(), data.X, data.y)
+            warm_seconds.append(seconds)
+            cpu_seconds.append(cpu)
+    best = int(np.argmin(warm_seconds))
+    predict_seconds, predictions = _timed_predict(model, data.X_test)
+    read_answer(peer, model, predictions).save(spec["answer"])
+    outcome = {
+        "first_fit_seconds": first,
+        "fit_seconds": warm_seconds[best],
+        "fit_cpu_seconds": cpu_seconds[best],
+        "repeated": first <= spec["repeat_below"],
+        "predict_seconds": predict_seconds,
+        "n_test": len(predictions),
+        "shape": list(data.X.shape),
+        "data_mb": _data_mb(data),
+        "peak_mb": peak,
+        "note": peer.check(model) if peer.check else None,
+        **_environment(peer),
+    }
+    if peer.name == "mercer":
+        from benchmarks.floor import floor_seconds
+
+        outcome["floor_seconds"] = floor_seconds(data.X, model.support_, data.gamma)
+    return outcome
+
+
+def _cast(data: Prepared, dtype: Any) -> Prepared:
+    X, X_test = data.X.astype(dtype, copy=False), data.X_test.astype(dtype, copy=False)
+    return Prepared(data.case, X, data.y, X_test, data.y_test, data.gamma)
+
+
+def _data_mb(data: Prepared) -> float:
+    X = data.X
+    size = X.nbytes if isinstance(X, np.ndarray) else sum(
+        part.nbytes for part in (X.data, X.indices, X.indptr)
+    )
+    return size / memory_use.MB
+
+
+def _timed_fit(model: Any, X: Any, y: np.ndarray) -> tuple[float, float, Any]:
+    """Wall and processor seconds (of all threads) of one fit."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    return time.perf_counter() - wall, time.process_time() - cpu, model
+
+
+def _timed_predict(model: Any, X: Any) -> tuple[float, np.ndarray]:
+    model.predict(X[:WARM_UP_ROWS])
+    start = time.perf_counter()
+    predictions = model.predict(X)
+    return time.perf_counter() - start, predictions
+
+
+def _environment(peer: Peer) -> dict[str, Any]:
+    from threadpoolctl import threadpool_info
+
+    pools = {pool["user_api"]: pool["num_threads"] for pool in threadpool_info()}
+    return {
+        "version": _version(peer),
+        "numpy": np.__version__,
+        "python": sys.version.split()[0],
+        "threads": pools,
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def _version(peer: Peer) -> str:
+    try:
+        return importlib.metadata.version(peer.distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return getattr(importlib.import_module(peer.package), "__version__", "unknown")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
