@@ -4,8 +4,8 @@
     subject to  lower ≤ β ≤ upper,   Σ_{group(v) = g} β_v = sum_g  for each group g
 
 With β = y∘α, C-SVC, ε-SVR, ν-SVC, ν-SVR and one-class SVM differ only in how the arrays are filled
-(`mercer.problems.classification` and its neighbours). K itself is not part of the problem: it belongs
-to the Gram the solver is handed, whose n points `row` refers to.
+(`mercer.problems.classification` and its neighbours). K itself is not part of the problem: it
+belongs to the Gram the solver is handed, whose n points `row` refers to.
 """
 
 from __future__ import annotations

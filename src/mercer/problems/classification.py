@@ -49,8 +49,9 @@ def nu_svc(y: np.ndarray, nu: float, weight: float | np.ndarray = 1.0) -> BoxQP:
     smaller = min(weight[y > 0].sum(), weight[y <= 0].sum())
     if half > smaller * (1 + 1e-12):  # ν = ν_max itself must survive rounding
         raise ValueError(
-            f"specified nu is infeasible: nu must be at most {2 * smaller / weight.sum():.6g}, twice "
-            f"the smaller class's share of the weight, got {nu:.6g}; lower nu or balance the classes."
+            f"specified nu is infeasible: nu must be at most {2 * smaller / weight.sum():.6g} here, "
+            "twice the smaller class's share of the weight (of the rows, without weights), got "
+            f"{nu:.6g}; lower nu or balance the classes."
         )
     start = np.where(y > 0, 1.0, -1.0)
     for side in (y > 0, y <= 0):

@@ -1,0 +1,310 @@
+"""How good an answer is: primal and dual value, gap and violation, from (problem, answer) alone.
+
+With f = Kβ at the data points, b the multipliers and r = target − f[row] − b[group]:
+
+    P = ½ βᵀKβ + Σ (upper·max(0, r) + (−lower)·max(0, −r)) + Σ_g b_g · sum_g
+    D = targetᵀβ − ½ βᵀKβ
+    P − D = Σ (upper − β)·max(0, r) + (β − lower)·max(0, −r)  ≥ 0
+
+The last line, a sum of products that vanish at the optimum, is how the gap is computed: P and D
+agree in most of their digits, and their difference would lose them.
+
+**Rounding.** The solver's f may be off by up to δ = `Result.f_error`. Each term of the gap is
+convex in r, so its largest value over r ± δ is at one of the two ends; the stated gap is the sum of
+these, plus a few units of float64 rounding of P and D. Points well beyond the margin, and points at
+their bound well within it, stay at zero: only free vectors pay, (upper − lower)·δ at the most.
+
+**Infinite bounds** leave no room for r on the wrong side. There w and b are multiplied by the
+smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the terms of finite bounds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mercer.problems import BoxQP
+from mercer.result import Result, Status
+
+__all__ = ["Certificate", "certify", "relative", "summarise"]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
+# alone is found between half as large and as large as stated.
+_ROUNDING_UNITS = 16
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proved about a fitted model.
+
+    Attributes
+    ----------
+    primal, dual : float
+        The optimal value lies between them. ``primal`` is the objective of the model.
+    gap : float
+        ``primal − dual``: how far the objective can be from optimal, rounding included.
+    relative_gap : float
+        ``gap / max(|primal|, |dual|)``.
+    kkt_violation : float
+        LIBSVM's measure, to be compared with ``tol``: the largest violating pair.
+    bias_interval : (float, float)
+        Every intercept in it is optimal for these coefficients, up to ``kkt_violation``.
+        In the summary of several tasks, one pair for each.
+    margin : float
+        Full width 2/‖w‖ between the two edges f = ±1. The smallest one in a summary.
+    n_zero, n_free, n_bound : int
+        Data points with β = 0, strictly inside the box, and at a bound other than zero.
+    status : Status
+        Why the solver stopped; the worst one in a summary.
+    iterations, rounds : int
+    seconds : float
+    tasks : tuple of Certificate
+        For several classes, one for each binary task; otherwise empty.
+    name : str
+        The task, such as ``"setosa / virginica"``.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    kkt_violation: float
+    bias_interval: tuple
+    margin: float
+    n_zero: int
+    n_free: int
+    n_bound: int
+    status: Status
+    iterations: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    tasks: tuple[Certificate, ...] = field(default=(), repr=False)
+    name: str = ""
+
+    @property
+    def n_support(self) -> int:
+        """Data points with β ≠ 0."""
+        return self.n_free + self.n_bound
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._lines(), *self._task_lines()])
+
+    def _lines(self) -> list[str]:
+        n = self.n_zero + self.n_support
+        what = f"{len(self.tasks)} tasks" if self.tasks else self.name
+        rows = [
+            ("primal", f"{self.primal:.10g}"),
+            ("dual", f"{self.dual:.10g}"),
+            ("gap", f"{self.gap:.3g}   relative {self.relative_gap:.3g}"),
+            ("KKT violation", f"{self.kkt_violation:.3g}"),
+            ("margin 2/‖w‖", f"{self.margin:.6g}"),
+        ]
+        if not self.tasks:
+            low, high = self.bias_interval
+            rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
+        rows += [
+            ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
+                             f"{self.n_bound:,} at the bound"),
+            ("effort", f"{self.iterations:,} pair updates, {self.rounds:,} rounds, "
+                       f"{self.seconds:.3g} s"),
+        ]  # fmt: skip
+        title = f"Certificate: {self.status}" + (f"   ({what})" if what else "")
+        return [title, *(f"  {label:<14} {value}" for label, value in rows)]
+
+    def _task_lines(self, most: int = 12) -> list[str]:
+        if not self.tasks:
+            return []
+        shown = self.tasks
+        if len(shown) > most:
+            shown = sorted(shown, key=lambda task: -task.relative_gap)[:most]
+        width = max(4, *(len(task.name) for task in shown))
+        lines = [f"  {'task':<{width}}  relative gap  violation   support  status"]
+        lines += [
+            f"  {task.name:<{width}}  {task.relative_gap:>12.3g}  {task.kkt_violation:>9.3g}  "
+            f"{task.n_support:>8,}  {task.status}"
+            for task in shown
+        ]
+        if len(self.tasks) > most:
+            lines.append(f"  the {most} largest relative gaps of {len(self.tasks)}; all in .tasks")
+        return lines
+
+
+def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
+    """The certificate of a solver's answer, in the scale of the fitted model."""
+    n = result.f.shape[0]
+    beta = _net(problem, result.beta)
+    f = problem.at_variables(result.f)
+    e = problem.target - f
+    b_low, b_high = _bias_intervals(problem, beta, e)
+    primal, gap = _values(problem, beta, f, _multipliers(problem, result.b, e), result.f_error)
+    model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
+    if problem.group is None:
+        violation = max(0.0, b_low[0], -b_high[0])
+    else:
+        violation = max(0.0, float(np.max(b_low - b_high)))
+        ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
+        interval = float(min(ends)), float(max(ends))
+    norm = np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale)
+    return Certificate(
+        primal=primal,
+        dual=primal - gap if np.isfinite(primal) else _dual(problem, beta, f),
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(violation),
+        bias_interval=interval,
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        **_counts(problem, beta, n),
+        status=result.status,
+        iterations=int(result.iterations),
+        rounds=int(result.rounds),
+        seconds=float(result.seconds),
+        name=name,
+    )
+
+
+def summarise(tasks: Sequence[Certificate]) -> Certificate:
+    """One certificate over several tasks: sums of values and counts, the worst of the rest."""
+    if len(tasks) == 1:
+        return tasks[0]
+    severity = list(Status)
+
+    def total(attribute: str):
+        return sum(getattr(task, attribute) for task in tasks)
+
+    return Certificate(
+        primal=total("primal"),
+        dual=total("dual"),
+        gap=total("gap"),
+        relative_gap=max(task.relative_gap for task in tasks),
+        kkt_violation=max(task.kkt_violation for task in tasks),
+        bias_interval=tuple(task.bias_interval for task in tasks),
+        margin=min(task.margin for task in tasks),
+        n_zero=total("n_zero"),
+        n_free=total("n_free"),
+        n_bound=total("n_bound"),
+        status=max((task.status for task in tasks), key=severity.index),
+        iterations=total("iterations"),
+        rounds=total("rounds"),
+        seconds=total("seconds"),
+        tasks=tuple(tasks),
+    )
+
+
+def relative(gap: float, primal: float) -> float:
+    """The gap against the larger of the two values it lies between."""
+    if gap == 0:
+        return 0.0
+    scale = max(abs(primal), abs(primal - gap))
+    return float(gap / scale) if np.isfinite(scale) else np.inf
+
+
+def _net(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
+    """ε-SVR: cancel the two variables of a point against each other, as the model's sum does.
+
+    The dual value can only rise, by 2ε times what is cancelled.
+    """
+    if problem.row is None or problem.n_groups == 2:
+        return beta
+    net = problem.at_points(beta, beta.shape[0] // 2)[problem.row]
+    return np.clip(net, problem.lower, problem.upper)
+
+
+def _multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """The multiplier of each group.
+
+    ν-SVR: the model keeps the intercept b only, so the half width ε of its tube is the best one for
+    it: the weighted ν-quantile of |y − f − b|.
+    """
+    if problem.row is not None and problem.n_groups == 2:
+        n = e.shape[0] // 2
+        middle, price = float(np.mean(b)), problem.group_sums[0] * 2
+        residual = np.abs(e[:n] - middle)
+        order = np.argsort(-residual)
+        outside = np.cumsum(problem.upper[:n][order])
+        epsilon = residual[order[min(int(np.searchsorted(outside, price)), n - 1)]]
+        return np.array([middle + epsilon, middle - epsilon])
+    return b
+
+
+def _dual(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> float:
+    return float(problem.target @ beta - beta @ f / 2)
+
+
+def _values(
+    problem: BoxQP, beta: np.ndarray, f: np.ndarray, b_group: np.ndarray, f_error: float
+) -> tuple[float, float]:
+    """Primal value and stated gap."""
+    lower, upper, target = problem.lower, problem.upper, problem.target
+    if problem.group is None:
+        b, b_group, drift = np.zeros(1), np.zeros(0), np.zeros(0)
+    else:
+        b = b_group[problem.group]
+        drift = problem.group_sums - np.bincount(problem.group, beta, problem.n_groups)
+    delta = f_error + 2 * _EPS * (np.abs(target) + np.abs(f) + np.abs(b))
+    dual, quad = _dual(problem, beta, f), float(beta @ f)
+    if np.isinf(upper).any() or np.isinf(lower).any():
+        s = _smallest_feasible_scale(problem, f + b, delta)
+        if not np.isfinite(s):
+            return np.inf, np.inf
+        r = target - s * (f + b)
+        finite = np.where(r > 0, upper, -lower)
+        wrong = np.where(np.isfinite(finite), finite, 0.0)  # where infinite, r is on the right side
+        primal = s * s * quad / 2 + wrong @ np.abs(r) + s * (b_group @ problem.group_sums)
+        gap = primal - dual + np.sum(np.abs(beta) * delta) * (s * s + 1) / 2 + s * (wrong @ delta)
+    else:
+        r = target - f - b
+        loss = upper * np.maximum(r, 0) - lower * np.maximum(-r, 0)
+        primal = quad / 2 + loss.sum() + b_group @ problem.group_sums
+        gap = np.maximum(_terms(problem, beta, r + delta), _terms(problem, beta, r - delta)).sum()
+        gap += np.abs(b_group) @ np.abs(drift)
+    return float(primal), float(max(gap, 0.0) + _ROUNDING_UNITS * _EPS * (abs(primal) + abs(dual)))
+
+
+def _terms(problem: BoxQP, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
+    return np.where(r > 0, (problem.upper - beta) * r, (problem.lower - beta) * r)
+
+
+def _smallest_feasible_scale(problem: BoxQP, g: np.ndarray, delta: np.ndarray) -> float:
+    """The smallest s ≥ 0 with target ≤ s·g where upper is infinite and target ≥ s·g where lower is.
+
+    Infinite where there is none; g is taken δ on its worse side.
+    """
+    above, below = np.isinf(problem.upper), np.isinf(problem.lower)
+    need = np.concatenate([problem.target[above], -problem.target[below]])
+    have = np.concatenate([(g - delta)[above], -(g + delta)[below]])
+    if np.any((have <= 0) & (need > 0)):
+        return np.inf
+    rising, falling = have > 0, have < 0
+    s = max(0.0, float(np.max(need[rising] / have[rising], initial=0.0)))
+    most = float(np.min(need[falling] / have[falling], initial=np.inf))
+    return s if s <= most else np.inf
+
+
+def _bias_intervals(
+    problem: BoxQP, beta: np.ndarray, e: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per group: β < upper asks for b ≥ e, β > lower for b ≤ e, with e = target − f."""
+    group = np.zeros(beta.shape[0], dtype=np.int8) if problem.group is None else problem.group
+    low, high = (np.full(max(problem.n_groups, 1), end) for end in (-np.inf, np.inf))
+    rise, fall = beta < problem.upper, beta > problem.lower
+    np.maximum.at(low, group[rise], e[rise])
+    np.minimum.at(high, group[fall], e[fall])
+    return low, high
+
+
+def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
+    """ν-SVC publishes β and b divided by ρ, half the difference of its multipliers."""
+    if problem.row is None and problem.n_groups == 2 and b[1] > b[0]:
+        return float(2 / (b[1] - b[0]))
+    return 1.0
+
+
+def _counts(problem: BoxQP, beta: np.ndarray, n: int) -> dict[str, int]:
+    coef, lower, upper = (problem.at_points(v, n) for v in (beta, problem.lower, problem.upper))
+    zero = coef == 0
+    bound = ~zero & ((coef <= lower) | (coef >= upper))
+    n_zero, n_bound = int(zero.sum()), int(bound.sum())
+    return {"n_zero": n_zero, "n_free": n - n_zero - n_bound, "n_bound": n_bound}
