@@ -136,8 +136,5 @@ def _bytes_to_unit(data: DataSet) -> DataSet:
 
 def _scale_gamma(X: Any) -> float:
     """1 / (d · variance of all entries), scikit-learn's ``gamma="scale"``."""
-    if sp.issparse(X):
-        variance = X.multiply(X).mean() - X.mean() ** 2
-    else:
-        variance = X.var()
+    variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
     return 1.0 / (X.shape[1] * float(variance))

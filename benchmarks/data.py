@@ -82,8 +82,7 @@ def _read(path: Path) -> DataSet:
         else:
             X = parts["X"].astype(np.float64)
             X_test = parts["X_test"].astype(np.float64) if "X_test" in parts else None
-        y_test = parts["y_test"] if "y_test" in parts else None
-        return DataSet(X, parts["y"], X_test, y_test)
+        return DataSet(X, parts["y"], X_test, parts.get("y_test"))
 
 
 def _csr(parts: Any, prefix: str) -> Any:
@@ -100,7 +99,9 @@ def _california(looked: str) -> DataSet:
     try:
         X, y = fetch_california_housing(return_X_y=True)
     except OSError as error:
-        raise MissingData(f"cadata: {looked}, and scikit-learn could not fetch it: {error}.") from error
+        raise MissingData(
+            f"cadata: {looked}, and scikit-learn could not fetch it: {error}."
+        ) from error
     return DataSet(X, y)
 
 

@@ -143,9 +143,7 @@ def _pairwise_values(
     return values
 
 
-def _parts_svc(
-    beta: np.ndarray, f: np.ndarray, target: np.ndarray, b: float, C: float
-) -> _Parts:
+def _parts_svc(beta: np.ndarray, f: np.ndarray, target: np.ndarray, b: float, C: float) -> _Parts:
     alpha = beta * target
     slack = np.maximum(0.0, 1.0 - target * (f + b))
     quadratic = 0.5 * float(beta @ f)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.cases import Prepared
 
@@ -123,10 +124,12 @@ class Answer:
 
 
 def read_answer(peer: Peer, model: Any, predictions: np.ndarray) -> Answer:
-    """The fitted attributes, as float64 arrays."""
+    """The fitted attributes, as float64 arrays (``dual_coef_`` is sparse where the data are)."""
+    coef = model.dual_coef_
+    coef = coef.toarray() if sp.issparse(coef) else coef
     return Answer(
         support=np.asarray(model.support_),
-        dual_coef=np.atleast_2d(np.asarray(model.dual_coef_, dtype=np.float64)),
+        dual_coef=np.atleast_2d(np.asarray(coef, dtype=np.float64)),
         intercept=peer.intercept_sign
         * np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)),
         predictions=np.asarray(predictions),

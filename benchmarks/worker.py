@@ -97,8 +97,10 @@ def _cast(data: Prepared, dtype: Any) -> Prepared:
 
 def _data_mb(data: Prepared) -> float:
     X = data.X
-    size = X.nbytes if isinstance(X, np.ndarray) else sum(
-        part.nbytes for part in (X.data, X.indices, X.indptr)
+    size = (
+        X.nbytes
+        if isinstance(X, np.ndarray)
+        else sum(part.nbytes for part in (X.data, X.indices, X.indptr))
     )
     return size / memory_use.MB
 
