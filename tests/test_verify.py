@@ -1,0 +1,193 @@
+"""`mercer.verify`: against certificates of LIBSVM's answers, against fits, and on tampered models."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn import svm
+from sklearn.exceptions import NotFittedError
+
+import mercer
+from mercer.certificate import certify
+from mercer.kernels import RBF, Linear, Polynomial
+from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
+from mercer.result import Result, Status
+from mercer.verify import verify
+
+rng = np.random.default_rng(5)
+X = rng.normal(size=(90, 3))
+LABELS = np.where(X[:, 0] + 0.6 * rng.normal(size=90) > 0, 1, -1)
+CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+TARGETS = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
+WEIGHT = rng.uniform(0.5, 2.0, 90)
+WEIGHT[[3, 17, 40]] = 0.0
+K = np.exp(-0.4 * ((X[:, None] - X[None]) ** 2).sum(-1))
+
+# name: (estimator's name, parameters, y, the same problem as a box QP)
+CASES = {
+    "svc": ("SVC", {"C": 2.0}, LABELS, lambda y, w: svc(y, 2.0 * w)),
+    "nu-svc": ("NuSVC", {"nu": 0.4}, LABELS, lambda y, w: nu_svc(y, 0.4, w)),
+    "svr": ("SVR", {"C": 3.0}, TARGETS, lambda y, w: svr(y, 3.0 * w, 0.1)),
+    "nu-svr": ("NuSVR", {"C": 3.0, "nu": 0.3}, TARGETS, lambda y, w: nu_svr(y, 3.0 * w, 0.3)),
+    "one-class": ("OneClassSVM", {"nu": 0.2}, None, lambda y, w: one_class(0.2, w)),
+}
+
+
+def fit(name, weight=None, module=mercer, **more):
+    kind, params, y, _ = CASES[name]
+    model = getattr(module, kind)(gamma=0.4, **{"tol": 1e-3, **params, **more})
+    model.fit(X, y, sample_weight=weight)
+    if module is svm:
+        model.kernel_ = RBF(0.4)
+    return model
+
+
+def certificate_of_libsvm(name, model, weight):
+    """LIBSVM's answer as a Result of the box QP, certified with a plain kernel matrix."""
+    _, params, y, pose = CASES[name]
+    kept = np.flatnonzero(weight > 0)
+    problem = pose((np.zeros(90) if y is None else y.astype(float))[kept], weight[kept])
+    coef = np.zeros(90)
+    coef[model.support_] = model.dual_coef_[0]
+    coef, b = coef[kept], model.intercept_
+    if name == "nu-svc":
+        rho = params["nu"] * weight.sum() / np.abs(coef).sum()
+        coef, b = coef * rho, np.array([b[0] * rho - rho, b[0] * rho + rho])
+    beta = coef if problem.row is None else np.concatenate([np.maximum(coef, 0), np.minimum(coef, 0)])
+    beta = np.where(np.isclose(beta, problem.upper, rtol=1e-12), problem.upper, beta)
+    beta = np.where(np.isclose(beta, problem.lower, rtol=1e-12), problem.lower, beta)
+    b = np.repeat(b, 2) if name == "nu-svr" else b
+    f = K[np.ix_(kept, kept)] @ coef
+    return certify(problem, Result(beta, f, 0.0, b, None, 0.0, Status.SOLVED, 1, 1, 0.0))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_the_box_qp_on_answers_of_libsvm(name, weighted):
+    weight = WEIGHT if weighted else np.ones(90)
+    model = fit(name, weight, module=svm)
+    expected = certificate_of_libsvm(name, model, weight)
+    found = verify(model, X, CASES[name][2], weight)
+    assert found.primal == pytest.approx(expected.primal, rel=1e-10)
+    assert found.gap == pytest.approx(expected.gap, rel=1e-6)
+    assert found.kkt_violation == pytest.approx(expected.kkt_violation, rel=1e-6)
+    assert found.margin == pytest.approx(expected.margin, rel=1e-9)
+    assert_allclose(found.bias_interval, expected.bias_interval, atol=1e-9)
+    for count in ("n_zero", "n_free", "n_bound"):
+        assert getattr(found, count) == getattr(expected, count)
+    assert found.status is Status.SOLVED
+
+
+def assert_between_half_and_all(found, stated):
+    assert stated.gap / 2 <= found.gap <= stated.gap
+    for one, other in zip(found.tasks, stated.tasks, strict=True):
+        assert other.gap / 2 <= one.gap <= other.gap
+    assert found.primal == pytest.approx(stated.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_finds_at_most_the_stated_gap_and_at_least_half_of_it(name, weighted, tol):
+    weight = WEIGHT if weighted else None
+    model = fit(name, weight, tol=tol)
+    found = verify(model, X, CASES[name][2], weight)
+    assert_between_half_and_all(found, model.certificate_)
+    assert found.kkt_violation <= 1.05 * tol
+    assert found.status is Status.SOLVED
+    assert found.n_support == model.certificate_.n_support
+    assert found.n_bound == model.certificate_.n_bound
+
+
+@pytest.mark.parametrize(
+    ("kernel", "data"),
+    [
+        (Linear(), X),
+        (Polynomial(degree=2, gamma=0.3, coef0=1.0), X),
+        (0.5 * RBF(0.3) + Linear(), X),
+        (RBF(0.3), X + 1000),
+        (RBF(0.3), X.astype(np.float32)),
+        (RBF(0.3), np.round(4 * X).astype(np.int8)),
+        (RBF(0.3), sp.csr_matrix(np.where(X > 0.5, X, 0))),
+        ("precomputed", K),
+        (lambda A, B: A @ B.T, X),
+    ],
+    ids=["linear", "poly", "sum", "offset", "float32", "int8", "sparse", "precomputed", "callable"],
+)
+def test_every_kernel_and_kind_of_data(kernel, data):
+    model = mercer.SVC(kernel=kernel).fit(data, LABELS)
+    assert_between_half_and_all(verify(model, data, LABELS), model.certificate_)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 0.5, 2: 3.0}])
+def test_several_classes(class_weight):
+    names = np.array(["low", "mid", "top"])[CLASSES]
+    if isinstance(class_weight, dict):
+        class_weight = {["low", "mid", "top"][c]: w for c, w in class_weight.items()}
+    model = mercer.SVC(C=2.0, class_weight=class_weight).fit(X, names, WEIGHT)
+    found = verify(model, X, names, WEIGHT)
+    assert [task.name for task in found.tasks] == ["low / mid", "low / top", "mid / top"]
+    assert_between_half_and_all(found, model.certificate_)
+
+
+def test_several_classes_of_nu_svc():
+    model = mercer.NuSVC(nu=0.2).fit(X, CLASSES)
+    assert_between_half_and_all(verify(model, X, CLASSES), model.certificate_)
+
+
+@pytest.mark.parametrize("kind", ["SVC", "SVR"])
+def test_without_intercept(kind):
+    y = LABELS if kind == "SVC" else TARGETS
+    model = getattr(mercer, kind)(fit_intercept=False).fit(X, y)
+    found = verify(model, X, y)
+    assert_between_half_and_all(found, model.certificate_)
+    assert found.kkt_violation <= 1.05e-3
+
+
+def test_hard_margin():
+    y = np.where(X[:, 0] > 0, 1, -1)
+    model = mercer.SVC(kernel="rbf", C=np.inf).fit(X, y)
+    found = verify(model, X, y)
+    assert_between_half_and_all(found, model.certificate_)
+    assert found.relative_gap < 1e-2
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_tampered_model_is_caught(name):
+    y = CASES[name][2]
+    model = fit(name)
+    moved = copy.deepcopy(model)
+    moved.intercept_ = model.intercept_ + 0.1
+    assert verify(moved, X, y).gap > 10 * model.certificate_.gap
+    scaled = copy.deepcopy(model)
+    scaled.dual_coef_ = model.dual_coef_ * 1.05  # beyond the bounds, or (ν-SVC) f without its b
+    assert verify(scaled, X, y).gap > 1.2 * model.certificate_.gap
+    unbalanced = copy.deepcopy(model)
+    unbalanced.dual_coef_ = model.dual_coef_.copy()
+    unbalanced.dual_coef_[0, 0] *= 0.9
+    assert verify(unbalanced, X, y).gap == np.inf
+    assert not verify(unbalanced, X, y).status.is_solved
+
+
+def test_the_wrong_data_are_refused():
+    model = fit("svc")
+    with pytest.raises(NotFittedError):
+        verify(mercer.SVC(), X, LABELS)
+    with pytest.raises(TypeError, match="SVC"):
+        verify("model", X, LABELS)
+    with pytest.raises(ValueError, match="columns"):
+        verify(model, X[:, :2], LABELS)
+    with pytest.raises(ValueError, match="support vector"):
+        verify(model, X[:10], LABELS[:10])
+    with pytest.raises(ValueError, match="differs"):
+        verify(model, X[::-1], LABELS[::-1])
+    with pytest.raises(ValueError, match="label"):
+        verify(model, X, LABELS[:-1])
+    with pytest.raises(ValueError, match="does not know"):
+        verify(model, X, LABELS + 7)
+    with pytest.raises(ValueError, match="None"):
+        verify(model, X)
+    with pytest.raises(ValueError, match="sample_weight"):
+        verify(model, X, LABELS, np.ones(3))
