@@ -1,0 +1,241 @@
+"""What `SVC` and `NuSVC` share: classes, one-vs-one tasks, votes, probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state, column_or_1d, compute_class_weight, deprecated
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.calibration import couple, fit_sigmoids, sigmoid
+from mercer.certificate import Certificate
+from mercer.estimators._data import Data
+from mercer.estimators.base import KernelMachine
+from mercer.exceptions import NotFittedError
+from mercer.gram import Gram
+from mercer.multiclass import Task, block_outputs, dual_layout, ovr_scores, pair_tasks, votes
+from mercer.problems import BoxQP
+from mercer.result import Result
+from mercer.solvers import SMO, Control
+
+__all__ = ["KernelClassifier"]
+
+_DEPRECATED = (
+    "Attribute `{}` was deprecated in version 1.9 of scikit-learn and goes in 1.11, as does "
+    "`probability=True` of SVC and NuSVC."
+)
+
+
+def _has_probability(estimator: Any) -> bool:
+    if estimator.probability == "deprecated" or not estimator.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):
+    """A kernel machine whose targets are classes."""
+
+    # Shown when positive weights are left on one class only.
+    _one_class_left = (
+        "Invalid input - all samples with positive weights belong to the same class, "
+        "but two or more are needed."
+    )
+
+    def _encode(self, data: Data) -> list[Task]:
+        self._warn_probability()
+        y = column_or_1d(data.y, warn=True)
+        check_classification_targets(y)
+        self.classes_, self._codes = np.unique(y, return_inverse=True)
+        k = self.classes_.size
+        if k < 2:
+            if data.rows is not None:
+                raise ValueError(self._one_class_left)
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {k} class "
+                f"({self.classes_[0]!r})."
+            )
+        self.class_weight_ = self._class_weights(y, data.weight)
+        return pair_tasks(self._codes, k)
+
+    def _class_weights(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """One factor per class; "balanced" counts rows by their weight."""
+        k = self.classes_.size
+        if self.class_weight is None:
+            return np.ones(k)
+        if self.class_weight == "balanced":
+            count = np.bincount(self._codes, weights=weight, minlength=k)
+            return count.sum() / (k * count)
+        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+
+    def _weights(self, task: Task, data: Data) -> float | np.ndarray:
+        """Sample weight times class weight of a task's rows; the number 1 where all are 1."""
+        weight: float | np.ndarray = 1.0
+        if self.class_weight is not None:
+            positive, negative = task.classes
+            of_class = self.class_weight_
+            weight = np.where(task.y > 0, of_class[positive], of_class[negative])
+        if data.weight is not None:
+            weight = weight * task.of_rows(data.weight)
+        return weight
+
+    def _keep(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        solved: Sequence[tuple[Result, Certificate]],
+        control: Control,
+    ) -> None:
+        super()._keep(data, tasks, problems, gram, solved, control)
+        self._probA = self._probB = np.empty(0)
+        if self.probability is True:
+            self._probA, self._probB = self._calibrate(data, tasks, gram, control)
+        del self._codes
+
+    def _calibrate(
+        self, data: Data, tasks: Sequence[Task], gram: Gram, control: Control
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Platt's sigmoid of every task, on decision values of held-out folds."""
+        solver = SMO(self.tol, self.max_iter, int(self.cache_size * (1 << 20)))
+
+        def fit_part(task: Task, rows: np.ndarray) -> tuple[np.ndarray, float]:
+            """Coefficients of the task restricted to some of its rows."""
+            of_all = rows if task.rows is None else task.rows[rows]
+            part = Task(of_all, task.y[rows], task.classes)
+            problem = self._pose_fold(part, data)
+            return self._coefficients(problem, solver.solve(problem, gram.take(of_all), control))
+
+        rng = check_random_state(self.random_state)
+        # LIBSVM's sigmoids have the first class of a pair as their positive one; with two classes
+        # the task's sign is the other way round.
+        flip = -1.0 if self.classes_.size == 2 else 1.0
+        return fit_sigmoids(tasks, gram, data.weight, fit_part, rng, flip, self.n_jobs)
+
+    def _pose_fold(self, task: Task, data: Data) -> BoxQP:
+        return self._pose(task, data)
+
+    def _warn_probability(self) -> None:
+        if self.probability == "deprecated":
+            return
+        name = type(self).__name__
+        warnings.warn(
+            "The `probability` parameter was deprecated in version 1.9 of scikit-learn and will be "
+            f"removed in version 1.11. Use `CalibratedClassifierCV({name}(), ensemble=False)` "
+            f"instead of `{name}(probability=True)`",
+            FutureWarning,
+            stacklevel=5,
+        )
+
+    # ------------------------------------------------------------------ layout and names
+
+    def _layout(
+        self, data: Data, tasks: Sequence[Task], coefs: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        support, dual_coef, n_support = dual_layout(tasks, coefs, self._codes, self.classes_.size)
+        return support, dual_coef, n_support, block_outputs(n_support)
+
+    def _iterations(self, results: Sequence[Result]) -> np.ndarray:
+        return np.array([result.iterations for result in results], dtype=np.int32)
+
+    def _task_names(self, tasks: Sequence[Task]) -> list[str]:
+        if len(tasks) == 1:
+            return [""]
+        return [" / ".join(self._class_names(task)) for task in tasks]
+
+    def _class_names(self, task: Task) -> tuple[str, str]:
+        return str(self.classes_[task.classes[0]]), str(self.classes_[task.classes[1]])
+
+    # ------------------------------------------------------------------ predictions
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        values : ndarray
+            Two classes: shape (n_samples,), positive for ``classes_[1]``. More: one score per class
+            (``decision_function_shape="ovr"``) or one value per pair of classes (``"ovo"``),
+            positive for the first of the pair.
+        """
+        values = self._decide(X)
+        k = self.classes_.size
+        if k == 2:
+            return values[:, 0]
+        return ovr_scores(values, k) if self.decision_function_shape == "ovr" else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "expansion_")
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        values = self._decide(X)
+        k = self.classes_.size
+        if k == 2:
+            return self.classes_[(values[:, 0] > 0).astype(np.intp)]
+        score = ovr_scores(values, k) if self.break_ties else votes(values, k)
+        return self.classes_[np.argmax(score, axis=1)]
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            With two classes in the order of the decision values; with more, pairwise probabilities
+            coupled into one distribution.
+        """
+        values = self._decide(X)
+        if self._probA.size == 0:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False; "
+                "fit again with probability=True."
+            )
+        if self.classes_.size == 2:
+            first = sigmoid(-values[:, 0], self._probA[0], self._probB[0])
+            return np.column_stack([first, 1.0 - first])
+        return couple(sigmoid(values, self._probA, self._probB), self.classes_.size)
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    @deprecated(_DEPRECATED.format("probA_"))  # type: ignore[prop-decorator]
+    @property
+    def probA_(self) -> np.ndarray:
+        """Slope of Platt's sigmoid, one per task; empty without ``probability=True``."""
+        return self._probA
+
+    @deprecated(_DEPRECATED.format("probB_"))  # type: ignore[prop-decorator]
+    @property
+    def probB_(self) -> np.ndarray:
+        """Offset of Platt's sigmoid, one per task; empty without ``probability=True``."""
+        return self._probB

@@ -1,0 +1,156 @@
+"""Checked once: the rows, targets and weights of a fit, and the rows of a prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _num_samples, check_consistent_length, validate_data
+
+from mercer.kernels import Kernel, Precomputed
+from mercer.kernels.points import Points
+
+__all__ = ["Data", "check_rows", "check_training", "is_precomputed", "make_points"]
+
+# Types taken as they are; all others become float64. Integers are converted a block at a time.
+DTYPES = [
+    np.float64, np.float32, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Training data, rows of weight zero left out.
+
+    Attributes
+    ----------
+    X : ndarray, CSR, or 1-D object array (for callables on other things than numbers)
+    y : array or None
+    weight : float64 array or None
+        Positive weights; None when all are one.
+    rows : int array or None
+        Their row numbers in what the user gave; None when none was left out.
+    shape : tuple
+        Of what the user gave.
+    """
+
+    X: Any
+    y: Any
+    weight: np.ndarray | None
+    rows: np.ndarray | None
+    shape: tuple
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    def original(self, rows: np.ndarray) -> np.ndarray:
+        """Row numbers as the user counts them."""
+        return rows if self.rows is None else self.rows[rows]
+
+
+def is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
+
+
+def check_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
+    """Validate the arguments of ``fit``."""
+    precomputed = is_precomputed(estimator.kernel)
+    if precomputed and sp.issparse(X):
+        raise TypeError("Sparse precomputed kernels are not supported; give a dense matrix.")
+    if _holds_objects(estimator.kernel, X):
+        check_consistent_length(X, y)
+        X = _as_objects(X)
+        y = np.asarray(y)
+    else:
+        X, y = validate_data(
+            estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False
+        )
+    if precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "Precomputed matrix must be a square matrix (one row and one column for each training "
+            f"sample). Input is a {X.shape[0]}x{X.shape[1]} matrix."
+        )
+    return _drop_weightless(X, y, _check_weight(sample_weight, X.shape), precomputed)
+
+
+def check_rows(estimator: Any, X: Any) -> Any:
+    """Validate the rows given to a prediction."""
+    model_is_sparse = sp.issparse(estimator.expansion_.support.X)
+    if estimator.expansion_.support.is_structured:
+        return _as_objects(X)
+    X = validate_data(
+        estimator, X, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False,
+        reset=False,
+    )  # fmt: skip
+    if sp.issparse(X):
+        if not model_is_sparse:
+            raise ValueError(
+                f"cannot use sparse input in {type(estimator).__name__!r} trained on dense data; "
+                "convert it with X.toarray()."
+            )
+        return X
+    return sp.csr_matrix(X) if model_is_sparse else X
+
+
+def make_points(X: Any, kernel: Kernel) -> Points:
+    """The rows as the kernel takes them, dense ones around their mean if only differences count."""
+    if kernel.is_shift_invariant and not sp.issparse(X) and X.ndim == 2:
+        return Points(X, X.mean(axis=0, dtype=np.float64))
+    return Points(X)
+
+
+def _holds_objects(kernel: Any, X: Any) -> bool:
+    """Whether a plain callable is given something else than rows of numbers (strings, graphs, …)."""
+    if isinstance(kernel, (str, Kernel)) or sp.issparse(X):
+        return False
+    try:
+        array = np.asarray(X)
+    except ValueError:  # ragged
+        return True
+    return array.ndim != 2 or array.dtype.kind not in "fiub"
+
+
+def _as_objects(X: Any) -> np.ndarray:
+    if _num_samples(X) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    out = np.empty(_num_samples(X), dtype=object)
+    for i, item in enumerate(X):
+        out[i] = item
+    return out
+
+
+def _check_weight(sample_weight: Any, shape: tuple) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (shape[0],):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weight.shape} vs {shape}; "
+            "give one weight per row."
+        )
+    if not np.isfinite(weight).all():
+        bad = np.flatnonzero(~np.isfinite(weight))
+        raise ValueError(
+            f"sample_weight must be finite; {bad.size} of {weight.size} are NaN or infinite, "
+            f"the first at row {bad[0]}."
+        )
+    return weight
+
+
+def _drop_weightless(X: Any, y: Any, weight: np.ndarray | None, precomputed: bool) -> Data:
+    """Leave out rows whose weight is zero (or negative, as in scikit-learn)."""
+    if weight is None:
+        return Data(X, y, None, None, X.shape)
+    rows = np.flatnonzero(weight > 0)
+    if rows.size == 0:
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights. "
+            "At least one must be positive."
+        )
+    if rows.size == weight.size:
+        return Data(X, y, None if (weight == 1).all() else weight, None, X.shape)
+    kept = X[np.ix_(rows, rows)] if precomputed else X[rows]
+    return Data(kept, y[rows], weight[rows], rows, X.shape)

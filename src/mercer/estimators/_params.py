@@ -1,0 +1,97 @@
+"""What parameters may be, and the kernel that they mean."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+
+from mercer.kernels import Kernel, as_kernel
+
+__all__ = ["CONSTRAINTS", "constraints", "resolve_gamma", "resolve_kernel"]
+
+KERNEL_NAMES = {
+    "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
+}  # fmt: skip
+SOLVERS = {"auto", "smo"}
+
+CONSTRAINTS: dict[str, list] = {
+    "kernel": [StrOptions(KERNEL_NAMES), callable, Kernel],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "C": [Interval(Real, 0.0, None, closed="right")],
+    "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    "shrinking": ["boolean"],
+    "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "verbose": ["verbose"],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+    "break_ties": ["boolean"],
+    "random_state": ["random_state"],
+    "solver": [StrOptions(SOLVERS)],
+    "time_limit": [Interval(Real, 0.0, None, closed="left"), None],
+    "n_jobs": [Integral, None],
+    "callback": [callable, None],
+    "warm_start": ["boolean"],
+    "fit_intercept": ["boolean"],
+}
+
+
+def constraints(*without: str) -> dict[str, list]:
+    """The checks of an estimator that has all parameters but these."""
+    return {name: allowed for name, allowed in CONSTRAINTS.items() if name not in without}
+
+
+def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[Kernel, float]:
+    """The Kernel that an estimator's parameters mean on these rows, and γ as a number."""
+    kernel = estimator.kernel
+    if isinstance(kernel, Kernel):
+        for name, default in (("gamma", "scale"), ("degree", 3), ("coef0", 0.0)):
+            value = getattr(estimator, name)
+            if value != default:
+                raise ValueError(
+                    f"{name}={value!r} cannot be combined with the Kernel object "
+                    f"kernel={kernel!r}, which has its own parameters; set them there "
+                    f"(for example kernel__{name} in a search) and leave {name}={default!r}."
+                )
+        return kernel, 0.0
+    if callable(kernel) or kernel in ("precomputed", "linear", "cosine"):
+        return as_kernel(kernel, 1.0, estimator.degree, estimator.coef0), 0.0
+    gamma = resolve_gamma(estimator.gamma, X, weight)
+    return as_kernel(kernel, gamma, estimator.degree, estimator.coef0), gamma
+
+
+def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None) -> float:
+    """'scale' is 1 / (d · variance of X), each row counted by its weight; 'auto' is 1 / d."""
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma != "scale":
+        return float(gamma)
+    variance = _variance(X, weight)
+    return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+
+
+def _variance(X: Any, weight: np.ndarray | None) -> float:
+    """Variance of all entries; in slices, so that no second X is made."""
+    n, d = X.shape
+    w = np.ones(n) if weight is None else weight
+    total = d * w.sum()
+    if sp.issparse(X):
+        values = X.data.astype(np.float64)
+        per_entry = np.repeat(w, np.diff(X.indptr))
+        return float((per_entry * values**2).sum() / total - ((per_entry @ values) / total) ** 2)
+    slices = [slice(start, start + 4096) for start in range(0, n, 4096)]
+    mean = sum(w[s] @ X[s].sum(axis=1, dtype=np.float64) for s in slices) / total
+    squares = 0.0
+    for s in slices:
+        difference = np.subtract(X[s], mean, dtype=np.float64)
+        squares += w[s] @ np.einsum("ij,ij->i", difference, difference)
+    return float(squares / total)

@@ -1,0 +1,144 @@
+"""What a fit tells the user: progress lines, the convergence warning, the proof of non-separability."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.certificate import Certificate
+from mercer.estimators._data import Data
+from mercer.exceptions import ConvergenceWarning, NotSeparableError
+from mercer.gram import Gram
+from mercer.multiclass import Task
+from mercer.result import Result, Status
+from mercer.separability import prove_inseparable
+from mercer.solvers import Progress
+
+__all__ = ["ProgressLines", "is_converged", "raise_not_separable", "warn_not_converged"]
+
+# Columns whose scales differ by more than this slow every kernel solver down.
+UNEVEN_SCALES = 100.0
+# From here on a smaller C is the likelier remedy.
+LARGE_C = 1e4
+
+
+class ProgressLines:
+    """A callback that prints, about once a second, and passes on to the user's own."""
+
+    def __init__(self, name: str, callback: Any):
+        self.name, self.callback, self.last = name, callback, time.perf_counter()
+
+    def __call__(self, progress: Progress) -> Any:
+        now = time.perf_counter()
+        if now - self.last >= 1.0:
+            self.last = now
+            print(
+                f"[{self.name}] {progress.seconds:.1f} s: {progress.iterations:,} pair updates, "
+                f"violation {progress.violation:.3g} (tol {progress.tol:.3g})"
+            )
+        return self.callback(progress) if self.callback is not None else None
+
+
+def is_converged(result: Result, tol: float) -> bool:
+    """An indefinite kernel may still reach the tolerance: a stationary point, as LIBSVM's answer."""
+    return result.status.is_solved or (
+        result.status is Status.NOT_PSD and result.violation <= tol * 1.05
+    )
+
+
+def warn_not_converged(
+    estimator: Any, data: Data, results: list[Result], certificate: Certificate
+) -> None:
+    """Say what was reached against what was asked, and the lever most likely to help."""
+    tol = estimator.tol
+    open_ends = [r for r in results if not is_converged(r, tol)]
+    worst = max(open_ends, key=lambda r: r.violation)
+    status = worst.status
+    if status is Status.STOPPED:  # the user asked for it
+        return
+    opening = f"SMO stopped early ({status})."
+    if status is Status.ITERATION_LIMIT:
+        # scikit-learn's sentence, which programs and tests look for.
+        opening = (
+            f"Solver terminated early (max_iter={estimator.max_iter}).  Consider pre-processing "
+            "your data with StandardScaler or MinMaxScaler."
+        )
+    which = f"{len(open_ends)} of {len(results)} tasks; the worst: " if len(results) > 1 else ""
+    warnings.warn(
+        f"{opening} {which}SMO, {worst.rounds:,} rounds, {worst.iterations:,} pair updates, "
+        f"{worst.seconds:.3g} s; violation {worst.violation:.3g} (tol={tol:g}), relative gap "
+        f"{certificate.relative_gap:.3g}. {_lever(estimator, data, status)}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def _lever(estimator: Any, data: Data, status: Status) -> str:
+    uneven = _uneven_columns(estimator, data.X)
+    if uneven:
+        return uneven
+    if status is Status.NOT_PSD:
+        return "The kernel is not positive semi-definite on these data: use one that is."
+    if getattr(estimator, "C", 0.0) >= LARGE_C:
+        return f"C={estimator.C:g} is very large: a smaller C is the most likely help."
+    if status is Status.TIME_LIMIT:
+        return (
+            f"Raise time_limit={estimator.time_limit:g}, or set warm_start=True and fit again to "
+            "go on from here."
+        )
+    if status is Status.ITERATION_LIMIT:
+        return (
+            f"Raise max_iter={estimator.max_iter} (-1: no limit), or set warm_start=True and fit "
+            "again to go on from here."
+        )
+    return f"No further progress in float64: tol={estimator.tol:g} may be too small for these data."
+
+
+def _uneven_columns(estimator: Any, X: Any) -> str:
+    """Names of columns whose scale is far from the others', or nothing."""
+    if X.ndim != 2 or estimator.__sklearn_tags__().input_tags.pairwise:
+        return ""
+    if sp.issparse(X):
+        scale = np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).ravel()
+    else:
+        scale = np.ptp(X, axis=0).astype(np.float64)
+    used = scale[scale > 0]
+    if used.size < 2 or used.max() <= UNEVEN_SCALES * used.min():
+        return ""
+    names = getattr(estimator, "feature_names_in_", None)
+    middle = np.median(used)
+    spread = np.abs(np.log(np.where(scale > 0, scale, middle) / middle))
+    worst = [
+        str(names[j]) if names is not None else f"column {j}"
+        for j in np.argsort(-spread, kind="stable")[:3]
+    ]
+    return (
+        f"Columns have very different scales (ranges from {used.min():.3g} to {used.max():.3g}; "
+        f"furthest off: {', '.join(worst)}): scale them first, for example with StandardScaler."
+    )
+
+
+def raise_not_separable(
+    data: Data, task: Task, gram: Gram, result: Result, fit_intercept: bool, names: tuple[str, str]
+) -> None:
+    """Raise the error that carries the proof: a point in the convex hulls of both classes."""
+    rows = np.arange(data.n) if task.rows is None else task.rows
+    proof = prove_inseparable(
+        result.beta,
+        lambda part: gram.take(rows[part]).matrix(np.float64),
+        fit_intercept=fit_intercept,
+    )
+    weights = np.zeros(data.shape[0])
+    # Without an exact proof, the direction in which the dual grows without end is the nearest to it.
+    total = max(np.abs(result.beta).sum(), 1e-300) / 2
+    weights[data.original(rows)] = result.beta / total if proof is None else proof.weights
+    raise NotSeparableError(
+        f"C=inf asks for a hard margin, but classes {names[0]} and {names[1]} cannot be separated "
+        f"by this kernel: {np.count_nonzero(weights)} rows have weights under which one point lies "
+        "in the convex hulls of both (the error's .weights). Use a finite C or another kernel.",
+        weights,
+    )

@@ -1,0 +1,94 @@
+"""Going on from the last fit: its duals, if they still are a feasible start."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.exceptions import WarmStartWarning
+from mercer.kernels.points import Points
+from mercer.problems import BoxQP
+
+__all__ = ["Duals", "warm_starts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """The signed duals of one task, zeros left out."""
+
+    size: int
+    index: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, beta: np.ndarray) -> Duals:
+        index = np.flatnonzero(beta)
+        return cls(beta.size, index, beta[index])
+
+    def full(self) -> np.ndarray:
+        beta = np.zeros(self.size)
+        beta[self.index] = self.values
+        return beta
+
+
+def warm_starts(
+    estimator: Any, points: Points, problems: Sequence[BoxQP]
+) -> list[np.ndarray | None]:
+    """A start for each task from the last fit, where ``warm_start`` asks for it.
+
+    Data are taken for the same if they have the same shape and the same support vectors: a start
+    that is feasible and zero on all other rows is sound whatever those are.
+    """
+    anew: list[np.ndarray | None] = [None] * len(problems)
+    if not estimator.warm_start or not hasattr(estimator, "_duals"):
+        return anew
+    if not _same_support(estimator, points, problems):
+        reason = "the data are not those of the last fit"
+    else:
+        starts = [_feasible(p, d.full()) for p, d in zip(problems, estimator._duals, strict=True)]
+        if all(start is not None for start in starts):
+            return starts
+        reason = "its coefficients do not satisfy the constraints of this one (labels or nu changed)"
+    warnings.warn(
+        f"warm_start=True, but {reason}: the fit starts anew.", WarmStartWarning, stacklevel=6
+    )
+    return anew
+
+
+def _same_support(estimator: Any, points: Points, problems: Sequence[BoxQP]) -> bool:
+    last = estimator._duals
+    sizes = [problem.n_variables for problem in problems]
+    if sizes != [duals.size for duals in last]:
+        return False
+    expansion = estimator.expansion_
+    if expansion.columns is not None:  # a precomputed kernel: there are no rows to compare
+        return True
+    if points.is_sparse != expansion.support.is_sparse or points.d != expansion.support.d:
+        return False
+    rows = estimator._support_rows
+    then, now = expansion.support.X, points.X[rows]
+    if points.is_sparse:
+        return (then != now).nnz == 0
+    return np.array_equal(then, now)
+
+
+def _feasible(problem: BoxQP, beta: np.ndarray) -> np.ndarray | None:
+    """β shrunk into the box if it sticks out (C became smaller), if its sums stay right."""
+    up, down = beta > 0, beta < 0
+    scale = min(
+        1.0,
+        float(np.min(problem.upper[up] / beta[up], initial=1.0)),
+        float(np.min(problem.lower[down] / beta[down], initial=1.0)),
+    )
+    if scale <= 0:
+        return None
+    beta = np.clip(beta * scale, problem.lower, problem.upper)
+    if problem.group is not None:
+        sums = np.bincount(problem.group, weights=beta, minlength=problem.n_groups)
+        if np.abs(sums - problem.group_sums).max() > 1e-9 * np.abs(beta).sum():
+            return None
+    return beta

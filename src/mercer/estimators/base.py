@@ -1,0 +1,277 @@
+"""The base of the five estimators: ``fit`` as six steps, and predictions from the Expansion.
+
+    validate   rows, targets and weights, once
+    encode     labels into binary tasks (regression and one-class: one task)
+    bind       the kernel to the rows: a Gram
+    pose       each task as a box QP
+    solve      them all, certificates included
+    keep       the Expansion, and scikit-learn's fitted attributes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.certificate import Certificate, certify, summarise
+from mercer.estimators._data import Data, check_rows, check_training, is_precomputed, make_points
+from mercer.estimators._params import resolve_kernel
+from mercer.estimators._report import (
+    ProgressLines,
+    is_converged,
+    raise_not_separable,
+    warn_not_converged,
+)
+from mercer.estimators._warm import Duals, warm_starts
+from mercer.expansion import Expansion
+from mercer.gram import Gram
+from mercer.kernels import Kernel, Linear
+from mercer.kernels.points import Points
+from mercer.multiclass import Task
+from mercer.problems import BoxQP
+from mercer.result import Result, Status
+from mercer.solvers import SMO, Control
+
+__all__ = ["KernelMachine"]
+
+# Tasks of a multiclass fit share the cache budget. A task's share must not depend on the number of
+# threads (the model would), so it is never less than this part of the budget, and no more tasks run
+# at once than fit into it.
+FEWEST_SHARES = 4
+MEGABYTE = 1 << 20
+
+
+class KernelMachine(BaseEstimator):
+    """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
+
+    Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into
+    coefficients their own way (`_coefficients`).
+    """
+
+    _parameter_constraints: dict = {}
+    # Formulations in which a model without intercept is another problem refuse to leave it out.
+    _needs_intercept = False
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachine:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows; for a precomputed kernel, the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Class labels, or target values for regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with Control(self.time_limit, self._callback()) as control:
+            data = self._validate(X, y, sample_weight)
+            tasks = self._encode(data)
+            gram = self._bind(data)
+            problems = [self._pose(task, data) for task in tasks]
+            solved = self._solve(tasks, problems, gram, control)
+            self._keep(data, tasks, problems, gram, solved, control)
+        return self
+
+    # ------------------------------------------------------------------ the six steps
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        if self._needs_intercept and not self.fit_intercept:
+            raise ValueError(
+                f"{type(self).__name__} cannot be combined with fit_intercept=False: without an "
+                "intercept its nu constraint is another problem. Use SVC or SVR."
+            )
+        return check_training(self, X, y, sample_weight)
+
+    def _encode(self, data: Data) -> list[Task]:
+        raise NotImplementedError
+
+    def _bind(self, data: Data) -> Gram:
+        self.kernel_, self._gamma = resolve_kernel(self, data.X, data.weight)
+        points = make_points(data.X, self.kernel_)
+        self.kernel_.check(points)
+        return Gram(self.kernel_, points, Workers(1))
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        raise NotImplementedError
+
+    def _solve(
+        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: Gram, control: Control
+    ) -> list[tuple[Result, Certificate]]:
+        """Several tasks run side by side, a single one with threads inside."""
+        starts = warm_starts(self, gram.points, problems)
+        names = self._task_names(tasks)
+        budget = int(self.cache_size * MEGABYTE)
+        wanted = 4 * max(problem.n_variables for problem in problems) ** 2
+        share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
+        solver = SMO(tol=self.tol, max_iter=self.max_iter, cache_bytes=share)
+        threads = thread_count(self.n_jobs)
+        at_once = min(threads, len(tasks), max(1, budget // share))
+
+        def one(t: int) -> tuple[Result, Certificate]:
+            part = gram if tasks[t].rows is None else gram.take(tasks[t].rows, inner)
+            result = solver.solve(problems[t], part, control, starts[t])
+            return result, certify(problems[t], result, names[t])
+
+        # Longest first, so that no thread is left alone with the last long task.
+        order = sorted(range(len(tasks)), key=lambda t: -problems[t].n_variables)
+        with (
+            single_threaded_blas(),
+            Workers(at_once) as outer,
+            Workers(threads if at_once == 1 else 1) as inner,
+        ):
+            gram.workers = inner
+            answers = dict(zip(order, outer.map(one, order), strict=True))
+        gram.workers = Workers(1)
+        return [answers[t] for t in range(len(tasks))]
+
+    def _keep(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        solved: Sequence[tuple[Result, Certificate]],
+        control: Control,
+    ) -> None:
+        results = [result for result, _ in solved]
+        self._refuse_not_separable(data, tasks, gram, results)
+        fitted = [self._coefficients(p, r) for p, r in zip(problems, results, strict=True)]
+        support, dual_coef, self._n_support, blocks = self._layout(
+            data, tasks, [coef for coef, _ in fitted]
+        )
+        self.intercept_ = np.array([b for _, b in fitted])
+        if not (np.isfinite(dual_coef).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite. The input data may contain "
+                "large values and need to be preprocessed."
+            )
+        self._keep_expansion(data, gram, support, dual_coef, blocks)
+        self.support_ = data.original(support).astype(np.int32)
+        self.dual_coef_ = sp.csr_matrix(dual_coef) if gram.points.is_sparse else dual_coef
+        self.shape_fit_ = data.shape
+        self.n_iter_ = self._iterations(results)
+        self.certificate_ = summarise([certificate for _, certificate in solved])
+        self._support_rows = support
+        self._duals = [Duals.of(result.beta) for result in results]
+        self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
+        if self.verbose:
+            print(f"[{type(self).__name__}] {self.certificate_!r}")
+        if self.fit_status_ and not control.interrupted:
+            warn_not_converged(self, data, results, self.certificate_)
+
+    # ------------------------------------------------------------------ parts of them
+
+    def _callback(self) -> Any:
+        if self.verbose:
+            return ProgressLines(type(self).__name__, self.callback)
+        return self.callback
+
+    def _task_names(self, tasks: Sequence[Task]) -> list[str]:
+        return [""] * len(tasks)
+
+    def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
+        """The coefficient of each point of a task, and the intercept."""
+        coef = problem.at_points(result.beta, result.f.shape[0])
+        return coef, float(result.b.mean()) if result.b.size else 0.0
+
+    def _layout(
+        self, data: Data, tasks: Sequence[Task], coefs: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        """Support rows, their coefficients (one row per task here), their number, and blocks."""
+        support = np.flatnonzero(coefs[0])
+        n_support = np.array([support.size], dtype=np.int32)
+        return support, coefs[0][support][np.newaxis], n_support, None
+
+    def _iterations(self, results: Sequence[Result]) -> Any:
+        return int(results[0].iterations)
+
+    def _keep_expansion(
+        self, data: Data, gram: Gram, support: np.ndarray, dual_coef: np.ndarray, blocks: Any
+    ) -> None:
+        columns = None
+        if is_precomputed(self.kernel):
+            self.support_vectors_ = np.empty((0, 0))
+            columns = data.original(support)
+        else:
+            vectors = data.X[support]
+            # Integers would wrap around in the user's arithmetic, so float64, as in scikit-learn.
+            self.support_vectors_ = vectors if vectors.ndim == 1 else vectors.astype(np.float64)
+        points = Points(self.support_vectors_, gram.points.origin)
+        self.expansion_ = Expansion(
+            self.kernel_, points, dual_coef, self.intercept_, blocks, columns
+        )
+
+    def _refuse_not_separable(
+        self, data: Data, tasks: Sequence[Task], gram: Gram, results: Sequence[Result]
+    ) -> None:
+        for task, result in zip(tasks, results, strict=True):
+            if result.status is Status.NOT_SEPARABLE:
+                names = self._class_names(task)
+                raise_not_separable(data, task, gram, result, self.fit_intercept, names)
+
+    def _class_names(self, task: Task) -> tuple[str, str]:
+        return "+1", "-1"
+
+    # ------------------------------------------------------------------ the fitted function
+
+    def _decide(self, X: Any) -> np.ndarray:
+        """Decision values of every task, shape (n, n_tasks)."""
+        check_is_fitted(self, "expansion_")
+        return self.expansion_(check_rows(self, X), self.n_jobs)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for a linear kernel only; read-only."""
+        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self, "expansion_")
+        coef = self.expansion_.weights()
+        if self.expansion_.support.is_sparse:
+            coef = sp.csr_matrix(coef)
+            coef.data.flags.writeable = False
+            return coef
+        coef = coef.view()
+        coef.flags.writeable = False
+        return coef
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors, of each class for a classifier."""
+        if not hasattr(self, "_n_support"):
+            raise AttributeError("n_support_ is set by fit")
+        return self._n_support
+
+    # ------------------------------------------------------------------ scikit-learn's protocol
+
+    def set_params(self, **params: Any) -> KernelMachine:
+        """Set parameters; ``kernel__gamma`` and the like replace the (frozen) kernel by another."""
+        inner = {name: params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        super().set_params(**params)
+        if inner:
+            if not isinstance(self.kernel, Kernel):
+                raise ValueError(
+                    f"{', '.join(inner)} needs a Kernel object, got kernel={self.kernel!r}; "
+                    "for example kernel=RBF(gamma=1.0)."
+                )
+            names = {name.removeprefix("kernel__"): value for name, value in inner.items()}
+            self.kernel = self.kernel.set_params(**names)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags

@@ -1,0 +1,40 @@
+"""Errors and warnings of the package.
+
+    ValueError
+    └── NotSeparableError      hard margin asked for, but the classes' convex hulls meet
+    UserWarning
+    ├── ConvergenceWarning     (scikit-learn's) a fit stopped before its tolerance
+    └── WarmStartWarning       a warm start could not go on from the last fit and began anew
+
+Bad parameters raise scikit-learn's ``InvalidParameterError`` (a ValueError), bad data a ValueError or
+a TypeError, methods before ``fit`` scikit-learn's ``NotFittedError``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+__all__ = ["ConvergenceWarning", "NotFittedError", "NotSeparableError", "WarmStartWarning"]
+
+
+class NotSeparableError(ValueError):
+    """No hyperplane separates the classes: a point lies in the convex hulls of both.
+
+    Attributes
+    ----------
+    weights : float64 array, one entry per row given to ``fit``
+        The proof. Positive entries sum to 1 over rows of one class, negative ones to −1 over rows of
+        the other, and Σ weights φ(x) = 0: both convex combinations are the same point.
+    """
+
+    def __init__(self, message: str, weights: np.ndarray):
+        super().__init__(message)
+        self.weights = weights
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.args[0], self.weights)
+
+
+class WarmStartWarning(UserWarning):
+    """A warm start began anew, and why."""

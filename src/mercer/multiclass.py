@@ -1,0 +1,129 @@
+"""Binary tasks out of class labels, one against one, and back again.
+
+Classes are numbered 0..k−1 in sorted order. Task (i, j), i < j, separates class i (+1) from class j
+(−1); with two classes there is one task and scikit-learn's sign, class 1 is +1. Tasks come in the
+order (0,1), (0,2), …, (1,2), …
+
+The coefficients of all tasks fit in an array with k−1 rows and one column per support vector, the
+columns sorted by class (LIBSVM's layout): a support vector of class c takes part in k−1 tasks, and
+its coefficient against class o stands in row o if o < c, else in row o−1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Task", "block_outputs", "dual_layout", "ovr_scores", "pair_tasks", "pairs", "votes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One binary problem: which rows, and their labels ±1 (or targets).
+
+    Attributes
+    ----------
+    rows : int array or None
+        Rows of the training data; None for all of them.
+    y : float64 array
+    classes : pair of int
+        The classes of the task, the positive one first; (0, 0) where there are no classes.
+    """
+
+    rows: np.ndarray | None
+    y: np.ndarray
+    classes: tuple[int, int] = (0, 0)
+
+    def of_rows(self, values: np.ndarray) -> np.ndarray:
+        """The entries of an array over all training rows that belong to this task."""
+        return values if self.rows is None else values[self.rows]
+
+
+def pairs(n_classes: int) -> list[tuple[int, int]]:
+    """All (i, j) with i < j, in the order of the tasks."""
+    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def pair_tasks(codes: np.ndarray, n_classes: int) -> list[Task]:
+    """The binary tasks of rows labelled 0..k−1; rows of a task are sorted by class."""
+    if n_classes == 2:
+        return [Task(None, np.where(codes == 1, 1.0, -1.0), (1, 0))]
+    of_class = [np.flatnonzero(codes == c) for c in range(n_classes)]
+    return [
+        Task(
+            np.concatenate([of_class[i], of_class[j]]),
+            np.repeat([1.0, -1.0], [of_class[i].size, of_class[j].size]),
+            (i, j),
+        )
+        for i, j in pairs(n_classes)
+    ]
+
+
+def dual_layout(
+    tasks: Sequence[Task], coefs: Sequence[np.ndarray], codes: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gather the coefficients of all tasks in LIBSVM's layout.
+
+    Returns
+    -------
+    support : int32 array
+        Rows with a coefficient in any task, by class, then by row.
+    dual_coef : (k−1, n_support) array
+    n_support : int32 array
+        Support vectors of each class.
+    """
+    full = np.zeros((n_classes - 1, codes.size))
+    for task, coef in zip(tasks, coefs, strict=True):
+        if task.rows is None:
+            full[0] = coef
+            continue
+        i, j = task.classes
+        is_first = task.y > 0
+        full[j - 1, task.rows[is_first]] = coef[is_first]
+        full[i, task.rows[~is_first]] = coef[~is_first]
+    support = np.flatnonzero(full.any(axis=0))
+    support = support[np.argsort(codes[support], kind="stable")]
+    n_support = np.bincount(codes[support], minlength=n_classes)
+    return support.astype(np.int32), full[:, support], n_support.astype(np.int32)
+
+
+def block_outputs(n_support: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
+    """For each class: its columns of the dual layout (start, stop), and the task of each of its rows."""
+    k = n_support.size
+    if k == 2:  # one task, one row, all columns
+        return [(0, int(n_support.sum()), np.zeros(1, dtype=np.intp))]
+    number = np.zeros((k, k), dtype=np.intp)
+    for t, (i, j) in enumerate(pairs(k)):
+        number[i, j] = number[j, i] = t
+    stops = np.cumsum(n_support)
+    return [
+        (int(stops[c] - n_support[c]), int(stops[c]), np.delete(number[c], c)) for c in range(k)
+    ]
+
+
+def votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
+    """How many tasks each class wins, from the decision values of all tasks."""
+    count = np.zeros((decisions.shape[0], n_classes), dtype=np.int32)
+    for t, (i, j) in enumerate(pairs(n_classes)):
+        first_wins = decisions[:, t] > 0
+        count[:, i] += first_wins
+        count[:, j] += ~first_wins
+    return count
+
+
+def ovr_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:
+    """One score per class: its votes, ties ordered by the sum of its decision values.
+
+    The sum s moves a score by s / (3(|s|+1)), less than a third, so it never outweighs a vote
+    (scikit-learn's one-vs-rest shape).
+    """
+    total = np.zeros((decisions.shape[0], n_classes))
+    for t, (i, j) in enumerate(pairs(n_classes)):
+        total[:, i] += decisions[:, t]
+        total[:, j] -= decisions[:, t]
+    # A decision value of exactly zero is a win of the first class here, of the second in `votes`
+    # (and so in predict): both as in scikit-learn.
+    count = votes(np.where(decisions == 0, 1.0, decisions), n_classes)
+    return count + total / (3 * (np.abs(total) + 1))
