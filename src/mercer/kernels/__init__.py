@@ -1,35 +1,46 @@
 """Kernels: what similarity is. Frozen values that compose with ``+``, ``*``, ``**`` and numbers.
 
-=============  ==================================================================
-points.py      `Points` and `Block`: the rows kernels are evaluated on
-base.py        `Kernel`: the contract, parameters, operators
-algebra.py     sums, products, multiples, powers, constants
-dot.py         kernels of x·z: Linear, Polynomial, Sigmoid, Cosine
-distance.py    kernels of differences: RBF
-_products.py   dot products of two blocks (BLAS)
-_maps.py       compiled in-place maps from dot products to kernel values
-=============  ==================================================================
+==============  ==================================================================
+points.py       `Points` and `Block`: the rows kernels are evaluated on
+base.py         `Kernel`: the contract, parameters, operators
+algebra.py      sums, products, multiples, powers, constants
+dot.py          kernels of x·z: Linear, Polynomial, Sigmoid, Cosine
+distance.py     kernels of differences: RBF, Laplacian, Chi2
+coordinate.py   kernels gathered column by column: AllSubsets
+custom.py       Precomputed, functions, scikit-learn's names (`as_kernel`)
+_products.py    dot products of two blocks: BLAS or `_sparse`
+_sparse.py      compiled tiles on CSR rows
+_maps.py        compiled in-place maps from dot products to kernel values
+==============  ==================================================================
 """
 
 from mercer.kernels.algebra import Constant, Power, Product, Scaled, Sum
 from mercer.kernels.base import Kernel
-from mercer.kernels.distance import RBF
+from mercer.kernels.coordinate import AllSubsets
+from mercer.kernels.custom import Callable, Precomputed, as_kernel
+from mercer.kernels.distance import RBF, Chi2, Laplacian
 from mercer.kernels.dot import Cosine, IndefiniteKernelWarning, Linear, Polynomial, Sigmoid
 from mercer.kernels.points import Block, Points
 
 __all__ = [
     "RBF",
+    "AllSubsets",
     "Block",
+    "Callable",
+    "Chi2",
     "Constant",
     "Cosine",
     "IndefiniteKernelWarning",
     "Kernel",
+    "Laplacian",
     "Linear",
     "Points",
     "Polynomial",
     "Power",
+    "Precomputed",
     "Product",
     "Scaled",
     "Sigmoid",
     "Sum",
+    "as_kernel",
 ]

@@ -19,10 +19,10 @@ import numpy as np
 
 from mercer._compiled import compiled
 
-__all__ = ["flat_rows", "power_map", "rbf_map32", "rbf_map64"]
+__all__ = ["CONTRACT", "exp32", "exp64", "flat_rows", "power_map", "rbf_map32", "rbf_map64"]
 
 # No reassociation: adding and taking away ROUND must not be simplified to nothing.
-_CONTRACT = frozenset({"contract", "nnan", "nsz"})
+CONTRACT = frozenset({"contract", "nnan", "nsz"})
 
 _f32 = np.float32
 _LOG2E_32 = _f32(1.4426950408889634)
@@ -44,7 +44,7 @@ def flat_rows(out: np.ndarray) -> tuple[np.ndarray, int]:
     return np.lib.stride_tricks.as_strided(out, (length,), (out.itemsize,)), stride
 
 
-@compiled(fastmath=_CONTRACT)
+@compiled(fastmath=CONTRACT)
 def exp32(x):
     """eˣ for a float32 x ≤ 0."""
     x = max(x, _LEAST_32)
@@ -62,7 +62,7 @@ def exp32(x):
     return p * np.int32(power).view(np.float32)
 
 
-@compiled(fastmath=_CONTRACT)
+@compiled(fastmath=CONTRACT)
 def exp64(x):
     """eˣ for a float64 x ≤ 0."""
     x = max(x, _LEAST_64)
@@ -87,7 +87,7 @@ def exp64(x):
     return p * np.int64(power).view(np.float64)
 
 
-@compiled(fastmath=_CONTRACT)
+@compiled(fastmath=CONTRACT)
 def rbf_map32(flat, stride, n, m, a, a_rest, b, b_rest, gamma):
     """x·z → exp(−γ‖x − z‖²); ``a + a_rest`` and ``b + b_rest`` are the squared norms.
 
@@ -102,7 +102,7 @@ def rbf_map32(flat, stride, n, m, a, a_rest, b, b_rest, gamma):
             row[j] = exp32(-gamma * max(sq_dist, _f32(0.0)))
 
 
-@compiled(fastmath=_CONTRACT)
+@compiled(fastmath=CONTRACT)
 def rbf_map64(flat, stride, n, m, a, b, gamma):
     """x·z → exp(−γ‖x − z‖²); ``a`` and ``b`` are the squared norms."""
     for i in range(n):
@@ -112,7 +112,7 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
             row[j] = exp64(-gamma * max((ai - 2.0 * row[j]) + b[j], 0.0))
 
 
-@compiled(fastmath=_CONTRACT)
+@compiled(fastmath=CONTRACT)
 def power_map(flat, stride, n, m, scale, shift, degree):
     """x·z → (scale x·z + shift)^degree by repeated squaring; degree ≥ 1."""
     for i in range(n):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
+
+from mercer.kernels._sparse import sparse_products
+from mercer.kernels.points import Block
 
 __all__ = ["products"]
 
+# CSR rows with more than this share of nonzeros are multiplied as dense ones. A multiply-add costs
+# about 0.08 ns (float64: 0.14) in `sparse_products` and 0.025 (0.06) in BLAS, whose rows are full.
+DENSE_FROM = 0.3
 
-def products(A: Any, B: Any, out: np.ndarray) -> None:
+
+def products(A: Block, B: Block, out: np.ndarray) -> None:
     """Write the dot products of the rows of A with those of B into ``out``."""
-    if sp.issparse(A):
-        A, B = A.toarray(), B.toarray()
-    np.matmul(A, B.T, out=out)
+    if not A.is_sparse:
+        np.matmul(A.X, B.X.T, out=out)
+    elif A.csr.nnz > DENSE_FROM * len(A) * A.csr.d:
+        np.matmul(A.X.toarray(), B.X.toarray().T, out=out)
+    else:
+        sparse_products(A.csr, B.csr, out)

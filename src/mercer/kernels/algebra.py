@@ -7,7 +7,6 @@ memory of one tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,8 @@ from mercer.kernels.base import Kernel, integer, real
 from mercer.kernels.points import Block, Points
 
 __all__ = ["Constant", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
+
+_NUMBER = (int, float, np.integer, np.floating)
 
 
 def add(left: Any, right: Any) -> Any:
@@ -32,13 +33,13 @@ def multiply(left: Any, right: Any) -> Any:
     if isinstance(left, Kernel) and isinstance(right, Kernel):
         return Product(left, right)
     kernel, factor = (left, right) if isinstance(left, Kernel) else (right, left)
-    return Scaled(factor, kernel) if isinstance(factor, Real) else NotImplemented
+    return Scaled(float(factor), kernel) if isinstance(factor, _NUMBER) else NotImplemented
 
 
 def _constant(part: Any) -> Kernel | None:
     if isinstance(part, Kernel):
         return part
-    return Constant(part) if isinstance(part, Real) else None
+    return Constant(float(part)) if isinstance(part, _NUMBER) else None
 
 
 def _number(value: float) -> str:

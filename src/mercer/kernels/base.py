@@ -103,8 +103,9 @@ class Kernel(ABC):
             raise ValueError(
                 f"X and Z must have the same number of columns, got {points.d} and {others.d}."
             )
-        if self.is_shift_invariant and not points.is_sparse and points.n:
-            origin = points.X.mean(axis=0)
+        inexact = not (points.is_sparse or points.is_structured) and points.X.dtype.kind == "f"
+        if self.is_shift_invariant and inexact and points.n:  # integers have exact products as is
+            origin = points.X.mean(axis=0, dtype=np.float64)
             points, others = Points(points.X, origin), Points(others.X, origin)
         out = np.empty((points.n, others.n))
         for i in range(0, points.n, _SIDE):
@@ -192,6 +193,6 @@ def real(
 
 def integer(owner: str, name: str, value: Any, *, least: int) -> int:
     """``value`` as an int not below ``least``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{owner}: {name} must be an integer ≥ {least}, got {value!r}.")
     return int(value)

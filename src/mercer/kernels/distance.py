@@ -1,4 +1,4 @@
-"""Kernels of distances: RBF (Gaussian)."""
+"""Kernels of differences: RBF (Gaussian), Laplacian, chi-squared."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 
 from mercer.kernels._maps import flat_rows, rbf_map32, rbf_map64
 from mercer.kernels._products import products
+from mercer.kernels._sparse import CHI2, L1
 from mercer.kernels.base import Kernel, real
-from mercer.kernels.points import Block
+from mercer.kernels.coordinate import gather
+from mercer.kernels.points import Block, Points
 
-__all__ = ["RBF"]
+__all__ = ["RBF", "Chi2", "Laplacian"]
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -24,6 +26,12 @@ class RBF(Kernel):
     gamma : float ≥ 0, default 1
     sigma : float > 0
         Instead of gamma: γ = 1/(2σ²).
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> RBF(sigma=1.0) == RBF(gamma=0.5)
+    True
     """
 
     gamma: float
@@ -45,7 +53,8 @@ class RBF(Kernel):
         return float(np.sqrt(0.5 / self.gamma)) if self.gamma else np.inf
 
     def set_params(self, **params: Any) -> Kernel:
-        if "sigma" in params:  # not a field: σ only names γ
+        """A new kernel with this gamma, or this sigma."""
+        if set(params) <= {"gamma", "sigma"} and params:
             return RBF(**params)
         return super().set_params(**params)
 
@@ -58,7 +67,7 @@ class RBF(Kernel):
         return True
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
-        products(A.X, B.X, out)
+        products(A, B, out)
         flat, stride = flat_rows(out)
         if out.dtype == np.float32:
             norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
@@ -74,3 +83,56 @@ def _two_parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """float64 values as sums of two float32 arrays."""
     high = values.astype(np.float32)
     return high, (values - high).astype(np.float32)
+
+
+@dataclass(frozen=True, repr=False)
+class Laplacian(Kernel):
+    """k(x, z) = exp(−γ Σ_c |x_c − z_c|)."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", real("Laplacian", "gamma", self.gamma, least=0))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return True
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        gather(A, B, L1, self.gamma, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True, repr=False)
+class Chi2(Kernel):
+    """k(x, z) = exp(−γ Σ_c (x_c − z_c)² / (x_c + z_c)) for x, z ≥ 0, as of histograms."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", real("Chi2", "gamma", self.gamma, least=0))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def _check_rows(self, points: Points) -> None:
+        super()._check_rows(points)
+        values = points.X.data if points.is_sparse else points.X
+        if values.size and values.min() < 0:
+            raise ValueError(
+                f"Chi2 needs values ≥ 0; got {np.count_nonzero(values < 0)} negative ones, the "
+                f"least {values.min():g}. Shift or clip the columns, or use Laplacian."
+            )
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        gather(A, B, CHI2, self.gamma, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.ones(len(A))

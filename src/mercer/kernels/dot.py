@@ -28,7 +28,7 @@ class Linear(Kernel):
         return True
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
-        products(A.X, B.X, out)
+        products(A, B, out)
 
     def diag(self, A: Block) -> np.ndarray:
         return A.sq_norms.copy()
@@ -56,7 +56,7 @@ class Polynomial(Kernel):
         if self.degree == 0:
             out[...] = 1
             return
-        products(A.X, B.X, out)
+        products(A, B, out)
         flat, stride = flat_rows(out)
         number = out.dtype.type
         power_map(flat, stride, *out.shape, number(self.gamma), number(self.coef0), self.degree)
@@ -87,7 +87,7 @@ class Sigmoid(Kernel):
         return False
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
-        products(A.X, B.X, out)
+        products(A, B, out)
         out *= out.dtype.type(self.gamma)
         out += out.dtype.type(self.coef0)
         np.tanh(out, out=out)
@@ -105,7 +105,7 @@ class Cosine(Kernel):
         return True
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
-        products(A.X, B.X, out)
+        products(A, B, out)
         out *= _inverse_norms(A).astype(out.dtype)[:, None]
         out *= _inverse_norms(B).astype(out.dtype)
 

@@ -8,18 +8,40 @@ index (a precomputed matrix), does not pay for the rest.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Block", "Points"]
+__all__ = ["CSR", "Block", "Points"]
 
 _NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
 
 
+class CSR(NamedTuple):
+    """Sparse rows as compiled code takes them; some of them are a view with a shorter indptr."""
+
+    indptr: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    d: int
+
+    @property
+    def nnz(self) -> int:
+        return int(self.indptr[-1] - self.indptr[0])
+
+    def part(self, start: int, stop: int) -> CSR:
+        return self._replace(indptr=self.indptr[start : stop + 1])
+
+
 class Block:
     """Some rows in one precision.
+
+    Parameters
+    ----------
+    points : Points
+    index : slice (with a start and a stop) or int array
+    dtype : float32 or float64
 
     Attributes
     ----------
@@ -46,8 +68,19 @@ class Block:
         return self.points.rows(self.index, self.dtype)
 
     @cached_property
+    def csr(self) -> CSR:
+        """The arrays of sparse rows, indices in 32 bits (cheaper to cut than a SciPy matrix)."""
+        X = self.X
+        indptr, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        return CSR(indptr, columns, X.data, X.shape[1])
+
+    @cached_property
     def sq_norms(self) -> np.ndarray:
         return self.points.norms(self.dtype)[self.index]
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.points.is_sparse
 
     @property
     def original(self) -> Any:
@@ -62,9 +95,13 @@ class Block:
         else:
             index = self.index[start:stop]
         part = Block(self.points, index, self.dtype)
-        for name in ("X", "sq_norms"):
-            if name in self.__dict__:
-                part.__dict__[name] = self.__dict__[name][start:stop]
+        have, give = self.__dict__, part.__dict__
+        if self.is_sparse:
+            give["csr"] = self.csr.part(start, stop)
+        elif "X" in have:
+            give["X"] = have["X"][start:stop]
+        if "sq_norms" in have:
+            give["sq_norms"] = have["sq_norms"][start:stop]
         return part
 
 

@@ -1,0 +1,125 @@
+"""Kernels that come from outside: a precomputed matrix, a function; and names for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable as Function
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.distance import RBF, Chi2, Laplacian
+from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.points import Block, Points
+
+__all__ = ["Callable", "Precomputed", "as_kernel"]
+
+_DIAGONAL_ROWS = (
+    16  # a function is asked for small squares to get its diagonal: few calls, few extras
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
+
+    def check(self, points: Points) -> None:
+        if points.is_structured:
+            raise ValueError("A precomputed kernel matrix must hold numbers; got objects.")
+        values = points.X.data if points.is_sparse else points.X
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError("The precomputed kernel matrix holds NaN or infinity.")
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        K, rows, columns = A.points.X, A.index, B.index
+        if A.is_sparse:
+            out[...] = K[rows][:, columns].toarray()
+        elif isinstance(rows, slice):
+            out[...] = K[rows][:, columns]
+        elif isinstance(columns, slice):
+            out[...] = K[:, columns][rows]
+        else:
+            out[...] = K[np.ix_(rows, columns)]
+
+    def diag(self, A: Block) -> np.ndarray:
+        rows = A.index
+        which = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        return np.asarray(A.points.X[which, which], dtype=np.float64).ravel()
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        points = Points(X)
+        self.check(points)
+        return points.X.toarray().astype(np.float64) if points.is_sparse else points.X.astype(float)
+
+
+@dataclass(frozen=True, repr=False)
+class Callable(Kernel):
+    """k given by a function of two sets of rows that returns the matrix of their kernel values.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` with ``len(X)`` and ``len(Z)`` rows (arrays, CSR, or lists of objects, as
+        the data came) returns an array of shape ``(len(X), len(Z))``. It is asked for tiles.
+    """
+
+    function: Function[[Any, Any], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
+
+    def _check_rows(self, points: Points) -> None:
+        """What rows are good for is the function's business."""
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        out[...] = self._values(A, B)
+
+    def diag(self, A: Block) -> np.ndarray:
+        out = np.empty(len(A))
+        for start in range(0, len(A), _DIAGONAL_ROWS):
+            part = A[start : start + _DIAGONAL_ROWS]
+            out[start : start + _DIAGONAL_ROWS] = np.diagonal(self._values(part, part))
+        return out
+
+    def _values(self, A: Block, B: Block) -> Any:
+        values = self.function(A.original, B.original)
+        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        if values.shape != (len(A), len(B)):
+            raise ValueError(
+                f"The kernel function {_name(self.function)} must return a value for each pair of "
+                f"rows, shape {len(A), len(B)}; got {values.shape}."
+            )
+        return values
+
+    def __repr__(self) -> str:
+        return f"Callable({_name(self.function)})"
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)
+
+
+def as_kernel(kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
+    """A Kernel from a Kernel, a function of two sets of rows, or one of scikit-learn's names."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return Callable(kernel)
+    makers: dict[str, Function[[], Kernel]] = {
+        "linear": Linear,
+        "poly": lambda: Polynomial(degree, gamma, coef0),
+        "polynomial": lambda: Polynomial(degree, gamma, coef0),
+        "rbf": lambda: RBF(gamma),
+        "sigmoid": lambda: Sigmoid(gamma, coef0),
+        "laplacian": lambda: Laplacian(gamma),
+        "cosine": Cosine,
+        "chi2": lambda: Chi2(gamma),
+        "precomputed": Precomputed,
+    }
+    if not isinstance(kernel, str) or kernel not in makers:
+        raise ValueError(
+            f"kernel must be a Kernel, a callable, or one of {sorted(makers)}; got {kernel!r}."
+        )
+    return makers[kernel]()
