@@ -1,4 +1,4 @@
-"""Command line of the benchmarks: ``python -m benchmarks --help``."""
+"""Measure Mercer against its peers; every answer is scored independently."""
 
 from __future__ import annotations
 

@@ -33,6 +33,12 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--cases", help=f"comma-separated, of: {', '.join(CASES)}")
     parser.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--reuse", action="store_true", help="keep runs that FILE already has")
+    parser.add_argument(
+        "--quiet",
+        type=float,
+        metavar="CORES",
+        help="with --reuse: run again what was measured while other processes used more",
+    )
     parser.add_argument("--docs", action="store_true", help="write docs/performance.md")
     parser.add_argument("--cache-mb", type=float, default=4000, help="kernel cache for all (4000)")
     parser.add_argument("--repeat", type=int, default=1, help="warm fits; the best counts (1)")
@@ -54,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         timeout=options.timeout,
         lock=options.lock,
     )
-    store = Store(options.json, reuse=options.reuse)
+    store = Store(options.json, reuse=options.reuse, quiet=options.quiet)
     for case in _chosen(options.cases, options.defaults):
         for peer in peers:
             if store.find(case.name, peer) is None:
@@ -86,4 +92,9 @@ def _line(run: dict[str, Any]) -> str:
         f"first {run['first_fit_seconds']:.2f} s, warm {run['fit_seconds']:.2f} s, "
         f"predict {run['predict_seconds']:.2f} s, violation {run['kkt_violation']:.2e}, "
         f"relative gap {run['relative_gap']:.1e}, score {run['test_score']:.4f}"
+        + (
+            f" (others used {others:.1f} cores)"
+            if (others := run.get("others_cores") or 0) > 0.2
+            else ""
+        )
     )

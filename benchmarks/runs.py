@@ -107,19 +107,24 @@ def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
 
 
 class Store:
-    """The runs so far, by case and peer, written to a JSON file after each of them."""
+    """The runs so far, by case and peer, written to a JSON file after each of them.
 
-    def __init__(self, path: str | None, *, reuse: bool):
+    ``quiet``: how many cores other processes may have used during a run that is reused.
+    """
+
+    def __init__(self, path: str | None, *, reuse: bool, quiet: float | None = None):
+        self.quiet = quiet
         self.path = Path(path) if path else None
         self.runs: list[dict[str, Any]] = []
         if reuse and self.path is not None and self.path.exists():
             self.runs = json.loads(self.path.read_text())["runs"]
 
     def find(self, case: str, peer: str) -> dict[str, Any] | None:
-        """The run of ``peer`` on ``case``, if it is there and did not fail."""
+        """The run of ``peer`` on ``case``, if it is there, did not fail and was not disturbed."""
         for run in self.runs:
             if (run["case"], run["peer"]) == (case, peer) and "failed" not in run:
-                return run
+                disturbed = self.quiet is not None and (run.get("others_cores") or 0) > self.quiet
+                return None if disturbed else run
         return None
 
     def add(self, run: dict[str, Any]) -> None:

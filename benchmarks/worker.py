@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +59,21 @@ def _fit(spec: dict[str, Any]) -> dict[str, Any]:
     def new_model() -> Any:
         return peer.build(classes, data, spec["cache_mb"])
 
-    first, cpu, model = _timed_fit(new_model(), data.X, data.y)
+    first = _timed_fit(new_model(), data.X, data.y)
     peak = memory_use.peak_mb() - imported_mb
-    warm_seconds, cpu_seconds = [first], [cpu]
-    if first <= spec["repeat_below"]:
-        warm_seconds, cpu_seconds = [], []
-        for _ in range(spec["repeat"]):
-            seconds, cpu, model = _timed_fit(new_model(), data.X, data.y)
-            warm_seconds.append(seconds)
-            cpu_seconds.append(cpu)
-    best = int(np.argmin(warm_seconds))
+    fits = [first]
+    if first.seconds <= spec["repeat_below"]:
+        fits = [_timed_fit(new_model(), data.X, data.y) for _ in range(spec["repeat"])]
+    best = min(fits, key=lambda fit: fit.seconds)
+    model = best.model
     predict_seconds, predictions = _timed_predict(model, data.X_test)
     read_answer(peer, model, predictions).save(spec["answer"])
     outcome = {
-        "first_fit_seconds": first,
-        "fit_seconds": warm_seconds[best],
-        "fit_cpu_seconds": cpu_seconds[best],
-        "repeated": first <= spec["repeat_below"],
+        "first_fit_seconds": first.seconds,
+        "fit_seconds": best.seconds,
+        "fit_cpu_seconds": best.cpu_seconds,
+        "others_cores": best.others_cores,
+        "repeated": best is not first,
         "predict_seconds": predict_seconds,
         "n_test": len(predictions),
         "shape": list(data.X.shape),
@@ -105,13 +104,33 @@ def _data_mb(data: Prepared) -> float:
     return size / memory_use.MB
 
 
-def _timed_fit(model: Any, X: Any, y: np.ndarray) -> tuple[float, float, Any]:
-    """Wall and processor seconds (of all threads) of one fit."""
-    wall, cpu = time.perf_counter(), time.process_time()
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A fitted model, wall and processor seconds, and how many cores other processes used."""
+
+    model: Any
+    seconds: float
+    cpu_seconds: float
+    others_cores: float | None
+
+
+def _timed_fit(model: Any, X: Any, y: np.ndarray) -> _Fit:
+    wall, cpu, busy = time.perf_counter(), time.process_time(), _busy_seconds()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
-    return time.perf_counter() - wall, time.process_time() - cpu, model
+    seconds, own = time.perf_counter() - wall, time.process_time() - cpu
+    others = None if busy is None else max(0.0, (_busy_seconds() or 0.0) - busy - own) / seconds
+    return _Fit(model, seconds, own, others)
+
+
+def _busy_seconds() -> float | None:
+    """Processor seconds the whole machine has spent working since it started (Linux)."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    user, nice, system = map(int, stat.read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
 def _timed_predict(model: Any, X: Any) -> tuple[float, np.ndarray]:
