@@ -6,39 +6,37 @@ import time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 __all__ = ["floor_seconds"]
 
-TILE_ROWS, TILE_COLUMNS = 512, 1024
+PASSES = 3
 
 
-def floor_seconds(X: Any, support: np.ndarray, gamma: float, dtype: Any = np.float32) -> float:
-    """Seconds for k(xᵢ, xⱼ), all i and support vectors j, in tiles that stay in the cache.
+def floor_seconds(X: Any, support: np.ndarray, gamma: float, dtype: Any) -> float:
+    """Seconds for k(xᵢ, xⱼ), all i and support vectors j, in the Gram's tiles and precision.
 
-    The best of three passes; every tile is thrown away, so that no memory traffic is counted.
+    The best of some passes; every tile is thrown away, so that no memory traffic is counted.
     """
     from mercer._threads import Workers, single_threaded_blas, thread_count
-    from mercer.kernels import RBF
-    from mercer.kernels.points import Points
+    from mercer.gram.gram import TILE_COLUMNS, TILE_ROWS, pieces
+    from mercer.kernels import RBF, Points
 
     kernel = RBF(gamma=gamma)
-    points = Points(X, None if hasattr(X, "indptr") else X.mean(axis=0))
+    points = Points(X, None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64))
     vectors = points.take(np.asarray(support), dtype)
-    columns = [
-        vectors[slice(j, min(j + TILE_COLUMNS, len(vectors)))]
-        for j in range(0, len(vectors), TILE_COLUMNS)
-    ]
+    columns = [vectors[part] for part in pieces(len(vectors), TILE_COLUMNS)]
 
-    def rows(start: int) -> None:
-        block = points.take(slice(start, min(start + TILE_ROWS, points.n)), dtype)
-        buffer = np.empty((len(block), TILE_COLUMNS), dtype=dtype)
+    def pass_over(rows: slice) -> None:
+        block = points.take(rows, dtype)
+        tile = np.empty((len(block), TILE_COLUMNS), dtype=dtype)
         for part in columns:
-            kernel.tile(block, part, buffer[:, : len(part)])
+            kernel.tile(block, part, tile[:, : len(part)])
 
     seconds = []
     with single_threaded_blas(), Workers(thread_count(None)) as workers:
-        for _ in range(3):
+        for _ in range(PASSES):
             start = time.perf_counter()
-            workers.map(rows, range(0, points.n, TILE_ROWS))
+            workers.map(pass_over, pieces(points.n, TILE_ROWS))
             seconds.append(time.perf_counter() - start)
     return min(seconds)

@@ -85,7 +85,10 @@ def _fit(spec: dict[str, Any]) -> dict[str, Any]:
     if peer.name == "mercer":
         from benchmarks.floor import floor_seconds
 
-        outcome["floor_seconds"] = floor_seconds(data.X, model.support_, data.gamma)
+        for precision in ("float32", "float64"):
+            outcome[f"floor_{precision}_seconds"] = floor_seconds(
+                data.X, model.support_, data.gamma, np.dtype(precision).type
+            )
     return outcome
 
 

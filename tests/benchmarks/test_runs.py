@@ -38,6 +38,10 @@ def _run(case: str, peer: str, seconds: float, **more) -> dict:
     }
 
 
+def _floors(seconds: float) -> dict:
+    return {"floor_float32_seconds": seconds, "floor_float64_seconds": 2 * seconds}
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
@@ -101,9 +105,9 @@ def test_store_keeps_good_runs_only(tmp_path):
 
 def test_ratios_and_failures_are_reported():
     runs = [
-        _run("a9a", "mercer", 1.0, floor_seconds=0.25),
+        _run("a9a", "mercer", 1.0, **_floors(0.25)),
         _run("a9a", "sklearn", 2.0),
-        _run("letter", "mercer", 1.0, floor_seconds=0.5),
+        _run("letter", "mercer", 1.0, **_floors(0.5)),
         _run("letter", "sklearn", 8.0),
         {
             "case": "letter",
