@@ -153,7 +153,7 @@ def markdown(all_runs: list[Run], machine: dict[str, Any]) -> str:
         "\nHeld-out score (accuracy, R² for regression).\n",
         _each(runs, lambda r: f"{r['test_score']:.4f}"),
         "\n## The floor\n\nOne pass of Mercer's own tiles over n × n_sv kernel elements, which no "
-        "exact method avoids, in seconds. *Floor* is that of float32 tiles, whatever the fit used.\n",
+        "exact method avoids, in seconds. *Floor* is in float32, whatever the fit used.\n",
         _floors(runs),
         "\n## First fit in a process and memory\n\nFirst fit in seconds / peak memory over the "
         "imported library in MB (data included).\n",
