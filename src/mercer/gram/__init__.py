@@ -1,0 +1,11 @@
+"""How similarity is computed.
+
+gram.py    a kernel bound to points: tiles over threads, sums K β without storing K
+store.py   float32 rows over the columns still in play, within a byte budget
+_rows.py   compiled passes over stored rows
+"""
+
+from mercer.gram.gram import Gram
+from mercer.gram.store import RowStore
+
+__all__ = ["Gram", "RowStore"]

@@ -1,0 +1,57 @@
+"""Compiled passes over stored kernel rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._compiled import REASSOCIATE, compiled
+
+__all__ = ["add_rows", "add_tile"]
+
+# So many float32 products are summed in float32 before they go into the float64 total: measured to
+# keep the gradient right to 1e-4 of a tolerance of 1e-3 with coefficients up to 100.
+PARTIAL = 32
+
+
+@compiled(fastmath=REASSOCIATE)
+def add_rows(rows, slots, coef, first, last, total):
+    """total[first:last] += Σ_s coef_s · rows[slots_s, first:last], four rows at a time."""
+    width = last - first
+    part = np.empty(width, np.float32)
+    out = total[first:last]
+    n = slots.size
+    begin = 0
+    while begin < n:
+        end = min(begin + PARTIAL, n)
+        part[:] = 0
+        s = begin
+        while s + 4 <= end:
+            r0 = rows[slots[s], first:last]
+            r1 = rows[slots[s + 1], first:last]
+            r2 = rows[slots[s + 2], first:last]
+            r3 = rows[slots[s + 3], first:last]
+            c0, c1 = np.float32(coef[s]), np.float32(coef[s + 1])
+            c2, c3 = np.float32(coef[s + 2]), np.float32(coef[s + 3])
+            for k in range(width):
+                part[k] += c0 * r0[k] + c1 * r1[k] + c2 * r2[k] + c3 * r3[k]
+            s += 4
+        while s < end:
+            r0 = rows[slots[s], first:last]
+            c0 = np.float32(coef[s])
+            for k in range(width):
+                part[k] += c0 * r0[k]
+            s += 1
+        for k in range(width):
+            out[k] += part[k]
+        begin = end
+
+
+@compiled(fastmath=REASSOCIATE)
+def add_tile(tile, coef, total):
+    """total[i] += Σ_j tile[i, j] coef_j in float64, for tiles of either precision."""
+    for i in range(tile.shape[0]):
+        row = tile[i]
+        s = 0.0
+        for j in range(row.size):
+            s += row[j] * coef[j]
+        total[i] += s

@@ -1,0 +1,121 @@
+"""Kernel rows kept in float32 over a growing list of columns, within a byte budget.
+
+The store is a ring: new rows take the next slots in turn and whatever was there is forgotten, so a
+slot is only ever handed out one way. Rows of a request that are still held are used before any slot
+of the same request is overwritten.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.gram._rows import add_rows
+from mercer.gram.gram import Gram, pieces
+
+__all__ = ["RowStore"]
+
+# Columns a worker takes at a time. Rows of this length stay in the second-level cache.
+CHUNK = 4096
+# The least number of rows a store holds, whatever the budget.
+FEWEST_ROWS = 64
+
+
+class RowStore:
+    """Rows of K restricted to some columns.
+
+    Parameters
+    ----------
+    gram : Gram
+    columns : int array
+        Points of the Gram whose columns are kept.
+    room : int
+        How many columns may be there in the end (see `extend`).
+    memory : float32 array
+        For the rows: used from the front, so that one store after the other touches the same pages.
+    """
+
+    def __init__(self, gram: Gram, columns: np.ndarray, room: int, memory: np.ndarray):
+        self.gram = gram
+        self.columns = columns
+        self.room = room
+        n_rows = min(memory.size // room, gram.n)
+        if n_rows < FEWEST_ROWS:
+            n_rows, memory = FEWEST_ROWS, np.empty(FEWEST_ROWS * room, np.float32)
+        self._rows = memory[: n_rows * room].reshape(n_rows, room)
+        self._owner = np.full(n_rows, -1)  # column number whose row a slot holds
+        self._slot = np.full(room, -1)  # and the way back
+        self._next = 0
+        self.block = gram.block(columns, np.float32)
+
+    @property
+    def n(self) -> int:
+        return self.columns.size
+
+    @property
+    def n_rows(self) -> int:
+        return self._owner.size
+
+    def extend(self, columns: np.ndarray) -> None:
+        """Add columns at the end; rows that are held are completed."""
+        old = self.n
+        self.columns = np.concatenate([self.columns, columns])
+        self.block = self.gram.block(self.columns, np.float32)
+        held = np.flatnonzero(self._owner >= 0)
+        if held.size == 0:
+            return
+        block, kernel = self.gram.block(self.columns[self._owner[held]], np.float32), self.gram.kernel
+
+        def fill(part: slice) -> None:
+            slots = held[part]
+            tile = self.gram._buffer(slots.size, columns.size, np.float32)
+            kernel.tile(block[part], self.block[old : self.n], tile)
+            self._rows[slots, old : self.n] = tile
+
+        self.gram.workers.map(fill, pieces(held.size, 256))
+
+    def add_to(self, total: np.ndarray, which: np.ndarray, coef: np.ndarray) -> None:
+        """total += K[:, which] @ coef over the columns; ``which`` are column numbers."""
+        slots = self._slot[which]
+        held = slots >= 0
+        hit_slots, hit_coef = slots[held], coef[held]
+        missing, missing_coef = which[~held], coef[~held]
+        batches = pieces(missing.size, self.n_rows) or [slice(0, 0)]
+        for part in batches:
+            self._pass(total, hit_slots, hit_coef, missing[part], missing_coef[part])
+            hit_slots, hit_coef = hit_slots[:0], hit_coef[:0]
+
+    def _pass(
+        self,
+        total: np.ndarray,
+        hits: np.ndarray,
+        hit_coef: np.ndarray,
+        new: np.ndarray,
+        new_coef: np.ndarray,
+    ) -> None:
+        runs = self._claim(new) if new.size else []
+        block = self.gram.block(self.columns[new], np.float32) if new.size else None
+
+        def one(chunk: slice) -> None:
+            if hits.size:
+                add_rows(self._rows, hits, hit_coef, chunk.start, chunk.stop, total)
+            for slots, part in runs:
+                self.gram.kernel.tile(block[part], self.block[chunk], self._rows[slots, chunk])  # type: ignore[index]
+                numbers = np.arange(slots.start, slots.stop)
+                add_rows(self._rows, numbers, new_coef[part], chunk.start, chunk.stop, total)
+
+        self.gram.workers.map(one, pieces(self.n, CHUNK))
+
+    def _claim(self, which: np.ndarray) -> list[tuple[slice, slice]]:
+        """Give each new row the next slot; runs of slots with the part of ``which`` they hold."""
+        runs, begin = [], 0
+        while begin < which.size:
+            count = min(which.size - begin, self.n_rows - self._next)
+            slots, part = slice(self._next, self._next + count), slice(begin, begin + count)
+            gone = self._owner[slots]
+            self._slot[gone[gone >= 0]] = -1
+            self._owner[slots] = which[part]
+            self._slot[which[part]] = np.arange(slots.start, slots.stop)
+            runs.append((slots, part))
+            self._next = (self._next + count) % self.n_rows
+            begin += count
+        return runs

@@ -1,0 +1,14 @@
+"""How a problem is solved.
+
+smo.py       the production solver: settings in, `Result` out
+direct.py    small problems: pairs on the whole kernel matrix
+nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
+control.py   time limit, callback, Ctrl-C
+_pairs.py    compiled: second-order pair steps on a dense block
+_scan.py     compiled: violation, choice of the working set
+"""
+
+from mercer.solvers.control import Control, Progress
+from mercer.solvers.smo import SMO
+
+__all__ = ["SMO", "Control", "Progress"]

@@ -1,0 +1,103 @@
+"""What may stop a fit early: a time limit, the user's callback, Ctrl-C.
+
+`Control` is a context around a whole fit. SIGINT only raises a flag inside it, so that solvers stop
+between two rounds with a consistent model; the KeyboardInterrupt goes through at the end.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mercer.result import Status
+
+__all__ = ["Control", "Progress"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told, once a round.
+
+    Attributes
+    ----------
+    seconds : float
+        Since the fit began.
+    rounds, iterations : int
+        Working-set rounds and pair updates of this task so far.
+    violation, tol : float
+        The largest violating pair now, and where the fit will stop.
+    task, n_tasks : int
+        Which binary task, of how many.
+    """
+
+    seconds: float
+    rounds: int
+    iterations: int
+    violation: float
+    tol: float
+    task: int = 0
+    n_tasks: int = 1
+
+
+class Control:
+    """The limits of one fit.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds for the whole fit.
+    callback : callable or None
+        Called with a `Progress`; a true return value stops the fit.
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ):
+        self.time_limit = time_limit
+        self.callback = callback
+        self.began = time.perf_counter()
+        self.interrupted = False
+        self._stop_asked = False
+        self._old_handler: object = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Control:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._old_handler = signal.signal(signal.SIGINT, self._on_interrupt)
+        return self
+
+    def __exit__(self, exc_type: object, exc: object, traceback: object) -> None:
+        if self._old_handler is not None:
+            signal.signal(signal.SIGINT, self._old_handler)  # type: ignore[arg-type]
+            self._old_handler = None
+        if self.interrupted and exc_type is None:
+            raise KeyboardInterrupt
+
+    def _on_interrupt(self, signum: int, frame: object) -> None:
+        self.interrupted = True
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @property
+    def stopped(self) -> Status | None:
+        """Why the fit has to stop now, or None."""
+        if self.interrupted or self._stop_asked:
+            return Status.STOPPED
+        if self.time_limit is not None and self.seconds >= self.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+    def report(self, progress: Progress) -> None:
+        """Tell the callback, one task at a time."""
+        if self.callback is not None:
+            with self._lock:
+                if self.callback(progress):
+                    self._stop_asked = True
