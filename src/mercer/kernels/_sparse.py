@@ -81,15 +81,15 @@ def _fill_panel(panel, line, indptr, columns, values, first, last):
 
 @compiled
 def _clear_panel(panel, line, indptr, columns, first, last):
-    """Undo `_fill_panel`."""
-    end = PANEL
+    """Undo `_fill_panel`, touching only what it touched."""
+    for j in range(first, last):
+        for t in range(indptr[j], indptr[j + 1]):
+            start = line[columns[t]]
+            if start > 0:
+                panel[start + j - first] = 0
     for t in range(indptr[first], indptr[last]):
-        start = line[columns[t]]
-        if start > 0:
+        if line[columns[t]] > 0:
             line[columns[t]] = 0
-            end = max(end, start + PANEL)
-    for p in range(PANEL, end):
-        panel[p] = 0
 
 
 @compiled(fastmath=CONTRACT)

@@ -1,0 +1,64 @@
+"""Points keep the user's data; blocks are cut from it in the precision asked for."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mercer.kernels import Linear, Points
+
+X = np.random.default_rng(0).normal(size=(20, 4))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array, sp.coo_matrix])
+def test_blocks_of_any_type(container, kind, dtype):
+    data = (np.abs(X) * 3).astype(kind)
+    points = Points(container(data))
+    assert points.X.dtype == kind
+    for rows in (slice(3, 9), np.array([5, 1, 1])):
+        block = points.take(rows, dtype)
+        held = block.X.toarray() if points.is_sparse else block.X
+        assert held.dtype == dtype
+        expected = data[rows].astype(dtype)
+        np.testing.assert_array_equal(held, expected)
+        norms = (expected.astype(np.float64) ** 2).sum(axis=1)
+        np.testing.assert_allclose(block.sq_norms, norms, rtol=1e-15)
+        assert block.sq_norms.dtype == np.float64
+
+
+def test_no_copy_of_rows_in_the_right_precision():
+    assert np.shares_memory(Points(X).take(slice(2, 7)).X, X)
+
+
+@pytest.mark.parametrize("index", [slice(4, 16), np.arange(19, 3, -1)])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_parts_of_blocks(container, index):
+    block = Points(container(X)).take(index)
+    for touch in (False, True):
+        if touch:
+            block.X, block.sq_norms
+        part = block[2:9]
+        held = part.X.toarray() if part.is_sparse else part.X
+        assert len(part) == 7
+        np.testing.assert_array_equal(held, X[index][2:9])
+        np.testing.assert_array_equal(part.sq_norms, block.sq_norms[2:9])
+        assert len(block[10:99]) == len(X[index][10:99])
+        K = np.empty((7, 7))
+        Linear().tile(part, part[0:7], K)
+        np.testing.assert_allclose(K, X[index][2:9] @ X[index][2:9].T, atol=1e-14)
+
+
+def test_repeated_entries_of_sparse_rows_are_summed_and_the_data_is_left_alone():
+    repeated = sp.csr_matrix((np.ones(3), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    assert (Points(repeated).take(slice(0, 2)).sq_norms == [4, 1]).all()
+    assert repeated.nnz == 3
+
+
+def test_origin_shifts_dense_rows_and_is_refused_for_sparse_ones():
+    origin = np.arange(4.0)
+    block = Points(X, origin).take(slice(0, 20))
+    np.testing.assert_array_equal(block.X, X - origin)
+    np.testing.assert_allclose(block.sq_norms, ((X - origin) ** 2).sum(axis=1))
+    with pytest.raises(ValueError, match="origin must be None"):
+        Points(sp.csr_matrix(X), origin)
