@@ -3,8 +3,8 @@
     p(class i | f) = 1 / (1 + exp(A f + B)),   f the decision value of pair (i, j)
 
 A and B minimise the cross-entropy to Platt's smoothed targets (Platt 1999) by Newton's method with
-backtracking (Lin, Lin and Weng, Machine Learning 68, 2007, Algorithm 1). The decision values come from
-five-fold cross-validation: those of the training rows themselves would be too confident.
+backtracking (Lin, Lin and Weng, Machine Learning 68, 2007, Algorithm 1). The decision values come
+from five-fold cross-validation: those of the training rows themselves would be too confident.
 A > 0 would reverse the order of the decision values, so A ≤ 0 is kept.
 """
 
@@ -140,8 +140,8 @@ def _held_out_values(
 def couple(p: np.ndarray, n_classes: int) -> np.ndarray:
     """One distribution from pairwise probabilities p(i | i or j), row by row.
 
-    Minimises Σ_{i≠j} (p_ji x_i − p_ij x_j)² over the simplex (Wu, Lin and Weng, JMLR 5, 2004, second
-    approach): a linear system for each row.
+    Minimises Σ_{i≠j} (p_ji x_i − p_ij x_j)² over the simplex (Wu, Lin and Weng, JMLR 5, 2004,
+    second approach): a linear system for each row.
     """
     n, k = p.shape[0], n_classes
     if n > ROWS_AT_ONCE:

@@ -6,16 +6,25 @@
     ├── ConvergenceWarning     (scikit-learn's) a fit stopped before its tolerance
     └── WarmStartWarning       a warm start could not go on from the last fit and began anew
 
-Bad parameters raise scikit-learn's ``InvalidParameterError`` (a ValueError), bad data a ValueError or
-a TypeError, methods before ``fit`` scikit-learn's ``NotFittedError``.
+Bad parameters raise scikit-learn's ``InvalidParameterError`` (a ValueError), bad data a ValueError
+or a TypeError, methods before ``fit`` scikit-learn's ``NotFittedError``.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-__all__ = ["ConvergenceWarning", "NotFittedError", "NotSeparableError", "WarmStartWarning"]
+__all__ = [
+    "ConvergenceWarning",
+    "NotFittedError",
+    "NotSeparableError",
+    "WarmStartWarning",
+    "warn_user",
+]
 
 
 class NotSeparableError(ValueError):
@@ -24,8 +33,8 @@ class NotSeparableError(ValueError):
     Attributes
     ----------
     weights : float64 array, one entry per row given to ``fit``
-        The proof. Positive entries sum to 1 over rows of one class, negative ones to −1 over rows of
-        the other, and Σ weights φ(x) = 0: both convex combinations are the same point.
+        The proof. Positive entries sum to 1 over rows of one class, negative ones to −1 over rows
+        of the other, and Σ weights φ(x) = 0: both convex combinations are the same point.
     """
 
     def __init__(self, message: str, weights: np.ndarray):
@@ -38,3 +47,11 @@ class NotSeparableError(ValueError):
 
 class WarmStartWarning(UserWarning):
     """A warm start began anew, and why."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that led here, past this package and scikit-learn."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"].split(".")[0] in ("mercer", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level - 1)

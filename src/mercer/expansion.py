@@ -28,7 +28,7 @@ VECTORS_PER_TILE = 1024
 WORTH_FLOAT32 = 100_000
 # float32 is used if on this many support vectors it differs from float64 by at most so much of the
 # largest value. Measured, not bounded: a worst-case bound in (γ, norms, Σ|c|) is some hundred times
-# the error that occurs, since roundings of different support vectors cancel. The support vectors are
+# the error that occurs, since roundings of different support vectors cancel. Support vectors are
 # the hardest rows: a kernel of differences loses most where it is largest, and the errors of dot
 # kernels grow as the values do. The aim is 1e-5; the factor of ten is for rows unlike these.
 PROBES = 128
@@ -46,8 +46,8 @@ class Expansion:
     coef : float64 array of shape (m, n_support)
     b : float64 array of shape (n_outputs,)
     blocks : sequence of (start, stop, outputs), optional
-        Row r of ``coef[:, start:stop]`` belongs to output ``outputs[r]``; by default row r is output
-        r everywhere. One-vs-one models have one block per class.
+        Row r of ``coef[:, start:stop]`` belongs to output ``outputs[r]``; by default row r is
+        output r everywhere. One-vs-one models have one block per class.
     columns : int array, optional
         For a precomputed kernel: which columns of the kernel matrix are the support vectors'.
     """

@@ -90,7 +90,7 @@ def dual_layout(
 
 
 def block_outputs(n_support: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
-    """For each class: its columns of the dual layout (start, stop), and the task of each of its rows."""
+    """For each class: its columns of the dual layout (start, stop), and the task of each row."""
     k = n_support.size
     if k == 2:  # one task, one row, all columns
         return [(0, int(n_support.sum()), np.zeros(1, dtype=np.intp))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from mercer.calibration import couple, fit_sigmoids, sigmoid
 from mercer.certificate import Certificate
 from mercer.estimators._data import Data
 from mercer.estimators.base import KernelMachine
-from mercer.exceptions import NotFittedError
+from mercer.exceptions import NotFittedError, warn_user
 from mercer.gram import Gram
 from mercer.multiclass import Task, block_outputs, dual_layout, ovr_scores, pair_tasks, votes
 from mercer.problems import BoxQP
@@ -125,12 +124,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if self.probability == "deprecated":
             return
         name = type(self).__name__
-        warnings.warn(
+        warn_user(
             "The `probability` parameter was deprecated in version 1.9 of scikit-learn and will be "
             f"removed in version 1.11. Use `CalibratedClassifierCV({name}(), ensemble=False)` "
             f"instead of `{name}(probability=True)`",
             FutureWarning,
-            stacklevel=5,
         )
 
     # ------------------------------------------------------------------ layout and names

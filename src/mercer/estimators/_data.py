@@ -12,12 +12,21 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, vali
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels.points import Points
 
-__all__ = ["Data", "check_rows", "check_training", "is_precomputed", "make_points"]
+__all__ = [
+    "Data",
+    "check_rows",
+    "check_training",
+    "dense_if_small",
+    "is_precomputed",
+    "make_points",
+]
 
 # Types taken as they are; all others become float64. Integers are converted a block at a time.
 DTYPES = [
     np.float64, np.float32, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
 ]  # fmt: skip
+# Sparse matrices of at most so many cells are fitted as dense ones (8 MB in float64).
+SMALL_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +104,23 @@ def check_rows(estimator: Any, X: Any) -> Any:
     return sp.csr_matrix(X) if model_is_sparse else X
 
 
+def dense_if_small(X: Any) -> Any:
+    """CSR of few cells as an array: faster, and the model is that of the same dense rows."""
+    if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL_CELLS:
+        return X.toarray()
+    return X
+
+
 def make_points(X: Any, kernel: Kernel) -> Points:
     """The rows as the kernel takes them, dense ones around their mean if only differences count."""
     if kernel.is_shift_invariant and not sp.issparse(X) and X.ndim == 2:
-        return Points(X, X.mean(axis=0, dtype=np.float64))
+        with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
+            return Points(X, X.mean(axis=0, dtype=np.float64))
     return Points(X)
 
 
 def _holds_objects(kernel: Any, X: Any) -> bool:
-    """Whether a plain callable is given something else than rows of numbers (strings, graphs, …)."""
+    """Whether a plain callable is given something else than rows of numbers (strings, graphs)."""
     if isinstance(kernel, (str, Kernel)) or sp.issparse(X):
         return False
     try:

@@ -75,14 +75,15 @@ def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None) -> floa
         return 1.0 / X.shape[1]
     if gamma != "scale":
         return float(gamma)
-    variance = _variance(X, weight)
+    with np.errstate(over="ignore"):  # reported by Kernel.check
+        variance = _variance(X, weight)
     return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
 
 
 def _variance(X: Any, weight: np.ndarray | None) -> float:
     """Variance of all entries; in slices, so that no second X is made."""
     n, d = X.shape
-    w = np.ones(n) if weight is None else weight
+    w = np.ones(n) if weight is None else weight / weight.max()  # equal weights count as none
     total = d * w.sum()
     if sp.issparse(X):
         values = X.data.astype(np.float64)

@@ -1,9 +1,8 @@
-"""What a fit tells the user: progress lines, the convergence warning, the proof of non-separability."""
+"""What a fit tells the user: progress lines, the convergence warning, the error with a proof."""
 
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 
 from mercer.certificate import Certificate
 from mercer.estimators._data import Data
-from mercer.exceptions import ConvergenceWarning, NotSeparableError
+from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
 from mercer.gram import Gram
 from mercer.multiclass import Task
 from mercer.result import Result, Status
@@ -44,7 +43,7 @@ class ProgressLines:
 
 
 def is_converged(result: Result, tol: float) -> bool:
-    """An indefinite kernel may still reach the tolerance: a stationary point, as LIBSVM's answer."""
+    """An indefinite kernel may still reach the tolerance: a stationary point, as LIBSVM's."""
     return result.status.is_solved or (
         result.status is Status.NOT_PSD and result.violation <= tol * 1.05
     )
@@ -68,12 +67,11 @@ def warn_not_converged(
             "your data with StandardScaler or MinMaxScaler."
         )
     which = f"{len(open_ends)} of {len(results)} tasks; the worst: " if len(results) > 1 else ""
-    warnings.warn(
+    warn_user(
         f"{opening} {which}SMO, {worst.rounds:,} rounds, {worst.iterations:,} pair updates, "
         f"{worst.seconds:.3g} s; violation {worst.violation:.3g} (tol={tol:g}), relative gap "
         f"{certificate.relative_gap:.3g}. {_lever(estimator, data, status)}",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 
@@ -133,7 +131,7 @@ def raise_not_separable(
         fit_intercept=fit_intercept,
     )
     weights = np.zeros(data.shape[0])
-    # Without an exact proof, the direction in which the dual grows without end is the nearest to it.
+    # Without an exact proof, the direction in which the dual grows without end is nearest to it.
     total = max(np.abs(result.beta).sum(), 1e-300) / 2
     weights[data.original(rows)] = result.beta / total if proof is None else proof.weights
     raise NotSeparableError(

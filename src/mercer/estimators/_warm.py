@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from mercer.exceptions import WarmStartWarning
-from mercer.kernels.points import Points
+from mercer.exceptions import WarmStartWarning, warn_user
 from mercer.problems import BoxQP
 
 __all__ = ["Duals", "warm_starts"]
@@ -35,9 +34,7 @@ class Duals:
         return beta
 
 
-def warm_starts(
-    estimator: Any, points: Points, problems: Sequence[BoxQP]
-) -> list[np.ndarray | None]:
+def warm_starts(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> list[np.ndarray | None]:
     """A start for each task from the last fit, where ``warm_start`` asks for it.
 
     Data are taken for the same if they have the same shape and the same support vectors: a start
@@ -46,20 +43,18 @@ def warm_starts(
     anew: list[np.ndarray | None] = [None] * len(problems)
     if not estimator.warm_start or not hasattr(estimator, "_duals"):
         return anew
-    if not _same_support(estimator, points, problems):
+    if not _same_support(estimator, X, problems):
         reason = "the data are not those of the last fit"
     else:
         starts = [_feasible(p, d.full()) for p, d in zip(problems, estimator._duals, strict=True)]
         if all(start is not None for start in starts):
             return starts
-        reason = "its coefficients do not satisfy the constraints of this one (labels or nu changed)"
-    warnings.warn(
-        f"warm_start=True, but {reason}: the fit starts anew.", WarmStartWarning, stacklevel=6
-    )
+        reason = "its coefficients do not meet the constraints of this one (labels or nu changed)"
+    warn_user(f"warm_start=True, but {reason}: the fit starts anew.", WarmStartWarning)
     return anew
 
 
-def _same_support(estimator: Any, points: Points, problems: Sequence[BoxQP]) -> bool:
+def _same_support(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> bool:
     last = estimator._duals
     sizes = [problem.n_variables for problem in problems]
     if sizes != [duals.size for duals in last]:
@@ -67,13 +62,11 @@ def _same_support(estimator: Any, points: Points, problems: Sequence[BoxQP]) -> 
     expansion = estimator.expansion_
     if expansion.columns is not None:  # a precomputed kernel: there are no rows to compare
         return True
-    if points.is_sparse != expansion.support.is_sparse or points.d != expansion.support.d:
+    then = expansion.support.X
+    if sp.issparse(then) != sp.issparse(X) or then.shape[1:] != X.shape[1:]:
         return False
-    rows = estimator._support_rows
-    then, now = expansion.support.X, points.X[rows]
-    if points.is_sparse:
-        return (then != now).nnz == 0
-    return np.array_equal(then, now)
+    now = X[estimator._support_rows]
+    return (then != now).nnz == 0 if sp.issparse(then) else np.array_equal(then, now)
 
 
 def _feasible(problem: BoxQP, beta: np.ndarray) -> np.ndarray | None:

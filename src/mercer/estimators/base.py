@@ -1,17 +1,19 @@
 """The base of the five estimators: ``fit`` as six steps, and predictions from the Expansion.
 
-    validate   rows, targets and weights, once
-    encode     labels into binary tasks (regression and one-class: one task)
-    bind       the kernel to the rows: a Gram
-    pose       each task as a box QP
-    solve      them all, certificates included
-    keep       the Expansion, and scikit-learn's fitted attributes
+========  ===================================================================
+validate  rows, targets and weights, once
+encode    labels into binary tasks (regression and one-class: one task)
+bind      the kernel to the rows: a Gram
+pose      each task as a box QP
+solve     them all, certificates included
+keep      the Expansion, and scikit-learn's fitted attributes
+========  ===================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, certify, summarise
-from mercer.estimators._data import Data, check_rows, check_training, is_precomputed, make_points
+from mercer.estimators._data import (
+    Data,
+    check_rows,
+    check_training,
+    dense_if_small,
+    is_precomputed,
+    make_points,
+)
 from mercer.estimators._params import resolve_kernel
 from mercer.estimators._report import (
     ProgressLines,
@@ -54,7 +63,8 @@ class KernelMachine(BaseEstimator):
     coefficients their own way (`_coefficients`).
     """
 
-    _parameter_constraints: dict = {}
+    _parameter_constraints: ClassVar[dict] = {}
+    kernel: Any
     # Formulations in which a model without intercept is another problem refuse to leave it out.
     _needs_intercept = False
 
@@ -81,7 +91,7 @@ class KernelMachine(BaseEstimator):
             tasks = self._encode(data)
             gram = self._bind(data)
             problems = [self._pose(task, data) for task in tasks]
-            solved = self._solve(tasks, problems, gram, control)
+            solved = self._solve(data, tasks, problems, gram, control)
             self._keep(data, tasks, problems, gram, solved, control)
         return self
 
@@ -99,8 +109,9 @@ class KernelMachine(BaseEstimator):
         raise NotImplementedError
 
     def _bind(self, data: Data) -> Gram:
-        self.kernel_, self._gamma = resolve_kernel(self, data.X, data.weight)
-        points = make_points(data.X, self.kernel_)
+        X = dense_if_small(data.X)
+        self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
+        points = make_points(X, self.kernel_)
         self.kernel_.check(points)
         return Gram(self.kernel_, points, Workers(1))
 
@@ -108,10 +119,15 @@ class KernelMachine(BaseEstimator):
         raise NotImplementedError
 
     def _solve(
-        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: Gram, control: Control
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        control: Control,
     ) -> list[tuple[Result, Certificate]]:
         """Several tasks run side by side, a single one with threads inside."""
-        starts = warm_starts(self, gram.points, problems)
+        starts = warm_starts(self, data.X, problems)
         names = self._task_names(tasks)
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
@@ -121,7 +137,8 @@ class KernelMachine(BaseEstimator):
         at_once = min(threads, len(tasks), max(1, budget // share))
 
         def one(t: int) -> tuple[Result, Certificate]:
-            part = gram if tasks[t].rows is None else gram.take(tasks[t].rows, inner)
+            rows = tasks[t].rows
+            part = gram if rows is None else gram.take(rows, inner)
             result = solver.solve(problems[t], part, control, starts[t])
             return result, certify(problems[t], result, names[t])
 
@@ -160,7 +177,7 @@ class KernelMachine(BaseEstimator):
             )
         self._keep_expansion(data, gram, support, dual_coef, blocks)
         self.support_ = data.original(support).astype(np.int32)
-        self.dual_coef_ = sp.csr_matrix(dual_coef) if gram.points.is_sparse else dual_coef
+        self.dual_coef_ = sp.csr_matrix(dual_coef) if sp.issparse(data.X) else dual_coef
         self.shape_fit_ = data.shape
         self.n_iter_ = self._iterations(results)
         self.certificate_ = summarise([certificate for _, certificate in solved])
@@ -209,7 +226,8 @@ class KernelMachine(BaseEstimator):
             vectors = data.X[support]
             # Integers would wrap around in the user's arithmetic, so float64, as in scikit-learn.
             self.support_vectors_ = vectors if vectors.ndim == 1 else vectors.astype(np.float64)
-        points = Points(self.support_vectors_, gram.points.origin)
+        origin = None if sp.issparse(data.X) else gram.points.origin
+        points = Points(self.support_vectors_, origin)
         self.expansion_ = Expansion(
             self.kernel_, points, dual_coef, self.intercept_, blocks, columns
         )

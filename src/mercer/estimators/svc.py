@@ -35,8 +35,8 @@ class SVC(KernelClassifier):
     degree : int, default=3
         Of "poly".
     gamma : {"scale", "auto"} or float, default="scale"
-        Of "rbf", "poly", "sigmoid", "laplacian" and "chi2". "scale" is 1 / (n_features · variance of
-        X), rows counted by their weight; "auto" is 1 / n_features.
+        Of "rbf", "poly", "sigmoid", "laplacian" and "chi2". "scale" is 1 / (n_features · variance
+        of X), rows counted by their weight; "auto" is 1 / n_features.
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     shrinking : bool, default=True
