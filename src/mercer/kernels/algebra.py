@@ -101,6 +101,10 @@ class _Pair(Kernel):
     def is_shift_invariant(self) -> bool:
         return self.k1.is_shift_invariant and self.k2.is_shift_invariant
 
+    @property
+    def _has_formula(self) -> bool:
+        return self.k1._has_formula and self.k2._has_formula
+
     def _check_rows(self, points: Points) -> None:
         self.k1._check_rows(points)
         self.k2._check_rows(points)
@@ -169,6 +173,10 @@ class Scaled(Kernel):
     def is_shift_invariant(self) -> bool:
         return self.k.is_shift_invariant
 
+    @property
+    def _has_formula(self) -> bool:
+        return self.k._has_formula
+
     def _check_rows(self, points: Points) -> None:
         self.k._check_rows(points)
 
@@ -201,6 +209,10 @@ class Power(Kernel):
     @property
     def is_shift_invariant(self) -> bool:
         return self.k.is_shift_invariant
+
+    @property
+    def _has_formula(self) -> bool:
+        return self.k._has_formula
 
     def _check_rows(self, points: Points) -> None:
         self.k._check_rows(points)

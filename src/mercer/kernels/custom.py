@@ -8,28 +8,34 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import LARGEST, Kernel
 from mercer.kernels.distance import RBF, Chi2, Laplacian
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.points import Block, Points
 
 __all__ = ["Callable", "Precomputed", "as_kernel"]
 
-_DIAGONAL_ROWS = (
-    16  # a function is asked for small squares to get its diagonal: few calls, few extras
-)
+# A function is asked for squares of so many rows to get its diagonal: fewer calls, few extras.
+_DIAGONAL_ROWS = 4
 
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
     """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
 
-    def check(self, points: Points) -> None:
+    @property
+    def _has_formula(self) -> bool:
+        return False
+
+    def _check_rows(self, points: Points) -> None:
         if points.is_structured:
             raise ValueError("A precomputed kernel matrix must hold numbers; got objects.")
         values = points.X.data if points.is_sparse else points.X
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise ValueError("The precomputed kernel matrix holds NaN or infinity.")
+        if not _in_range(values):
+            raise ValueError(
+                "The precomputed kernel matrix holds NaN, infinity, or values beyond "
+                f"±{LARGEST:g}. Check or scale the kernel."
+            )
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         K, rows, columns = A.points.X, A.index, B.index
@@ -70,8 +76,12 @@ class Callable(Kernel):
         if not callable(self.function):
             raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
 
+    @property
+    def _has_formula(self) -> bool:
+        return False
+
     def _check_rows(self, points: Points) -> None:
-        """What rows are good for is the function's business."""
+        """Which rows it takes is the function's business; values are looked at as they come."""
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         out[...] = self._values(A, B)
@@ -91,10 +101,19 @@ class Callable(Kernel):
                 f"The kernel function {_name(self.function)} must return a value for each pair of "
                 f"rows, shape {len(A), len(B)}; got {values.shape}."
             )
+        if not _in_range(values):
+            raise ValueError(
+                f"The kernel function {_name(self.function)} returned NaN, infinity, or values "
+                f"beyond ±{LARGEST:g}. Check or scale it."
+            )
         return values
 
     def __repr__(self) -> str:
         return f"Callable({_name(self.function)})"
+
+
+def _in_range(values: np.ndarray) -> bool:
+    return values.size == 0 or bool(values.min() >= -LARGEST and values.max() <= LARGEST)
 
 
 def _name(function: Any) -> str:
