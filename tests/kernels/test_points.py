@@ -49,6 +49,16 @@ def test_parts_of_blocks(container, index):
         np.testing.assert_allclose(K, X[index][2:9] @ X[index][2:9].T, atol=1e-14)
 
 
+def test_parts_share_the_arrays_of_their_block():
+    block = Points(X.astype(np.int8)).take(np.arange(20), np.float32)
+    part = block[3:8]
+    assert np.shares_memory(part.X, block.X)
+    assert np.shares_memory(part[1:2].X, block.X)
+    assert np.shares_memory(part.sq_norms, block.sq_norms)
+    sparse = Points(sp.csr_matrix(X)).take(np.arange(20))
+    assert np.shares_memory(sparse[3:8].csr.values, sparse.csr.values)
+
+
 def test_repeated_entries_of_sparse_rows_are_summed_and_the_data_is_left_alone():
     repeated = sp.csr_matrix((np.ones(3), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
     assert (Points(repeated).take(slice(0, 2)).sq_norms == [4, 1]).all()

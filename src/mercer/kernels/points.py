@@ -7,7 +7,6 @@ index (a precomputed matrix), does not pay for the rest.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,25 +57,48 @@ class Block:
         self.points = points
         self.index = index
         self.dtype = np.dtype(dtype)
+        self._whole: tuple[Block, slice] | None = None  # what this is a part of
+        # Filled when first asked for. Not cached_property: its lock would make threads wait for
+        # each other's casts; two threads that both fill one of these write the same.
+        self._X: Any = None
+        self._csr: CSR | None = None
+        self._sq_norms: np.ndarray | None = None
         self._len = index.stop - index.start if isinstance(index, slice) else len(index)
 
     def __len__(self) -> int:
         return self._len
 
-    @cached_property
+    @property
     def X(self) -> Any:
-        return self.points.rows(self.index, self.dtype)
+        if self._X is None:
+            if self._whole is None:
+                self._X = self.points.rows(self.index, self.dtype)
+            else:
+                block, rows = self._whole
+                self._X = block.X[rows]
+        return self._X
 
-    @cached_property
+    @property
     def csr(self) -> CSR:
         """The arrays of sparse rows, indices in 32 bits (cheaper to cut than a SciPy matrix)."""
-        X = self.X
-        indptr, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        return CSR(indptr, columns, X.data, X.shape[1])
+        if self._csr is None and self._whole is not None:
+            block, rows = self._whole
+            self._csr = block.csr.part(rows.start, rows.stop)
+        elif self._csr is None:
+            X = self.X
+            indptr, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+            self._csr = CSR(indptr, columns, X.data, X.shape[1])
+        return self._csr
 
-    @cached_property
+    @property
     def sq_norms(self) -> np.ndarray:
-        return self.points.norms(self.dtype)[self.index]
+        if self._sq_norms is None:
+            if self._whole is None:
+                self._sq_norms = self.points.norms(self.dtype)[self.index]
+            else:
+                block, rows = self._whole
+                self._sq_norms = block.sq_norms[rows]
+        return self._sq_norms
 
     @property
     def is_sparse(self) -> bool:
@@ -88,20 +110,15 @@ class Block:
         return self.points.rows(self.index, None)
 
     def __getitem__(self, rows: slice) -> Block:
-        """A contiguous part of the block (a view of what the block already has)."""
+        """A contiguous part of the block, whose arrays are views of the block's."""
         start, stop, _ = rows.indices(len(self))
+        stop = max(start, stop)
         if isinstance(self.index, slice):
-            index: Any = slice(self.index.start + start, self.index.start + max(start, stop))
+            index: Any = slice(self.index.start + start, self.index.start + stop)
         else:
             index = self.index[start:stop]
         part = Block(self.points, index, self.dtype)
-        have, give = self.__dict__, part.__dict__
-        if self.is_sparse:
-            give["csr"] = self.csr.part(start, stop)
-        elif "X" in have:
-            give["X"] = have["X"][start:stop]
-        if "sq_norms" in have:
-            give["sq_norms"] = have["sq_norms"][start:stop]
+        part._whole = (self, slice(start, stop))
         return part
 
 
