@@ -1,0 +1,68 @@
+"""What the package promises: its public names, their docstrings, and a light import."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+import sklearn.svm
+
+import mercer
+import mercer.kernels
+
+ESTIMATORS = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
+KERNELS = [
+    "Linear",
+    "Polynomial",
+    "RBF",
+    "Sigmoid",
+    "Laplacian",
+    "Cosine",
+    "Chi2",
+    "AllSubsets",
+    "Precomputed",
+]
+
+
+def test_public_names():
+    expected = {*ESTIMATORS, "Certificate", "Expansion", "NotSeparableError", "Status"}
+    assert set(mercer.__all__) == expected | {"kernels", "verify"}
+    assert set(KERNELS) < set(mercer.kernels.__all__)
+
+
+@pytest.mark.parametrize("module", [mercer, mercer.kernels], ids=lambda module: module.__name__)
+def test_public_names_exist_and_are_documented(module):
+    for name in module.__all__:
+        assert inspect.getdoc(getattr(module, name)), f"{module.__name__}.{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_signatures_contain_those_of_scikit_learn(name):
+    mine = inspect.signature(getattr(mercer, name)).parameters
+    theirs = inspect.signature(getattr(sklearn.svm, name)).parameters
+    for parameter in theirs.values():
+        assert parameter.name in mine, f"{name} lacks {parameter.name}"
+        assert mine[parameter.name].default == parameter.default, parameter.name
+        assert mine[parameter.name].kind == parameter.kind, parameter.name
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_is_documented(name):
+    estimator = getattr(mercer, name)
+    documentation = inspect.getdoc(estimator)
+    for parameter in inspect.signature(estimator).parameters:
+        assert parameter in documentation, f"{name}: {parameter} is not in the docstring"
+
+
+def test_import_leaves_optional_libraries_alone():
+    code = (
+        "import sys, sklearn.svm\n"
+        "before = set(sys.modules)\n"  # scikit-learn imports pandas where it is installed
+        "import mercer\n"
+        "heavy = {'matplotlib', 'pandas', 'polars', 'typer', 'rich', 'dask'}\n"
+        "print(sorted(heavy & (set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,88 @@
+"""The repository holds together: versions, imports that point left, links, the demo."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import mercer
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "mercer"
+# docs/design.md: a room may import the rooms before it.
+ROOMS = [
+    "kernels",
+    "gram",
+    "problems",
+    "result",
+    "solvers",
+    "certificate",
+    "expansion",
+    "multiclass",
+    "calibration",
+    "estimators",
+]
+
+
+def test_versions_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert project["version"] == mercer.__version__ == newest.group(1)
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mercer."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.ImportFrom) and node.module == "mercer":
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.Import):
+            names = [name.name.split(".") for name in node.names]
+            found |= {parts[1] for parts in names if parts[0] == "mercer" and len(parts) > 1}
+    return found
+
+
+def test_imports_point_left():
+    backwards = [
+        f"{path.relative_to(PACKAGE)} imports {other}"
+        for path in PACKAGE.rglob("*.py")
+        if (room := _room(path)) in ROOMS
+        for other in _imported_rooms(path) & set(ROOMS)
+        if ROOMS.index(other) > ROOMS.index(room)
+    ]
+    assert backwards == []
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md")),
+                         ids=lambda page: page.name)  # fmt: skip
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+    local = [target for target in targets if "://" not in target]
+    missing = [target for target in local if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_readme_examples_run(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    exec("\n".join(blocks), {})
+    assert capsys.readouterr().out.count("Certificate: solved") == 2
+
+
+def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path):
+    picture = tmp_path / "demo.png"
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(picture)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Certificate: solved" in done.stdout
+    assert re.search(r"held-out accuracy 0\.9\d+", done.stdout)
+    assert picture.read_bytes().startswith(b"\x89PNG")
