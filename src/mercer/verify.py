@@ -112,9 +112,7 @@ def _pairs(
         both = np.concatenate([rows[i], rows[j]])
         y = np.repeat([1.0, -1.0], [len(rows[i]), len(rows[j])])
         beta = np.concatenate([full[j - (j > i), rows[i]], full[i - (i > j), rows[j]]])
-        scale = weight[both]
-        if "C" in model.get_params():  # ν-SVC has no C for the class weights to scale
-            scale = scale * np.asarray(model.class_weight_)[codes[both]]
+        scale = weight[both] * np.asarray(model.class_weight_)[codes[both]]
         name = "" if k == 2 else f"{model.classes_[i]} / {model.classes_[j]}"
         values = np.concatenate([f[i, j], f[j, i]])
         yield name, y, beta, values, float(model.intercept_[t]), scale

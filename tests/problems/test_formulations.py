@@ -1,0 +1,107 @@
+"""The box QPs of the formulations: feasible starts, sums, and the known relations between them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
+from mercer.problems.boxqp import fill_from_front
+from tests.oracles.dense_qp import solve_problem
+
+
+def data(seed=0, n=20):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    return K, y, X[:, 0] ** 2 + 0.1 * rng.normal(size=n), rng.uniform(0.2, 3.0, n)
+
+
+@given(st.integers(0, 1000), st.floats(0.01, 0.6))
+def test_starts_are_feasible(seed, nu):
+    _, y, t, w = data(seed)
+    for problem in (
+        svc(y, 2.0 * w),
+        svc(y, np.inf, fit_intercept=False),
+        svr(t, w, 0.1),
+        nu_svc(y, nu * min(w[y > 0].sum(), w[y < 0].sum()) / w.sum(), w),
+        nu_svr(t, w, nu),
+        one_class(nu, w),
+    ):
+        assert np.all(problem.lower <= problem.start)
+        assert np.all(problem.start <= problem.upper)
+
+
+def test_group_sums_follow_the_weights():
+    _, y, t, w = data()
+    assert_allclose(svc(y, 1.0).group_sums, [0])
+    assert_allclose(svr(t, w, 0.1).group_sums, [0])
+    assert_allclose(nu_svc(y, 0.3, w).group_sums, np.array([1, -1]) * 0.3 * w.sum() / 2)
+    assert_allclose(nu_svr(t, 2 * w, 0.3).group_sums, np.array([1, -1]) * 0.3 * w.sum())
+    assert_allclose(one_class(0.3, w).group_sums, [0.3 * w.sum()])
+    assert svc(y, 1.0, fit_intercept=False).group_sums.size == 0
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=8), st.floats(0, 1))
+def test_filling_from_the_front(bound, share):
+    bound = np.array(bound)
+    filled = fill_from_front(share * bound.sum(), bound)
+    assert filled.sum() == pytest.approx(share * bound.sum(), abs=1e-9)
+    partial = np.flatnonzero((filled > 0) & (filled < bound))
+    assert partial.size <= 1
+    if partial.size:
+        assert_array_equal(filled[: partial[0]], bound[: partial[0]])
+
+
+def test_nu_svc_at_and_beyond_its_largest_nu():
+    y = np.array([1.0, 1.0, 1.0, -1.0])
+    assert_allclose(nu_svc(y, 0.5).group_sums, [1, -1])
+    with pytest.raises(ValueError, match="specified nu is infeasible.*0.5"):
+        nu_svc(y, 0.51)
+
+
+def test_nu_svr_refuses_an_infinite_price():
+    with pytest.raises(ValueError, match="C must be finite"):
+        nu_svr(np.arange(3.0), np.inf, 0.5)
+
+
+def test_nu_svc_is_c_svc_with_c_one_over_rho():
+    K, y, _, w = data()
+    beta, b = solve_problem(nu_svc(y, 0.4, w), K)
+    rho = (b[1] - b[0]) / 2
+    of_c, b_c = solve_problem(svc(y, w / rho), K)
+    assert_allclose(beta / rho, of_c, atol=1e-6)
+    assert b.mean() / rho == pytest.approx(b_c[0], abs=1e-6)
+
+
+def test_nu_svr_is_svr_with_the_epsilon_it_finds():
+    K, _, t, w = data()
+    problem = nu_svr(t, 5 * w, 0.3)
+    beta, b = solve_problem(problem, K)
+    epsilon = (b[0] - b[1]) / 2
+    of_epsilon, _ = solve_problem(svr(t, 5 * w, epsilon), K)
+    assert epsilon > 0
+    assert_allclose(problem.at_points(beta, 20), problem.at_points(of_epsilon, 20), atol=1e-6)
+
+
+@pytest.mark.parametrize("formulation", ["svc", "nu_svc", "svr", "nu_svr", "one_class"])
+def test_weight_two_is_a_row_twice(formulation):
+    K, y, t, _ = data(n=12)
+    twice = np.concatenate([np.arange(12), [3]])
+    ones, w = np.ones(13), np.ones(12)
+    w[3] = 2
+
+    def optimum(rows, weight):
+        problem = {
+            "svc": lambda: svc(y[rows], 2 * weight),
+            "nu_svc": lambda: nu_svc(y[rows], 0.4, weight),
+            "svr": lambda: svr(t[rows], 2 * weight, 0.1),
+            "nu_svr": lambda: nu_svr(t[rows], 2 * weight, 0.4),
+            "one_class": lambda: one_class(0.4, weight),
+        }[formulation]()
+        beta, _ = solve_problem(problem, K[np.ix_(rows, rows)])
+        return np.bincount(rows, problem.at_points(beta, len(rows)), 12)
+
+    assert_allclose(optimum(np.arange(12), w), optimum(twice, ones), atol=1e-6)
