@@ -72,3 +72,27 @@ def test_origin_shifts_dense_rows_and_is_refused_for_sparse_ones():
     np.testing.assert_allclose(block.sq_norms, ((X - origin) ** 2).sum(axis=1))
     with pytest.raises(ValueError, match="origin must be None"):
         Points(sp.csr_matrix(X), origin)
+
+
+@pytest.mark.parametrize(
+    "things",
+    [
+        ["ab", "c"],
+        [{"a": 1}, {"b": 2}],
+        [np.zeros(2), np.zeros(3)],
+        [object(), object()],
+        np.array(["ab", "c"]),
+    ],
+)
+def test_objects_are_kept_as_they_are(things):
+    points = Points(things)
+    assert points.is_structured
+    assert (points.n, points.d) == (2, 0)
+    assert points.take(np.array([1])).X[0] is points.X[1]
+    assert points.take(slice(0, 1)).original[0] is points.X[0]
+
+
+def test_nested_lists_of_numbers_are_a_matrix():
+    assert Points([[1, 2], [3, 4]]).X.shape == (2, 2)
+    with pytest.raises(ValueError, match="two dimensions"):
+        Points([1.0, 2.0])
