@@ -6,6 +6,7 @@ Peers are imported in the worker's process only.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,12 @@ class Peer:
     intercept_sign: int = 1
     scale_is_default: bool = True
     check: Callable[[Any], str | None] | None = None
+
+    def missing(self) -> str | None:
+        """Why it cannot run here, if it is not installed."""
+        if importlib.util.find_spec(self.package) is None:
+            return f"not installed (pip install {self.distribution})"
+        return None
 
     def load(self) -> dict[str, Any]:
         """The estimator classes by task."""

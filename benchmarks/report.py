@@ -47,11 +47,12 @@ class _Runs:
         return None if run is None or "failed" in run else run
 
     def failures(self) -> list[str]:
-        return [
-            f"{peer} on {case}: {run['failed']}"
-            for (case, peer), run in self.at.items()
-            if "failed" in run
-        ]
+        """One line for each peer and reason."""
+        cases: dict[tuple[str, str], list[str]] = {}
+        for (case, peer), run in self.at.items():
+            if "failed" in run:
+                cases.setdefault((peer, run["failed"]), []).append(case)
+        return [f"{peer} on {', '.join(on)}: {why}" for (peer, why), on in cases.items()]
 
     def ratio(self, case: str, peer: str, field: str) -> float | None:
         mine, theirs = self.good(case, "mercer"), self.good(case, peer)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import Case
+from benchmarks.peers import PEERS
 
 __all__ = ["Settings", "Store", "run_one"]
 
@@ -84,6 +85,9 @@ def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
     cache_mb = DEFAULT_CACHE_MB if settings.cache_mb is None else settings.cache_mb
     run: dict[str, Any] = {"peer": peer, "case": case.name, "parameters": case.as_dict()}
     run["cache_mb"] = settings.cache_mb
+    missing = PEERS[peer].missing()
+    if missing:
+        return {**run, "failed": missing}
     with tempfile.TemporaryDirectory(prefix="mercer-bench-") as folder:
         answer = str(Path(folder) / "answer.npz")
         fit = {

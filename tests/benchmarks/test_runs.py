@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.cases import CASES, default_parameters, prepare
 from benchmarks.data import MissingData, load
-from benchmarks.peers import expand_names
+from benchmarks.peers import PEERS, expand_names
 from benchmarks.report import geometric_mean, markdown, summary, table
 from benchmarks.runs import Store, machine
 
@@ -77,6 +78,12 @@ def test_sklearnex_is_two_peers():
     assert expand_names("sklearn,sklearnex") == ["sklearn", "sklearnex", "sklearnex-float32"]
     with pytest.raises(ValueError, match="unknown peers libsvm"):
         expand_names("libsvm")
+
+
+def test_a_peer_that_is_not_installed_is_reported():
+    absent = replace(PEERS["thundersvm"], package="no_such_package")
+    assert absent.missing() == "not installed (pip install thundersvm-cpu)"
+    assert PEERS["sklearn"].missing() is None
 
 
 def test_geometric_mean():
