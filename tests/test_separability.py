@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from mercer.separability import hull_distance_sq, prove_inseparable
+from mercer.problems import svc
+from mercer.separability import HardMarginWatch, hull_distance_sq, prove_inseparable
 
 
 def linear(X):
@@ -60,3 +61,46 @@ def test_hull_distance_is_that_of_the_weighted_means():
     beta = np.array([2.0, 2.0, -4.0])
     assert hull_distance_sq(beta, X @ (X.T @ beta)) == pytest.approx(9.0)
     assert hull_distance_sq(np.zeros(3), np.zeros(3)) == np.inf
+
+
+class Matrix:
+    """As much of a Gram as the watch uses."""
+
+    def __init__(self, K):
+        self.K = K
+
+    def diag(self):
+        return self.K.diagonal()
+
+    def take(self, rows):
+        return Matrix(self.K[np.ix_(rows, rows)])
+
+    def matrix(self):
+        return self.K
+
+
+def test_the_watch_speaks_only_where_there_is_a_proof():
+    X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 1.0], [1.0, -1.0]])
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    K = X @ X.T
+    near = np.array([1.0, 0.9, -0.9, -1.0])
+    proof = HardMarginWatch(svc(y, np.inf), Matrix(K))(near, K @ near)
+    assert_allclose(proof.weights, y / 2, atol=1e-9)
+    assert HardMarginWatch(svc(y, 1e9), Matrix(K))(near, K @ near) is None
+    X[2:, 0] += 10  # apart: no proof, however often it is asked
+    K = X @ X.T
+    watch = HardMarginWatch(svc(y, np.inf), Matrix(K))
+    assert all(watch(near, K @ near) is None for _ in range(3))
+
+
+def test_the_watch_tries_again_only_when_the_hulls_have_come_nearer():
+    X = np.array([[1e-3], [-1e-3], [5.0]])
+    y = np.array([1.0, -1.0, 1.0])
+    K = X @ X.T
+    watch = HardMarginWatch(svc(y, np.inf), Matrix(K))
+    beta = np.array([1.0, -1.0, 0.0])
+    asked = []
+    watch.gram.take = lambda rows: asked.append(rows) or Matrix(K[np.ix_(rows, rows)])
+    for _ in range(3):
+        assert watch(beta, K @ beta) is None
+    assert len(asked) == 1

@@ -1,4 +1,4 @@
-"""Numbers worked out by hand in lecture notes on support vector machines, through the estimators."""
+"""Numbers worked out by hand in lecture notes on support vector machines, by the estimators."""
 
 import os
 from pathlib import Path

@@ -214,8 +214,9 @@ def _svr(
     if with_nu:
         edges = [upper, lower]
     else:  # one constraint over both edges of the tube
-        first, second = (upper[0] - epsilon, *upper[1:]), (lower[0] + epsilon, *lower[1:])
-        edges = [tuple(np.concatenate(pair) for pair in zip(first, second, strict=True))]
+        e = np.concatenate([upper[0] - epsilon, lower[0] + epsilon])
+        rise, fall = (np.concatenate([upper[k], lower[k]]) for k in (1, 2))
+        edges = [(e, rise, fall)]
     sums = abs(total) if params.get("fit_intercept", True) else 0.0
     size = max(np.abs(beta).sum(), 1e-300)
     return _Finding(

@@ -120,7 +120,7 @@ class Certificate:
     def _task_lines(self, most: int = 12) -> list[str]:
         if not self.tasks:
             return []
-        shown = self.tasks
+        shown = list(self.tasks)
         if len(shown) > most:
             shown = sorted(shown, key=lambda task: -task.relative_gap)[:most]
         width = max(4, *(len(task.name) for task in shown))
@@ -150,6 +150,7 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         violation = max(0.0, float(np.max(b_low - b_high)))
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
         interval = float(min(ends)), float(max(ends))
+    n_zero, n_bound = _counts(problem, beta, n)
     norm = np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale)
     return Certificate(
         primal=primal,
@@ -159,7 +160,9 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         kkt_violation=float(violation),
         bias_interval=interval,
         margin=float(2 / norm) if norm > 0 else np.inf,
-        **_counts(problem, beta, n),
+        n_zero=n_zero,
+        n_free=n - n_zero - n_bound,
+        n_bound=n_bound,
         status=result.status,
         iterations=int(result.iterations),
         rounds=int(result.rounds),
@@ -306,9 +309,9 @@ def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
     return 1.0
 
 
-def _counts(problem: BoxQP, beta: np.ndarray, n: int) -> dict[str, int]:
+def _counts(problem: BoxQP, beta: np.ndarray, n: int) -> tuple[int, int]:
+    """How many points have a coefficient of zero, and how many one at another bound."""
     coef, lower, upper = (problem.at_points(v, n) for v in (beta, problem.lower, problem.upper))
     zero = coef == 0
     bound = ~zero & ((coef <= lower) | (coef >= upper))
-    n_zero, n_bound = int(zero.sum()), int(bound.sum())
-    return {"n_zero": n_zero, "n_free": n - n_zero - n_bound, "n_bound": n_bound}
+    return int(zero.sum()), int(bound.sum())

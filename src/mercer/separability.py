@@ -9,6 +9,8 @@ while its direction tends to a proof, slowly (the distance falls with the number
 2. `prove_inseparable` tries: non-negative least squares on the present support vectors finds the
    exact weights. Where the hulls do not meet it returns None, and the solver goes on.
 
+`HardMarginWatch` does both for a solver, between its rounds.
+
 Without an intercept the hyperplane goes through the origin: the proof is a convex combination of
 the points yᵢφ(xᵢ) that is zero, and Σ|v| = 1.
 """
@@ -17,14 +19,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
 
-__all__ = ["HullProof", "hull_distance_sq", "prove_inseparable"]
+__all__ = ["HardMarginWatch", "HullProof", "hull_distance_sq", "prove_inseparable"]
 
 # Points of the proof are sought among this many support vectors, those with the largest |β|.
 _MOST_POINTS = 1000
+# A proof is tried when the squared distance is this part of the kernel's scale, and where it fails
+# again each time the distance has become ten times smaller.
+_FIRST_TRY = 1e-2
+_NEXT_TRY = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +48,33 @@ class HullProof:
 
     weights: np.ndarray
     distance: float
+
+
+class HardMarginWatch:
+    """Called between rounds with (β, f): a proof as soon as there is one, else None.
+
+    Without an infinite bound there is nothing to watch, and a call costs nothing.
+
+    Parameters
+    ----------
+    problem : BoxQP
+    gram : Gram
+    """
+
+    def __init__(self, problem: Any, gram: Any):
+        infinite = np.isinf(problem.upper) | np.isinf(problem.lower)
+        self.is_idle = problem.row is not None or not infinite.all()
+        self.fit_intercept = problem.group is not None
+        self.gram = gram
+        self.level = 0.0 if self.is_idle else _FIRST_TRY * float(np.abs(gram.diag()).max())
+
+    def __call__(self, beta: np.ndarray, f: np.ndarray) -> HullProof | None:
+        if self.is_idle or hull_distance_sq(beta, f) > self.level:
+            return None
+        self.level = _NEXT_TRY * hull_distance_sq(beta, f)
+        return prove_inseparable(
+            beta, lambda rows: self.gram.take(rows).matrix(), fit_intercept=self.fit_intercept
+        )
 
 
 def hull_distance_sq(beta: np.ndarray, f: np.ndarray) -> float:

@@ -3,7 +3,8 @@
 Everything is read off public attributes (``support_``, ``dual_coef_``, ``intercept_``,
 ``classes_``, ``class_weight_``, ``kernel_`` and the parameters), the kernel is evaluated by
 `mercer._naive`, and value, gap and violation are written out for each formulation
-(`mercer._findings`). Nothing that a solver kept, no box QP and no tile of a fit takes part; what is shared is the `Certificate` itself.
+(`mercer._findings`). Nothing that a solver kept, no box QP and no tile of a fit takes part; what is
+shared is the `Certificate` itself.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _pairs(
     of_support = codes[model.support_]
     full = np.zeros((k - 1, len(codes)))
     full[:, model.support_] = coef
-    f = {}
+    f: dict[tuple[int, int], np.ndarray] = {}
     for c in range(k):
         against = np.zeros((len(of_support), k - 1))
         others = [o for o in range(k) if o != c]

@@ -58,7 +58,7 @@ def test_filling_from_the_front(bound, share):
 def test_nu_svc_at_and_beyond_its_largest_nu():
     y = np.array([1.0, 1.0, 1.0, -1.0])
     assert_allclose(nu_svc(y, 0.5).group_sums, [1, -1])
-    with pytest.raises(ValueError, match="specified nu is infeasible.*0.5"):
+    with pytest.raises(ValueError, match=r"specified nu is infeasible.*0\.5"):
         nu_svc(y, 0.51)
 
 

@@ -49,7 +49,7 @@ def nu_svc(y: np.ndarray, nu: float, weight: float | np.ndarray = 1.0) -> BoxQP:
     smaller = min(weight[y > 0].sum(), weight[y <= 0].sum())
     if half > smaller * (1 + 1e-12):  # ν = ν_max itself must survive rounding
         raise ValueError(
-            f"specified nu is infeasible: nu must be at most {2 * smaller / weight.sum():.6g} here, "
+            f"specified nu is infeasible: nu must be at most {2 * smaller / weight.sum():.6g}, "
             "twice the smaller class's share of the weight (of the rows, without weights), got "
             f"{nu:.6g}; lower nu or balance the classes."
         )
