@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state, column_or_1d, compute_class_weight, deprecated
+from sklearn.utils import check_random_state, compute_class_weight, deprecated
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -48,8 +48,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _encode(self, data: Data) -> list[Task]:
         self._warn_probability()
-        y = column_or_1d(data.y, warn=True)
-        check_classification_targets(y)
+        y = data.y
+        if y.dtype.kind not in "iubSU":  # those are labels without a look
+            check_classification_targets(y)
         self.classes_, self._codes = np.unique(y, return_inverse=True)
         k = self.classes_.size
         if k < 2:

@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _num_samples, check_consistent_length, validate_data
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
 
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels.points import Points
@@ -72,7 +77,7 @@ def check_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
     if _holds_objects(estimator.kernel, X):
         check_consistent_length(X, y)
         X = _as_objects(X)
-        y = np.asarray(y)
+        y = column_or_1d(y, warn=True)
     else:
         X, y = validate_data(
             estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False

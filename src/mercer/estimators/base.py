@@ -13,6 +13,8 @@ keep      the Expansion, and scikit-learn's fitted attributes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +56,10 @@ __all__ = ["KernelMachine"]
 # at once than fit into it.
 FEWEST_SHARES = 4
 MEGABYTE = 1 << 20
+# Starting threads takes a millisecond, which must be small against the kernel values to compute:
+# so many multiplications, where the map from a dot product to a kernel value counts as MAP_COST.
+THREADS_PAY = 100_000_000
+MAP_COST = 50
 
 
 class KernelMachine(BaseEstimator):
@@ -133,7 +139,8 @@ class KernelMachine(BaseEstimator):
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
         share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
         solver = SMO(tol=self.tol, max_iter=self.max_iter, cache_bytes=share)
-        threads = thread_count(self.n_jobs)
+        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
+        threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
         at_once = min(threads, len(tasks), max(1, budget // share))
 
         def one(t: int) -> tuple[Result, Certificate]:
@@ -144,13 +151,10 @@ class KernelMachine(BaseEstimator):
 
         # Longest first, so that no thread is left alone with the last long task.
         order = sorted(range(len(tasks)), key=lambda t: -problems[t].n_variables)
-        with (
-            single_threaded_blas(),
-            Workers(at_once) as outer,
-            Workers(threads if at_once == 1 else 1) as inner,
-        ):
+        with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
             gram.workers = inner
-            answers = dict(zip(order, outer.map(one, order), strict=True))
+            with single_threaded_blas() if len(tasks) > 1 else nullcontext():  # once for all
+                answers = dict(zip(order, outer.map(one, order), strict=True))
         gram.workers = Workers(1)
         return [answers[t] for t in range(len(tasks))]
 
@@ -287,6 +291,11 @@ class KernelMachine(BaseEstimator):
             names = {name.removeprefix("kernel__"): value for name, value in inner.items()}
             self.kernel = self.kernel.set_params(**names)
         return self
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        return super()._get_param_names()  # reading the signature costs a tenth of a small fit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

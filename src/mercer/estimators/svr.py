@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
 
 from mercer.estimators._data import Data
 from mercer.estimators._params import constraints
@@ -25,8 +24,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     """A kernel machine whose targets are numbers."""
 
     def _encode(self, data: Data) -> list[Task]:
-        y = column_or_1d(data.y, warn=True).astype(np.float64, copy=False)
-        return [Task(None, y)]
+        return [Task(None, np.asarray(data.y, dtype=np.float64))]
 
     def _bounds(self, data: Data) -> float | np.ndarray:
         return self.C if data.weight is None else self.C * data.weight
