@@ -139,6 +139,23 @@ def test_stated_gap_is_not_idle():
     assert exact.gap < stated.gap < 2 * exact.gap
 
 
+def test_only_errors_at_points_that_matter_widen_the_gap():
+    """A point well beyond the margin has no say; a free one pays at most its box."""
+    K, y, _, _ = make_data(3)
+    problem = svc(y, 1.5)
+    beta, b = solve_problem(problem, K)
+    result = as_result(problem, K, beta, b)
+    r = y * (1 / y - result.f - b[0])
+    beyond, free = np.argmin(r), np.argmax((np.abs(beta) > 0) & (np.abs(beta) < 1.5))
+    error = np.zeros(len(y))
+    error[beyond] = -r[beyond] / 2
+    exact = certify(problem, result).gap
+    assert certify(problem, replace(result, f_error=error)).gap == exact
+    error[free] = 1e-3
+    wider = certify(problem, replace(result, f_error=error)).gap
+    assert 0.5 * 1.5e-3 < wider < 1.01 * 1.5e-3
+
+
 def test_hard_margin_primal_is_that_of_w_scaled_to_feasibility():
     # Two points at ±1 on a line, α = ¼ each: w = ½, so y f = ½ and s = 2 make it canonical.
     X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])

@@ -9,11 +9,11 @@ With f = Kβ at the data points, b the multipliers and r = target − f[row] −
 The last line, a sum of products that vanish at the optimum, is how the gap is computed: P and D
 agree in most of their digits, and their difference would lose them.
 
-**Rounding.** The solver's f may be off by up to δ = `Result.f_error`. Each term of the gap is
-convex in r, so its largest value over r ± δ is at one of the two ends; the stated gap is the sum of
-these, with a thousandth and a few units of float64 rounding on top. Points well beyond the margin,
-and points at their bound well within it, stay at zero: only free vectors pay, (upper − lower)·δ at
-the most.
+**Rounding.** The solver's f may be off by up to δ = `Result.f_error` (one for all, or per point).
+Each term of the gap is convex in r, so its largest value over r ± δ is at one of the two ends; the
+stated gap is the sum of these, with a thousandth and a few units of float64 rounding on top. Points
+well beyond the margin, and points at their bound well within it, stay at zero: only free vectors
+pay, (upper − lower)·δ at the most.
 
 **Infinite bounds** leave no room for r on the wrong side. There w and b are multiplied by the
 smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the terms of finite bounds).
@@ -142,7 +142,8 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     f = problem.at_variables(result.f)
     e = problem.target - f
     b_low, b_high = _bias_intervals(problem, beta, e)
-    primal, gap = _values(problem, beta, f, _multipliers(problem, result.b, e), result.f_error)
+    f_error = problem.at_variables(np.broadcast_to(result.f_error, n))
+    primal, gap = _values(problem, beta, f, _multipliers(problem, result.b, e), f_error)
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
     if problem.group is None:
         violation = max(0.0, b_low[0], -b_high[0])
@@ -240,7 +241,7 @@ def _dual(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> float:
 
 
 def _values(
-    problem: BoxQP, beta: np.ndarray, f: np.ndarray, b_group: np.ndarray, f_error: float
+    problem: BoxQP, beta: np.ndarray, f: np.ndarray, b_group: np.ndarray, f_error: np.ndarray
 ) -> tuple[float, float]:
     """Primal value and stated gap."""
     lower, upper, target = problem.lower, problem.upper, problem.target
