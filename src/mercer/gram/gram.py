@@ -7,7 +7,6 @@ depend on how many there are.
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,7 +61,6 @@ class Gram:
         """Points as the kernel takes them, in the precision ``dtype``."""
         return self.points.take(rows if self.index is None else self.index[rows], dtype)
 
-    @cached_property
     def diag(self) -> np.ndarray:
         """k(x, x) of every point in float64."""
         parts = [self.kernel.diag(self.block(rows, np.float64)) for rows in pieces(self.n, 4096)]

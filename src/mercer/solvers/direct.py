@@ -7,14 +7,17 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Status
+from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.nested import lay_out, pad
 
 __all__ = ["DirectSMO"]
 
-# Steps of one compiled call: short enough that Ctrl-C answers within half a second.
+# Steps of one compiled call: short enough that Ctrl-C answers within half a second, and shorter
+# where a hard margin may turn out to be impossible.
 STEPS_PER_CALL = 50_000
+WATCHED_STEPS = 2_000
 
 
 class DirectSMO:
@@ -34,6 +37,7 @@ class DirectSMO:
         self.beta = start.copy()
         self.f = np.zeros(gram.n)
         self.f_error = 0.0
+        self.watch = HardMarginWatch(problem, gram)
         self.steps = self.rounds = self.flags = 0
         self.status: Status | None = None
 
@@ -55,7 +59,8 @@ class DirectSMO:
             self.f = points @ p.at_points(self.beta, n)
             grad = (p.at_variables(self.f) - p.target)[ws]
             pad(real, beta, grad, lower, upper, p.n_groups)
-            room = int(min(self.max_steps - self.steps, STEPS_PER_CALL))
+            per_call = STEPS_PER_CALL if self.watch.is_idle else WATCHED_STEPS
+            room = int(min(self.max_steps - self.steps, per_call))
             steps, violation, flags = solve_pairs(
                 K, beta, grad, lower, upper, split, self.tol, room
             )
@@ -73,7 +78,10 @@ class DirectSMO:
             self.control.report(
                 Progress(self.control.seconds, self.rounds, self.steps, violation, self.tol)
             )
-        if self.flags & UNBOUNDED:
+        proof = None if violation <= self.tol else self.watch(self.beta, self.f)
+        if proof is not None:
+            self.beta = proof.weights
+        if self.flags & UNBOUNDED or proof is not None:
             self.status = Status.NOT_SEPARABLE
         elif violation <= self.tol and (steps == 0 or self.rounds > 1):
             self.status = Status.SOLVED
