@@ -32,19 +32,24 @@ _FAR = 1e300
 
 
 @compiled(fastmath=REASSOCIATE)
-def _step_and_scan(grad, beta, lower, upper, Ka, Kb, delta, first, last):
-    """Add ``delta`` (Ka − Kb) to grad on lanes first..last; the extremes of −grad there.
+def _shift(grad, Ka, Kb, delta):
+    """grad += delta (Ka − Kb)."""
+    for k in range(grad.size):
+        grad[k] += delta * (Ka[k] - Kb[k])
 
-    Returns the largest −grad that may rise, its lane, and the smallest that may fall.
-    """
+
+@compiled(fastmath=REASSOCIATE)
+def _extremes(grad, rise, fall, first, last):
+    """Over lanes first..last: the largest −grad that may rise, its lane, the smallest that may fall."""
     top, top_lane, bottom = -_FAR, first, _FAR
     for lane in range(first, last):
+        g = grad[lane * LANE : lane * LANE + LANE]
+        r = rise[lane * LANE : lane * LANE + LANE]
+        s = fall[lane * LANE : lane * LANE + LANE]
         high, low = -_FAR, _FAR
-        for k in range(lane * LANE, lane * LANE + LANE):
-            g = grad[k] + delta * (Ka[k] - Kb[k])
-            grad[k] = g
-            high = max(high, -g if beta[k] < upper[k] else -_FAR)
-            low = min(low, -g if beta[k] > lower[k] else _FAR)
+        for k in range(LANE):
+            high = max(high, r[k] - g[k])
+            low = min(low, s[k] - g[k])
         if high > top:
             top, top_lane = high, lane
         bottom = min(bottom, low)
@@ -52,36 +57,43 @@ def _step_and_scan(grad, beta, lower, upper, Ka, Kb, delta, first, last):
 
 
 @compiled(fastmath=REASSOCIATE)
-def _best_partner(grad, beta, lower, Ki, diag, i, top, gain, first, last):
-    """The j that may fall and promises most: (grad_j + top)² / curvature."""
-    best, best_lane = np.float32(-1), first
-    kii = np.float32(diag[i])
-    floor = np.float32(TINY_CURVATURE)
+def _gains(grad, fall, Ki, diag, kii, top, gain):
+    """What each partner promises: (grad + top)² / curvature; −1 where there is no descent."""
+    two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
+    for k in range(gain.size):
+        slope = np.float32(min(grad[k] - fall[k] + top, 1e15))
+        curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
+        gain[k] = slope * slope / curvature if slope > 0 else none
+
+
+@compiled(fastmath=REASSOCIATE)
+def _largest(gain, first, last):
+    """The position of the largest gain on lanes first..last."""
+    best, best_lane = np.float32(-2), first
     for lane in range(first, last):
-        high = np.float32(-1)
-        for k in range(lane * LANE, lane * LANE + LANE):
-            slope = np.float32(grad[k] + top)
-            curvature = max(kii + diag[k] - np.float32(2) * np.float32(Ki[k]), floor)
-            may = slope > 0 and beta[k] > lower[k]
-            score = slope * slope / curvature if may else np.float32(-1)
-            gain[k] = score
-            high = max(high, score)
+        part = gain[lane * LANE : lane * LANE + LANE]
+        high = np.float32(-2)
+        for k in range(LANE):
+            high = max(high, part[k])
         if high > best:
             best, best_lane = high, lane
-    for k in range(best_lane * LANE, best_lane * LANE + LANE):
-        if gain[k] == best:
-            return k
-    return best_lane * LANE
+    k = best_lane * LANE
+    while gain[k] != best:
+        k += 1
+    return k
 
 
 @compiled
-def _move(beta, lower, upper, i, j, newton):
+def _move(beta, lower, upper, rise, fall, i, j, newton):
     """Raise β_i and lower β_j by min(newton, the room of either); bounds are met exactly."""
     room_i = upper[i] - beta[i]
     room_j = beta[j] - lower[j]
     delta = min(newton, room_i, room_j)
     beta[i] = upper[i] if delta == room_i else beta[i] + delta
     beta[j] = lower[j] if delta == room_j else beta[j] - delta
+    for k in (i, j):
+        rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
+        fall[k] = 0.0 if beta[k] > lower[k] else _FAR
     return delta
 
 
@@ -102,37 +114,34 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     m = beta.size
     lanes = m // LANE
     diag = np.empty(m, np.float32)
+    gain = np.empty(m, np.float32)
+    # −grad + rise is what a variable that may rise offers; of one that may not, nothing.
+    rise = np.where(beta < upper, 0.0, -_FAR)
+    fall = np.where(beta > lower, 0.0, _FAR)
     for k in range(m):
         diag[k] = K[k, k]
-    gain = np.empty(m, np.float32)
-    flags = 0
-    i = j = 0
-    delta = 0.0
-    steps = 0
+    flags = steps = 0
     while True:
         first, last = 0, split
-        top, top_lane, bottom = _step_and_scan(
-            grad, beta, lower, upper, K[i], K[j], delta, 0, split
-        )
+        top, top_lane, bottom = _extremes(grad, rise, fall, 0, split)
         if split < lanes:
-            top2, top_lane2, bottom2 = _step_and_scan(
-                grad, beta, lower, upper, K[i], K[j], delta, split, lanes
-            )
+            top2, top_lane2, bottom2 = _extremes(grad, rise, fall, split, lanes)
             if top2 - bottom2 > top - bottom:
                 top, top_lane, bottom, first, last = top2, top_lane2, bottom2, split, lanes
         if top - bottom <= tol or steps >= max_steps or flags & UNBOUNDED:
             return steps, max(top - bottom, 0.0), flags
         i = top_lane * LANE
-        while not (beta[i] < upper[i] and -grad[i] == top):
+        while rise[i] - grad[i] != top:
             i += 1
-        j = _best_partner(grad, beta, lower, K[i], diag, i, top, gain, first, last)
+        _gains(grad, fall, K[i], diag, diag[i], top, gain)
+        j = _largest(gain, first, last)
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
             flags |= MET_NEGATIVE_CURVATURE
-        delta = _move(
-            beta, lower, upper, i, j, (grad[j] - grad[i]) / max(curvature, TINY_CURVATURE)
-        )
+        newton = (grad[j] - grad[i]) / max(curvature, TINY_CURVATURE)
+        delta = _move(beta, lower, upper, rise, fall, i, j, newton)
         if delta > 1e11 and curvature <= 1e-7 * pair_scale:
             flags |= UNBOUNDED
+        _shift(grad, K[i], K[j], delta)
         steps += 1

@@ -34,8 +34,9 @@ from mercer.solvers.control import Control, Progress
 
 __all__ = ["NestedSMO"]
 
-# Variables in a working set, at most this share of those in play; half is kept for the next.
-WORKING_SET = 1024
+# Variables in a working set, at most this share of those in play; half is kept for the next. Not a
+# power of two: the rows of its block would fall on the same lines of the cache.
+WORKING_SET = 992
 WORKING_SHARE = 0.125
 # A working set is solved to this share of the violation in play, not more exactly.
 WORKING_TOL = 0.1
@@ -118,6 +119,8 @@ class NestedSMO:
         self.max_steps = max_steps
         self.cache_bytes = cache_bytes
         self.memory = self.gram.memory(cache_bytes)
+        side = WORKING_SET + 2 * LANE
+        self.blocks = [np.empty(side * side, np.float32) for _ in range(2)]
         self.n = gram.n
         m = problem.n_variables
         self.row = np.arange(m) if problem.row is None else problem.row
@@ -295,7 +298,7 @@ class NestedSMO:
         part = self._part(store.columns)
         n_variables = part.variables.size
         size = min(WORKING_SET, max(256, int(WORKING_SHARE * n_variables) // LANE * LANE))
-        recent = np.zeros(0, np.int64)
+        recent, known = np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
         while True:
             violation, v, top, bottom = part.violation()
             if violation <= tol or self._must_stop():
@@ -308,14 +311,18 @@ class NestedSMO:
                 top, bottom, taken, size - recent.size,
             )  # fmt: skip
             chosen = np.concatenate([recent, fresh])
+            ws, real, split = lay_out(chosen, part.group, part.n_groups)
+            K = self._block(store, part.row[ws], known)
             changed, delta = self._work(
-                store, part, chosen, v, max(WORKING_TOL * violation, 0.3 * tol)
+                part, K, ws, real, split, v, max(WORKING_TOL * violation, 0.3 * tol)
             )
             if changed.size == 0:
                 break
             store.add_to(part.f, changed, delta)
             self._watch(part)
-            recent = fresh[: size // 2]
+            begin, recent = recent.size, fresh[: size // 2]
+            if part.n_groups < 2:  # then ``ws`` has the order of ``chosen``
+                known = K[begin : begin + recent.size, begin : begin + recent.size]
             self.rounds += 1
         self._keep(part)
 
@@ -334,11 +341,16 @@ class NestedSMO:
             self.flags |= UNBOUNDED
 
     def _work(
-        self, store: RowStore, part: _Part, chosen: np.ndarray, v: np.ndarray, tol: float
+        self,
+        part: _Part,
+        K: np.ndarray,
+        ws: np.ndarray,
+        real: np.ndarray,
+        split: int,
+        v: np.ndarray,
+        tol: float,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Solve one working set by pairs; the points whose coefficient changed, and by how much."""
-        ws, real, split = lay_out(chosen, part.group, part.n_groups)
-        K = self._block(store, part.row[ws])
         if part.n_groups == 0:
             K[-1] = 0
             K[:, -1] = 0
@@ -358,16 +370,20 @@ class NestedSMO:
             delta = np.bincount(back, weights=delta, minlength=points.size)
         return points, delta
 
-    def _block(self, store: RowStore, columns: np.ndarray) -> np.ndarray:
-        """K of the working set."""
+    def _block(self, store: RowStore, columns: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """K of the working set, whose first part is known."""
+        m, first = columns.size, known.shape[0]
         block = self.gram.block(store.columns[columns], np.float32)
-        K = np.empty((columns.size, columns.size), np.float32)
-        half = columns.size // 2
+        self.blocks.reverse()  # ``known`` lies in the other one
+        K = self.blocks[0][: m * m].reshape(m, m)
+        K[:first, :first] = known
+        middle = (first + m) // 2
 
         def part(rows: slice) -> None:
             self.gram.kernel.tile(block[rows], block, K[rows])
+            K[:first, rows] = K[rows, :first].T
 
-        self.gram.workers.map(part, [slice(0, half), slice(half, columns.size)])
+        self.gram.workers.map(part, [slice(first, middle), slice(middle, m)])
         return K
 
     # ---- f = K beta -------------------------------------------------------------------------
