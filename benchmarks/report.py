@@ -12,6 +12,8 @@ from benchmarks.peers import PEERS
 __all__ = ["geometric_mean", "markdown", "summary", "table"]
 
 Run = dict[str, Any]
+# A run during which other processes used more cores than this is marked.
+DISTURBED = 0.25
 
 
 def geometric_mean(values: Iterable[float]) -> float:
@@ -71,7 +73,8 @@ def _times(runs: _Runs, field: str) -> str:
         if run is None:
             return "–"
         ratio = None if peer == "mercer" else runs.ratio(case, peer, field)
-        return _seconds(run[field]) + (f" ({ratio:.1f}×)" if ratio is not None else "")
+        mark = "*" if (run.get("others_cores") or 0) > DISTURBED else ""
+        return _seconds(run[field]) + mark + (f" ({ratio:.1f}×)" if ratio is not None else "")
 
     rows = [[case, *(cell(case, peer) for peer in runs.peers)] for case in runs.cases]
     if "mercer" in runs.peers:
@@ -184,7 +187,8 @@ the same data, C, γ and tolerance 1e-3, each in a process of its own; memory is
 *Warm* is a fit after a first one in the same process (fits of more than 120 s are not repeated).
 The answers are read from the fitted attributes and scored in float64 by `benchmarks/judge.py`,
 which shares no code with any of the libraries. `sklearnex-float32` is scikit-learn-intelex given
-float32 data. How it is measured: [benchmarks.md](benchmarks.md).
+float32 data. A star marks a fit during which other processes used more than a quarter of a core:
+its time is too long. How it is measured: [benchmarks.md](benchmarks.md).
 
 {processor}, {cores} cores, {system}, {date}. {versions}.
 
