@@ -57,8 +57,15 @@ class _Runs:
         return [f"{peer} on {', '.join(on)}: {why}" for (peer, why), on in cases.items()]
 
     def ratio(self, case: str, peer: str, field: str) -> float | None:
+        """How many times Mercer's; None unless both were measured undisturbed."""
         mine, theirs = self.good(case, "mercer"), self.good(case, peer)
-        return theirs[field] / mine[field] if mine and theirs else None
+        if mine is None or theirs is None or _disturbed(mine) or _disturbed(theirs):
+            return None
+        return theirs[field] / mine[field]
+
+
+def _disturbed(run: Run) -> bool:
+    return (run.get("others_cores") or 0) > DISTURBED
 
 
 def _seconds(value: float) -> str:
@@ -73,7 +80,7 @@ def _times(runs: _Runs, field: str) -> str:
         if run is None:
             return "–"
         ratio = None if peer == "mercer" else runs.ratio(case, peer, field)
-        mark = "*" if (run.get("others_cores") or 0) > DISTURBED else ""
+        mark = "*" if _disturbed(run) else ""
         return _seconds(run[field]) + mark + (f" ({ratio:.1f}×)" if ratio is not None else "")
 
     rows = [[case, *(cell(case, peer) for peer in runs.peers)] for case in runs.cases]
@@ -188,7 +195,7 @@ the same data, C, γ and tolerance 1e-3, each in a process of its own; memory is
 The answers are read from the fitted attributes and scored in float64 by `benchmarks/judge.py`,
 which shares no code with any of the libraries. `sklearnex-float32` is scikit-learn-intelex given
 float32 data. A star marks a fit during which other processes used more than a quarter of a core:
-its time is too long. How it is measured: [benchmarks.md](benchmarks.md).
+its time is too long and enters no ratio. How it is measured: [benchmarks.md](benchmarks.md).
 
 {processor}, {cores} cores, {system}, {date}. {versions}.
 

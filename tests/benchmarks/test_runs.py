@@ -131,6 +131,18 @@ def test_ratios_and_failures_are_reported():
         assert "–" in text
 
 
+def test_disturbed_runs_enter_no_ratio():
+    runs = [
+        _run("a9a", "mercer", 1.0, **_floors(0.25)),
+        _run("a9a", "sklearn", 3.0),
+        _run("letter", "mercer", 1.0, **_floors(0.5)),
+        _run("letter", "sklearn", 80.0, others_cores=1.0),
+    ]
+    lines = summary(runs).splitlines()
+    assert "80.0*" in next(line for line in lines if line.startswith("| letter"))
+    assert "3.0× of 1" in next(line for line in lines if line.startswith("| geometric mean"))
+
+
 def test_unknown_case_is_a_usage_error(capsys):
     assert main(["kernel", "--cases", "nope"]) == 2
     assert "unknown cases nope" in capsys.readouterr().err
