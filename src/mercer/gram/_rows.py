@@ -6,7 +6,7 @@ import numpy as np
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["add_rows", "add_tile"]
+__all__ = ["add_rows", "add_tile", "pick"]
 
 # So many float32 products are summed in float32 before they go into the float64 total: measured to
 # keep the gradient right to 1e-4 of a tolerance of 1e-3 with coefficients up to 100.
@@ -55,3 +55,13 @@ def add_tile(tile, coef, total):
         for j in range(row.size):
             s += row[j] * coef[j]
         total[i] += s
+
+
+@compiled
+def pick(rows, slots, columns, out):
+    """out[i] = rows[slots_i, columns] where slots_i ≥ 0; other rows of out stay as they are."""
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            row = rows[slots[i]]
+            for j in range(columns.size):
+                out[i, j] = row[columns[j]]

@@ -54,12 +54,23 @@ class Gram:
 
     def take(self, rows: np.ndarray, workers: Workers | None = None) -> Gram:
         """The Gram of some of the points."""
-        index = rows if self.index is None else self.index[rows]
-        return Gram(self.kernel, self.points, workers or self.workers, index)
+        part = Gram(self.kernel, self.points, workers or self.workers, self.original(rows))
+        part._scratch = self._scratch
+        return part
+
+    @property
+    def multiplications(self) -> float:
+        """How many a kernel value takes, about."""
+        X = self.points.X
+        return X.nnz / max(self.points.n, 1) if self.points.is_sparse else float(self.points.d)
 
     def block(self, rows: slice | np.ndarray, dtype: Any) -> Block:
         """Points as the kernel takes them, in the precision ``dtype``."""
-        return self.points.take(rows if self.index is None else self.index[rows], dtype)
+        return self.points.take(self.original(rows), dtype)
+
+    def original(self, rows: Any) -> Any:
+        """Which of the `Points` these are."""
+        return rows if self.index is None else self.index[rows]
 
     def diag(self) -> np.ndarray:
         """k(x, x) of every point in float64."""
@@ -113,8 +124,14 @@ class Gram:
         self.workers.map(one, pieces(at.size, TILE_ROWS))
 
     def memory(self, n_bytes: int) -> np.ndarray:
-        """Room for kernel rows; pages are only taken as they are written."""
-        return np.empty(max(n_bytes // 4, 1), np.float32)
+        """This thread's room for kernel rows, the same for one task after the other.
+
+        Pages are only taken as they are written, and fresh ones cost more than the values in them.
+        """
+        held = getattr(self._scratch, "memory", None)
+        if held is None or held.nbytes < n_bytes:
+            held = self._scratch.memory = np.empty(max(n_bytes // 4, 1), np.float32)
+        return held
 
     def _buffer(self, rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
         """Scratch of this thread: fresh memory costs more to touch than a tile to compute."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram._rows import add_rows
+from mercer.gram._rows import add_rows, pick
 from mercer.gram.gram import Gram, pieces
 
-__all__ = ["RowStore"]
+__all__ = ["COSTLY", "RowStore"]
 
 # Columns a worker takes at a time. Rows of this length stay in the second-level cache.
 CHUNK = 4096
+# From so many multiplications on a kernel value is better kept than computed again.
+COSTLY = 200
 # The least number of rows a store holds, whatever the budget.
 FEWEST_ROWS = 64
 
@@ -57,13 +59,15 @@ class RowStore:
 
     def extend(self, columns: np.ndarray) -> None:
         """Add columns at the end; rows that are held are completed."""
+        if columns.size == 0:
+            return
         old = self.n
         self.columns = np.concatenate([self.columns, columns])
-        self.block = self.gram.block(self.columns, np.float32)
+        self.block = self.block.extended(self.gram.original(columns))
         held = np.flatnonzero(self._owner >= 0)
         if held.size == 0:
             return
-        block, kernel = self.gram.block(self.columns[self._owner[held]], np.float32), self.gram.kernel
+        block, kernel = self.block.pick(self._owner[held]), self.gram.kernel
 
         def fill(part: slice) -> None:
             slots = held[part]
@@ -72,6 +76,47 @@ class RowStore:
             self._rows[slots, old : self.n] = tile
 
         self.gram.workers.map(fill, pieces(held.size, 256))
+
+    def sums(self, coef: np.ndarray, first: int) -> np.ndarray:
+        """K[first:, :] @ coef over the columns from ``first`` on; ``coef`` is one per column."""
+        total = np.zeros(self.n)
+        which = np.flatnonzero(coef)
+        slots = self._slot[which]
+        held = slots >= 0
+        add_rows(self._rows, slots[held], coef[which[held]], first, self.n, total)
+        missing = which[~held]
+        at, out = self.columns[first:], np.zeros(self.gram.n)
+        self.gram.accumulate(out, at, self.columns[missing], coef[missing], np.float32)
+        return total[first:] + out[at]
+
+    def square(self, which: np.ndarray, out: np.ndarray, first: int) -> None:
+        """K among the columns ``which`` into ``out``, whose leading first × first part is there.
+
+        Values that are held are copied where computing them takes longer.
+        """
+        m = which.size
+        slots = self._slot[which[first:]]
+        if self.gram.multiplications < COSTLY:
+            slots = np.full(slots.size, -1)
+        block = self.block.pick(which)
+
+        def part(rows: slice) -> None:
+            held = slots[rows.start - first : rows.stop - first]
+            missing = np.flatnonzero(held < 0) + rows.start
+            target = out[rows]
+            if missing.size == target.shape[0]:
+                self.gram.kernel.tile(block[rows], block, target)
+            else:
+                pick(self._rows, held, which, target)
+                if missing.size:
+                    tile = self.gram._buffer(missing.size, m, np.float32)
+                    new = self.block.pick(which[missing])
+                    self.gram.kernel.tile(new, block, tile)
+                    out[missing] = tile
+            out[:first, rows] = target[:, :first].T
+
+        middle = (first + m) // 2
+        self.gram.workers.map(part, [slice(first, middle), slice(middle, m)])
 
     def add_to(self, total: np.ndarray, which: np.ndarray, coef: np.ndarray) -> None:
         """total += K[:, which] @ coef over the columns; ``which`` are column numbers."""
@@ -93,13 +138,13 @@ class RowStore:
         new_coef: np.ndarray,
     ) -> None:
         runs = self._claim(new) if new.size else []
-        block = self.gram.block(self.columns[new], np.float32) if new.size else None
+        block = self.block.pick(new)
 
         def one(chunk: slice) -> None:
             if hits.size:
                 add_rows(self._rows, hits, hit_coef, chunk.start, chunk.stop, total)
             for slots, part in runs:
-                self.gram.kernel.tile(block[part], self.block[chunk], self._rows[slots, chunk])  # type: ignore[index]
+                self.gram.kernel.tile(block[part], self.block[chunk], self._rows[slots, chunk])
                 numbers = np.arange(slots.start, slots.stop)
                 add_rows(self._rows, numbers, new_coef[part], chunk.start, chunk.stop, total)
 

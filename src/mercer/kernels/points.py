@@ -122,6 +122,22 @@ class Block:
         return part
 
 
+    def pick(self, which: np.ndarray) -> Block:
+        """Some rows of the block, in any order; dense ones are copied from the block."""
+        index = np.arange(self.index.start, self.index.stop) if isinstance(self.index, slice) else self.index
+        part = Block(self.points, index[which], self.dtype)
+        if isinstance(self._X, np.ndarray) and not self.points.is_structured:
+            part._X = self._X[which]
+        return part
+
+    def extended(self, index: np.ndarray) -> Block:
+        """The block with more rows at its end; dense ones that are there are not cut again."""
+        whole = Block(self.points, np.concatenate([self.index, index]), self.dtype)
+        if isinstance(self._X, np.ndarray) and not self.points.is_structured:
+            whole._X = np.concatenate([self._X, self.points.rows(index, self.dtype)])
+        return whole
+
+
 class Points:
     """The rows of a matrix, to be cut into blocks.
 

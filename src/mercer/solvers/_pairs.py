@@ -26,6 +26,9 @@ MET_NEGATIVE_CURVATURE = 1
 UNBOUNDED = 2
 # Smallest curvature a Newton step divides by, as LIBSVM's tau.
 TINY_CURVATURE = 1e-12
+# A partner must violate by this share of the worst: among duplicates, whose curvature is zero, the
+# rounding of equal gradients would look like a gain without end.
+WORTH_A_STEP = 1e-3
 # Rounding of a float32 K: curvature below minus this share of the diagonal is truly negative.
 ROUNDING = 1e-5
 _FAR = 1e300
@@ -57,13 +60,13 @@ def _extremes(grad, rise, fall, first, last):
 
 
 @compiled(fastmath=REASSOCIATE)
-def _gains(grad, fall, Ki, diag, kii, top, gain):
-    """What each partner promises: (grad + top)² / curvature; −1 where there is no descent."""
+def _gains(grad, fall, Ki, diag, kii, top, least, gain):
+    """What each partner promises: (grad + top)² / curvature; −1 where the slope is below ``least``."""
     two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
     for k in range(gain.size):
         slope = np.float32(min(grad[k] - fall[k] + top, 1e15))
         curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
-        gain[k] = slope * slope / curvature if slope > 0 else none
+        gain[k] = slope * slope / curvature if slope > least else none
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -133,7 +136,8 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
         i = top_lane * LANE
         while rise[i] - grad[i] != top:
             i += 1
-        _gains(grad, fall, K[i], diag, diag[i], top, gain)
+        least = np.float32(WORTH_A_STEP * (top - bottom))
+        _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
         j = _largest(gain, first, last)
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])

@@ -18,6 +18,8 @@ __all__ = ["DirectSMO"]
 # where a hard margin may turn out to be impossible.
 STEPS_PER_CALL = 50_000
 WATCHED_STEPS = 2_000
+# A call that improves the dual value by less than this share of it has met the limit of float64.
+NO_PROGRESS = 1e-15
 
 
 class DirectSMO:
@@ -39,6 +41,7 @@ class DirectSMO:
         self.f_error = 0.0
         self.watch = HardMarginWatch(problem, gram)
         self.steps = self.rounds = self.flags = 0
+        self.dual = -np.inf
         self.status: Status | None = None
 
     def run(self) -> Status:
@@ -47,7 +50,7 @@ class DirectSMO:
         simple = p.row is None and p.n_groups == 1
         ws, real, split = lay_out(np.arange(m), group, p.n_groups)
         K = self.gram.matrix(np.float64, -(-n // LANE) * LANE if simple else None)
-        points = K[:n, :n]
+        self.points = points = K[:n, :n]
         if not simple:
             row = ws if p.row is None else p.row[ws]
             K = K[np.ix_(row, row)]
@@ -89,8 +92,17 @@ class DirectSMO:
             return
         elif self.steps >= self.max_steps:
             self.status = Status.ITERATION_LIMIT
+        elif not self._improves():
+            self.status = Status.STALLED
         else:
             self.status = self.control.stopped
+
+    def _improves(self) -> bool:
+        """Whether the dual value still grew in the last call; f is that of its start."""
+        before, self.dual = self.dual, float(self.problem.target @ self.beta)
+        coef = self.problem.at_points(self.beta, self.gram.n)
+        self.dual -= 0.5 * float(coef @ self.points @ coef)
+        return self.dual - before > NO_PROGRESS * abs(self.dual)
 
     @property
     def met_negative_curvature(self) -> bool:

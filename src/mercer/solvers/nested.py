@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.gram import Gram, RowStore
+from mercer.gram.store import COSTLY
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Status
 from mercer.separability import HardMarginWatch
@@ -53,6 +54,8 @@ LAST_TOL = 0.8
 NEAR = 0.3
 # A store of which less than this share is still wanted is built anew.
 COMPACT = 0.8
+# All columns stay in play if the rows of this share of the points can be kept.
+KEPT_SHARE = 0.2
 # The columns of a new store may grow by this factor before it is built anew.
 ROOM = 1.25
 # The score of a free variable among violators.
@@ -129,6 +132,10 @@ class NestedSMO:
         self.f = np.zeros(self.n)
         self.f_error = 0.0
         self.watch = HardMarginWatch(problem, gram)
+        # Where values are costly and there is room for the rows of many, all columns stay in play.
+        self.whole: RowStore | None = None
+        if gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * self.n**2:
+            self.whole = self._store(np.zeros(0, np.int64), self.n)
         self.outside: list[tuple[np.ndarray, np.ndarray]] = []
         self.steps = 0
         self.rounds = 0
@@ -141,7 +148,7 @@ class NestedSMO:
         """Samples, then all points; returns why it stopped."""
         seen = np.zeros(0, np.int64)
         for sample in self._samples():
-            self._add_to_f(np.setdiff1d(sample, seen), self.beta)
+            self._see(np.setdiff1d(sample, seen))
             seen = sample
             if sample.size < self.n:
                 self._solve_sample(sample)
@@ -165,9 +172,20 @@ class NestedSMO:
                 yield np.sort(order[:size])
         yield np.arange(self.n)
 
+    def _see(self, new: np.ndarray) -> None:
+        """f at points that are looked at for the first time."""
+        if self.whole is None:
+            self._add_to_f(new, self.beta)
+        else:
+            first = self.whole.n
+            self.whole.extend(new)
+            coef = self.problem.at_points(self.beta, self.n)[self.whole.columns]
+            self.f[new] = self.whole.sums(coef, first)
+
     def _solve_sample(self, sample: np.ndarray) -> None:
         if self.status is None:
-            self._play(self._store(sample, sample.size), SAMPLE_TOL * self._part(sample).violation()[0])
+            store = self.whole or self._store(sample, sample.size)
+            self._play(store, SAMPLE_TOL * self._part(sample).violation()[0])
 
     def _solve_all(self) -> None:
         store = None
@@ -260,12 +278,12 @@ class NestedSMO:
 
     def _join(self, store: RowStore | None, score: np.ndarray) -> RowStore:
         """Columns in play out of all points: the old ones with more, or chosen anew."""
-        points = self._wanted(score)
+        points = np.arange(self.n) if self.whole else self._wanted(score)
+        store = store or self.whole
         if store is not None and points.size > COMPACT * store.n:
             new = np.setdiff1d(points, store.columns)
             if store.n + new.size <= store.room:
-                if new.size:
-                    store.extend(new)
+                store.extend(new)
                 points = store.columns
             else:
                 store = None
@@ -279,7 +297,7 @@ class NestedSMO:
     def _leave(self, store: RowStore, score: np.ndarray) -> RowStore:
         """Fewer columns in play; the others wait outside, with the β they have seen."""
         points = self._wanted(score)
-        if points.size > COMPACT * store.n:
+        if self.whole or points.size > COMPACT * store.n:
             return store
         self.outside.append((np.setdiff1d(store.columns, points), self.beta.copy()))
         return self._store(points, min(int(ROOM * points.size), self.n))
@@ -373,17 +391,10 @@ class NestedSMO:
     def _block(self, store: RowStore, columns: np.ndarray, known: np.ndarray) -> np.ndarray:
         """K of the working set, whose first part is known."""
         m, first = columns.size, known.shape[0]
-        block = self.gram.block(store.columns[columns], np.float32)
         self.blocks.reverse()  # ``known`` lies in the other one
         K = self.blocks[0][: m * m].reshape(m, m)
         K[:first, :first] = known
-        middle = (first + m) // 2
-
-        def part(rows: slice) -> None:
-            self.gram.kernel.tile(block[rows], block, K[rows])
-            K[:first, rows] = K[rows, :first].T
-
-        self.gram.workers.map(part, [slice(first, middle), slice(middle, m)])
+        store.square(columns, K, first)
         return K
 
     # ---- f = K beta -------------------------------------------------------------------------
