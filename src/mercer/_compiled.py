@@ -31,5 +31,5 @@ def compiled(function: Callable | None = None, *, fastmath: Any = False) -> Call
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
         folder = Path(tempfile.gettempdir()) / "mercer-numba-cache"
         folder.mkdir(exist_ok=True)
-        numba.core.config.CACHE_DIR = str(folder)
+        setattr(numba.core.config, "CACHE_DIR", str(folder))  # noqa: B010  (made at run time)
         return decorate(function)

@@ -58,7 +58,7 @@ def thread_count(n_jobs: int | None) -> int:
         with _lock:
             return _threads_before if _holders else _blas_threads()
     if n_jobs == 0:
-        raise ValueError("n_jobs must be None, a positive number, or negative (−1: all cores); got 0.")
+        raise ValueError("n_jobs must be None, positive, or negative (-1: all cores); got 0.")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 

@@ -121,10 +121,13 @@ class Block:
         part._whole = (self, slice(start, stop))
         return part
 
-
     def pick(self, which: np.ndarray) -> Block:
         """Some rows of the block, in any order; dense ones are copied from the block."""
-        index = np.arange(self.index.start, self.index.stop) if isinstance(self.index, slice) else self.index
+        index = (
+            np.arange(self.index.start, self.index.stop)
+            if isinstance(self.index, slice)
+            else self.index
+        )
         part = Block(self.points, index[which], self.dtype)
         if isinstance(self._X, np.ndarray) and not self.points.is_structured:
             part._X = self._X[which]

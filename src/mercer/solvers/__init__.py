@@ -3,6 +3,7 @@
 smo.py       the production solver: settings in, `Result` out
 direct.py    small problems: pairs on the whole kernel matrix
 nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
+layout.py    the variables of some points; working sets in whole lanes
 control.py   time limit, callback, Ctrl-C
 _pairs.py    compiled: second-order pair steps on a dense block
 _scan.py     compiled: violation, choice of the working set

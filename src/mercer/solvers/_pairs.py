@@ -20,7 +20,7 @@ from mercer._compiled import REASSOCIATE, compiled
 
 __all__ = ["LANE", "MET_NEGATIVE_CURVATURE", "UNBOUNDED", "solve_pairs"]
 
-# Variables come in whole lanes: LLVM turns a lane into a few vector instructions without a remainder.
+# Variables come in whole lanes: LLVM turns a lane into a few vector instructions, no remainder.
 LANE = 32
 MET_NEGATIVE_CURVATURE = 1
 UNBOUNDED = 2
@@ -43,7 +43,7 @@ def _shift(grad, Ka, Kb, delta):
 
 @compiled(fastmath=REASSOCIATE)
 def _extremes(grad, rise, fall, first, last):
-    """Over lanes first..last: the largest −grad that may rise, its lane, the smallest that may fall."""
+    """Over some lanes: the largest −grad that may rise, its lane, the smallest that may fall."""
     top, top_lane, bottom = -_FAR, first, _FAR
     for lane in range(first, last):
         g = grad[lane * LANE : lane * LANE + LANE]
@@ -61,7 +61,7 @@ def _extremes(grad, rise, fall, first, last):
 
 @compiled(fastmath=REASSOCIATE)
 def _gains(grad, fall, Ki, diag, kii, top, least, gain):
-    """What each partner promises: (grad + top)² / curvature; −1 where the slope is below ``least``."""
+    """What each partner promises: (grad + top)² / curvature; −1 for slopes below ``least``."""
     two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
     for k in range(gain.size):
         slope = np.float32(min(grad[k] - fall[k] + top, 1e15))

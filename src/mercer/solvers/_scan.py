@@ -20,7 +20,7 @@ BINS = 1024
 
 @compiled(fastmath=REASSOCIATE)
 def extremes(f, row, target, beta, lower, upper, group, n_groups, v):
-    """Fill v = target − f[row]; per group the largest v that may rise and the smallest that may fall.
+    """Fill v = target − f[row]; per group its largest that may rise and smallest that may fall.
 
     Without groups (no equality constraint) zero stands in as a partner of every variable.
     """

@@ -10,7 +10,7 @@ from mercer.result import Status
 from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.nested import lay_out, pad
+from mercer.solvers.layout import lay_out, pad
 
 __all__ = ["DirectSMO"]
 

@@ -2,25 +2,24 @@
 
     all n points  ⊃  columns in play  ⊃  working set of some hundred variables  ⊃  a pair
 
-A *pair* step is analytic (`_pairs`). A *working set* is solved by pairs on a small dense block of K;
-what changed is then carried to all columns in play with float32 rows from a `RowStore`. When these
-are solved, what changed is carried to the points out of play by tiles that are summed and forgotten;
-points that have come to violate join, and so on until none do.
-So most work touches few columns, each kernel value outside is computed about once, and the row store
-may be as small as the user likes.
+A *pair* step is analytic (`_pairs`). A *working set* is solved by pairs on a small dense block of
+K; what changed is then carried to all *columns in play* with float32 rows from a `RowStore`. When
+these are solved, what changed is carried to the points out of play by tiles that are summed and
+forgotten; points that have come to violate join, and so on until none do. So most work touches few
+columns, and the row store may be as small as the user likes. (Where a kernel value is costly and
+there is room, all columns stay in play and no value is computed twice.)
 
 Before all points are looked at, growing random samples of them are solved loosely: they find most
 support vectors at a fraction of the cost.
 
-f = Kβ is carried in float32 steps. Before an answer is given it is compared with float64 sums at some
-points; where the difference matters it is summed afresh in float64 and the solver goes on: what is
-left to change is then so small that float32 steps do no harm (iterative refinement).
+f = Kβ is carried in float32 steps. Before an answer is given it is compared with float64 sums at
+some points; where the difference matters it is summed afresh in float64 and the solver goes on:
+what is left to change is then so small that float32 steps do no harm (iterative refinement).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,8 +29,9 @@ from mercer.problems.boxqp import BoxQP
 from mercer.result import Status
 from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
-from mercer.solvers._scan import choose, extremes
+from mercer.solvers._scan import choose
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.layout import Part, lay_out, pad
 
 __all__ = ["NestedSMO"]
 
@@ -43,7 +43,7 @@ WORKING_SHARE = 0.125
 WORKING_TOL = 0.1
 # Pair steps on one working set before the rest has its say.
 STEPS_PER_VARIABLE = 20
-# The first random sample, by how much samples grow, and the share of the violation they are left at.
+# The first random sample, by how much samples grow, and the share of the violation that is left.
 FIRST_SAMPLE = 2048
 SAMPLE_GROWTH = 2
 SAMPLE_TOL = 0.1
@@ -65,31 +65,6 @@ CHECKED = 256
 ERROR_SHARE = 0.1
 # Rounds over all points without progress after which the solver gives up.
 PATIENCE = 8
-
-
-@dataclass
-class _Part:
-    """The variables of some points, and f there: what a round works on."""
-
-    columns: np.ndarray
-    variables: np.ndarray
-    row: np.ndarray
-    target: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    group: np.ndarray
-    n_groups: int
-    beta: np.ndarray
-    f: np.ndarray
-
-    def violation(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-        """The largest violation; v = target − f; per group its extremes."""
-        v = np.empty(self.variables.size)
-        top, bottom = extremes(
-            self.f, self.row, self.target, self.beta, self.lower, self.upper, self.group,
-            self.n_groups, v,
-        )  # fmt: skip
-        return float((top - bottom).max()), v, top, bottom
 
 
 class NestedSMO:
@@ -232,13 +207,13 @@ class NestedSMO:
 
     # ---- points in play ---------------------------------------------------------------------
 
-    def _part(self, columns: np.ndarray) -> _Part:
+    def _part(self, columns: np.ndarray) -> Part:
         """The variables of some points."""
         p = self.problem
         where = np.full(self.n, -1)
         where[columns] = np.arange(columns.size)
         variables = np.flatnonzero(where[self.row] >= 0)
-        return _Part(
+        return Part(
             columns=columns,
             variables=variables,
             row=where[self.row[variables]],
@@ -251,7 +226,7 @@ class NestedSMO:
             f=self.f[columns],
         )
 
-    def _scores(self, part: _Part) -> tuple[float, np.ndarray]:
+    def _scores(self, part: Part) -> tuple[float, np.ndarray]:
         """The violation, and by how much each point violates; a free one counts as doing so."""
         violation, v, top, bottom = part.violation()
         rises, falls = part.beta < part.upper, part.beta > part.lower
@@ -271,9 +246,9 @@ class NestedSMO:
 
     def _wanted(self, score: np.ndarray) -> np.ndarray:
         """Points that violate or are free, and the nearest of the others."""
-        count = int((1 + NEAR) * np.count_nonzero(score > 0)) + WORKING_SET
+        wish = int((1 + NEAR) * np.count_nonzero(score > 0)) + WORKING_SET
         most = max(4 * FIRST_SAMPLE, int(np.sqrt(self.cache_bytes)))
-        count = min(count, most, np.count_nonzero(score > -np.inf))
+        count = min(wish, most, int(np.count_nonzero(score > -np.inf)))
         return np.sort(np.argpartition(-score, count - 1)[:count])
 
     def _join(self, store: RowStore | None, score: np.ndarray) -> RowStore:
@@ -344,11 +319,11 @@ class NestedSMO:
             self.rounds += 1
         self._keep(part)
 
-    def _keep(self, part: _Part) -> None:
+    def _keep(self, part: Part) -> None:
         self.beta[part.variables] = part.beta
         self.f[part.columns] = part.f
 
-    def _watch(self, part: _Part) -> None:
+    def _watch(self, part: Part) -> None:
         """Stop as soon as a hard margin is proved impossible."""
         if self.watch.is_idle:
             return
@@ -360,7 +335,7 @@ class NestedSMO:
 
     def _work(
         self,
-        part: _Part,
+        part: Part,
         K: np.ndarray,
         ws: np.ndarray,
         real: np.ndarray,
@@ -435,41 +410,3 @@ class NestedSMO:
     @property
     def met_negative_curvature(self) -> bool:
         return bool(self.flags & MET_NEGATIVE_CURVATURE)
-
-
-def lay_out(chosen: np.ndarray, group: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Variables in whole lanes, one group after the other.
-
-    Returns the variables (padding repeats the first), which of them are real, and the lane at which
-    the second group starts. Without groups the last one is the partner of all: see `pad`.
-    """
-    parts = [chosen] if n_groups < 2 else [chosen[group[chosen] == g] for g in range(2)]
-    extra = 1 if n_groups == 0 else 0
-    lanes = [-(-(part.size + extra) // LANE) for part in parts]
-    ws = np.full(sum(lanes) * LANE, chosen[0])
-    real = np.zeros(ws.size, bool)
-    begin = 0
-    for part, count in zip(parts, lanes, strict=True):
-        ws[begin : begin + part.size] = part
-        real[begin : begin + part.size] = True
-        begin += count * LANE
-    return ws, real, lanes[0]
-
-
-def pad(
-    real: np.ndarray,
-    beta: np.ndarray,
-    grad: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    n_groups: int,
-) -> None:
-    """Padding cannot move; without groups the last variable may move at no cost.
-
-    A pair step against a variable with a zero kernel row, zero gradient and no bounds is a
-    coordinate step: so the model without intercept needs no solver of its own.
-    """
-    for array in (beta, grad, lower, upper):
-        array[~real] = 0.0
-    if n_groups == 0:
-        lower[-1], upper[-1] = -np.inf, np.inf

@@ -4,8 +4,8 @@ A small problem is solved on its whole kernel matrix (`direct`), a larger one on
 (`nested`). Both move pairs of signed duals (`_pairs`) and stop at LIBSVM's measure: the largest
 violating pair within a group is at most ``tol``, under f = Kβ summed in float64.
 
-References: Platt 1998; Keerthi et al., Neural Computation 13, 2001 (maximal violating pair); Fan, Chen
-and Lin, JMLR 6, 2005 (second-order choice); Joachims 1999 (working sets, shrinking).
+References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al., Neural Computation 13,
+2001 (maximal violating pair); Fan, Chen and Lin, JMLR 6, 2005 (second-order choice).
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class SMO:
             if problem.n_variables <= DIRECT_VARIABLES:
                 run = DirectSMO(problem, gram, control, self.tol, max_steps, beta)
             else:
-                run = NestedSMO(
-                    problem, gram, control, self.tol, max_steps, self.cache_bytes, beta
-                )
+                run = NestedSMO(problem, gram, control, self.tol, max_steps, self.cache_bytes, beta)
             status = run.run()
         if run.met_negative_curvature:
             status = Status.NOT_PSD

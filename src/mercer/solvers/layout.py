@@ -1,0 +1,77 @@
+"""How variables lie before a solver: those of some points, and a working set in whole lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.solvers._pairs import LANE
+from mercer.solvers._scan import extremes
+
+__all__ = ["Part", "lay_out", "pad"]
+
+
+@dataclass
+class Part:
+    """The variables of some points, and f there: what a round works on."""
+
+    columns: np.ndarray
+    variables: np.ndarray
+    row: np.ndarray
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    group: np.ndarray
+    n_groups: int
+    beta: np.ndarray
+    f: np.ndarray
+
+    def violation(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """The largest violation; v = target − f; per group its extremes."""
+        v = np.empty(self.variables.size)
+        top, bottom = extremes(
+            self.f, self.row, self.target, self.beta, self.lower, self.upper, self.group,
+            self.n_groups, v,
+        )  # fmt: skip
+        return float((top - bottom).max()), v, top, bottom
+
+
+def lay_out(
+    chosen: np.ndarray, group: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Variables in whole lanes, one group after the other.
+
+    Returns the variables (padding repeats the first), which of them are real, and the lane at which
+    the second group starts. Without groups the last one is the partner of all: see `pad`.
+    """
+    parts = [chosen] if n_groups < 2 else [chosen[group[chosen] == g] for g in range(2)]
+    extra = 1 if n_groups == 0 else 0
+    lanes = [-(-(part.size + extra) // LANE) for part in parts]
+    ws = np.full(sum(lanes) * LANE, chosen[0])
+    real = np.zeros(ws.size, bool)
+    begin = 0
+    for part, count in zip(parts, lanes, strict=True):
+        ws[begin : begin + part.size] = part
+        real[begin : begin + part.size] = True
+        begin += count * LANE
+    return ws, real, lanes[0]
+
+
+def pad(
+    real: np.ndarray,
+    beta: np.ndarray,
+    grad: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    n_groups: int,
+) -> None:
+    """Padding cannot move; without groups the last variable may move at no cost.
+
+    A pair step against a variable with a zero kernel row, zero gradient and no bounds is a
+    coordinate step: so the model without intercept needs no solver of its own.
+    """
+    for array in (beta, grad, lower, upper):
+        array[~real] = 0.0
+    if n_groups == 0:
+        lower[-1], upper[-1] = -np.inf, np.inf
