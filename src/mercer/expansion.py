@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.kernels import Kernel, Linear, Precomputed
+from mercer.gram._rows import add_tile
+from mercer.kernels import Kernel, Linear
 from mercer.kernels.points import Block, Points
 
 __all__ = ["Expansion"]
@@ -23,16 +24,22 @@ __all__ = ["Expansion"]
 # map and the product with the coefficients, and keeps Python's share of the time below a percent.
 ROWS_PER_TILE = 256
 VECTORS_PER_TILE = 1024
+# Products of float32 values are summed so many at a time, then in float64: a sum over all vectors
+# of one class is large, and its rounding would outweigh all the others once the classes cancel.
+TERMS_PER_SUM = 128
 # float32 tiles take half the time, and only time that matters is worth digits: models with fewer
 # multiplications per row than this are evaluated in float64.
 WORTH_FLOAT32 = 100_000
-# float32 is used if on this many support vectors it differs from float64 by at most so much of the
-# largest value. Measured, not bounded: a worst-case bound in (γ, norms, Σ|c|) is some hundred times
-# the error that occurs, since roundings of different support vectors cancel. Support vectors are
-# the hardest rows: a kernel of differences loses most where it is largest, and the errors of dot
-# kernels grow as the values do. The aim is 1e-5; the factor of ten is for rows unlike these.
+# How far float32 is off is measured on so many support vectors, not bounded: a worst-case bound in
+# (γ, norms, Σ|c|) is some hundred times the error that occurs, since roundings of different support
+# vectors cancel. A kernel of differences loses most near the support vectors, where it is largest;
+# other kernels grow with the rows, and are always evaluated in float64.
+# Values are computed in float32 if that error is at most FLOAT32_ERROR of the largest value. Signs
+# are so in any case, and rows with a value within SAFETY times the error of zero again in float64.
 PROBES = 128
-FLOAT32_ERROR = 1e-6
+FLOAT32_ERROR = 1e-5
+SAFETY = 10.0
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Expansion:
@@ -82,13 +89,28 @@ class Expansion:
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """f at the rows of X (dense or CSR, like the support vectors): shape (n, n_outputs)."""
+        error, scale = self._float32_error()
+        return self._values(X, FLOAT64 if error > FLOAT32_ERROR * scale else FLOAT32, n_jobs)
+
+    def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """As the call, but only the signs are as good as float64's: all that votes need."""
+        error, _ = self._float32_error()
+        if error == np.inf:
+            return self._values(X, FLOAT64, n_jobs)
+        values = self._values(X, FLOAT32, n_jobs)
+        near = np.flatnonzero((np.abs(values) <= SAFETY * error).any(axis=1))
+        if near.size:
+            values[near] = self._values(X[near], FLOAT64, n_jobs)
+        return values
+
+    def _values(self, X: Any, dtype: np.dtype, n_jobs: int | None) -> np.ndarray:
+        n = X.shape[0]
         if self.n_support == 0:
-            return np.tile(self.b, (X.shape[0], 1))
+            return np.tile(self.b, (n, 1))
         if type(self.kernel) is Linear:
             return np.asarray(X @ self.weights().T) + self.b
-        n = X.shape[0]
         out = np.tile(self.b, (n, 1))
-        pieces = self._pieces(self._dtype())
+        pieces = self._pieces(dtype)
         chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
         if len(chunks) == 1:  # small inputs skip the ceremony
             self._add(X, pieces, out)
@@ -115,6 +137,9 @@ class Expansion:
         for vectors, products in pieces:
             K = tile[: points.n, : len(vectors)]
             self.kernel.tile(block, vectors, K)
+            if self.b.size == 1:
+                add_tile(K, products, out[:, 0])
+                continue
             for part, outputs, coef in products:
                 out[:, outputs] += K[:, part] @ coef
 
@@ -128,50 +153,47 @@ class Expansion:
         return tile
 
     def _pieces(self, dtype: Any) -> list:
-        """The support vectors in tiles: their block, and the coefficients that each tile meets.
-
-        Sums over one tile are taken in the tile's precision, sums over tiles in float64.
-        """
+        """The support vectors in tiles: their block, and the coefficients that each tile meets."""
         if dtype not in self._prepared:
-            pieces = []
-            for first in range(0, self.n_support, VECTORS_PER_TILE):
-                last = min(first + VECTORS_PER_TILE, self.n_support)
-                products = []
-                for start, stop, outputs in self.blocks:
-                    start, stop = max(start, first), min(stop, last)
-                    if start < stop:
-                        coef = np.ascontiguousarray(self.coef[:, start:stop].T, dtype=dtype)
-                        # A slice of outputs is updated in place, an index array through a copy.
-                        target = slice(None) if outputs.size == self.b.size else outputs
-                        products.append((slice(start - first, stop - first), target, coef))
-                pieces.append((self._vectors(slice(first, last), dtype), products))
-            self._prepared[dtype] = pieces
+            tiles = [
+                slice(i, min(i + VECTORS_PER_TILE, self.n_support))
+                for i in range(0, self.n_support, VECTORS_PER_TILE)
+            ]
+            self._prepared[dtype] = [
+                (self._vectors(tile, dtype), self._products(tile, dtype)) for tile in tiles
+            ]
         return self._prepared[dtype]
+
+    def _products(self, tile: slice, dtype: Any) -> Any:
+        """The coefficients of a tile. With several outputs: (columns, outputs, coefficients) of
+        matrix products short enough that float32 sums lose nothing."""
+        if self.b.size == 1:
+            return self.coef[0, tile].copy()
+        products = []
+        for first, last, outputs in self.blocks:
+            for start in range(max(first, tile.start), min(last, tile.stop), TERMS_PER_SUM):
+                stop = min(start + TERMS_PER_SUM, last, tile.stop)
+                coef = np.ascontiguousarray(self.coef[:, start:stop].T, dtype=dtype)
+                products.append((slice(start - tile.start, stop - tile.start), outputs, coef))
+        return products
 
     def _vectors(self, which: slice, dtype: Any) -> Block:
         if self.columns is None:
             return self.support.take(which, dtype)
         return Block(self.support, self.columns[which], dtype)
 
-    def _dtype(self) -> Any:
-        """float32 where it is worth it and known to be right, else float64."""
-        if "dtype" not in self._prepared:
-            work = self.n_support * self.support.d
-            small = isinstance(self.kernel, Precomputed) or work < WORTH_FLOAT32
-            self._prepared["dtype"] = np.dtype(
-                np.float64 if small or self._float32_error() > FLOAT32_ERROR else np.float32
-            )
-        return self._prepared["dtype"]
+    def _float32_error(self) -> tuple[float, float]:
+        """Largest error of float32 values at some support vectors, and the largest value there.
 
-    def _float32_error(self) -> float:
-        """Largest difference of float32 and float64 on some support vectors, relative."""
-        probes = np.unique(np.linspace(0, self.n_support - 1, PROBES).astype(np.intp))
-        values = []
-        for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
-            out = np.tile(self.b, (probes.size, 1))
-            self._add(self.support.X[probes], self._pieces(dtype), out)
-            values.append(out)
-        exact, rounded = values
-        error = np.abs(exact - rounded).max() / max(np.abs(exact).max(), 1e-300)
-        self._prepared.pop(np.dtype(np.float32 if error > FLOAT32_ERROR else np.float64))
-        return float(error)
+        Infinite where float32 is not worth it or cannot be trusted.
+        """
+        if "error" not in self._prepared:
+            worth = self.n_support * self.support.d >= WORTH_FLOAT32
+            found = (np.inf, 1.0)
+            if worth and self.kernel.is_shift_invariant and self.columns is None:
+                probes = np.unique(np.linspace(0, self.n_support - 1, PROBES).astype(np.intp))
+                X = self.support.X[probes]
+                exact, rounded = (self._values(X, dtype, 1) for dtype in (FLOAT64, FLOAT32))
+                found = float(np.abs(exact - rounded).max()), float(np.abs(exact).max())
+            self._prepared["error"] = found
+        return self._prepared["error"]

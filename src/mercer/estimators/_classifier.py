@@ -189,7 +189,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         check_is_fitted(self, "expansion_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        values = self._decide(X)
+        values = self._decide(X, signs_only=not self.break_ties)
         k = self.classes_.size
         if k == 2:
             return self.classes_[(values[:, 0] > 0).astype(np.intp)]

@@ -173,6 +173,8 @@ def _drop_weightless(X: Any, y: Any, weight: np.ndarray | None, precomputed: boo
             "At least one must be positive."
         )
     if rows.size == weight.size:
-        return Data(X, y, None if (weight == 1).all() else weight, None, X.shape)
-    kept = X[np.ix_(rows, rows)] if precomputed else X[rows]
-    return Data(kept, y[rows], weight[rows], rows, X.shape)
+        kept, targets, numbers = X, y, None
+    else:
+        kept = X[np.ix_(rows, rows)] if precomputed else X[rows]
+        targets, numbers, weight = y[rows], rows, weight[rows]
+    return Data(kept, targets, None if (weight == 1).all() else weight, numbers, X.shape)

@@ -17,6 +17,7 @@ KERNEL_NAMES = {
     "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
 }  # fmt: skip
 SOLVERS = {"auto", "smo"}
+ROWS_AT_ONCE = 4096
 
 CONSTRAINTS: dict[str, list] = {
     "kernel": [StrOptions(KERNEL_NAMES), callable, Kernel],
@@ -83,13 +84,15 @@ def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None) -> floa
 def _variance(X: Any, weight: np.ndarray | None) -> float:
     """Variance of all entries; in slices, so that no second X is made."""
     n, d = X.shape
+    if weight is None and n <= ROWS_AT_ONCE and not sp.issparse(X):
+        return float(X.var(dtype=np.float64))
     w = np.ones(n) if weight is None else weight / weight.max()  # equal weights count as none
     total = d * w.sum()
     if sp.issparse(X):
         values = X.data.astype(np.float64)
         per_entry = np.repeat(w, np.diff(X.indptr))
         return float((per_entry * values**2).sum() / total - ((per_entry @ values) / total) ** 2)
-    slices = [slice(start, start + 4096) for start in range(0, n, 4096)]
+    slices = [slice(start, start + ROWS_AT_ONCE) for start in range(0, n, ROWS_AT_ONCE)]
     mean = sum(w[s] @ X[s].sum(axis=1, dtype=np.float64) for s in slices) / total
     squares = 0.0
     for s in slices:

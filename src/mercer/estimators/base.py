@@ -229,7 +229,9 @@ class KernelMachine(BaseEstimator):
         else:
             vectors = data.X[support]
             # Integers would wrap around in the user's arithmetic, so float64, as in scikit-learn.
-            self.support_vectors_ = vectors if vectors.ndim == 1 else vectors.astype(np.float64)
+            self.support_vectors_ = (
+                vectors if vectors.ndim == 1 else vectors.astype(np.float64, copy=False)
+            )
         origin = None if sp.issparse(data.X) else gram.points.origin
         points = Points(self.support_vectors_, origin)
         self.expansion_ = Expansion(
@@ -249,10 +251,11 @@ class KernelMachine(BaseEstimator):
 
     # ------------------------------------------------------------------ the fitted function
 
-    def _decide(self, X: Any) -> np.ndarray:
+    def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
         """Decision values of every task, shape (n, n_tasks)."""
         check_is_fitted(self, "expansion_")
-        return self.expansion_(check_rows(self, X), self.n_jobs)
+        evaluate = self.expansion_.signs if signs_only else self.expansion_
+        return evaluate(check_rows(self, X), self.n_jobs)
 
     @property
     def coef_(self) -> Any:

@@ -140,4 +140,4 @@ intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shap
 
     def predict(self, X: Any) -> np.ndarray:
         """+1 for inliers, −1 for outliers."""
-        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)
+        return np.where(self._decide(X, signs_only=True)[:, 0] > 0, 1, -1).astype(np.intp)
