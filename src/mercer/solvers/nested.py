@@ -186,7 +186,7 @@ class NestedSMO:
             self._descend(store, violation, goal)
 
     def _descend(self, store: RowStore, violation: float, goal: float) -> None:
-        """Solve the columns in play to ``goal``, leaving behind those that stay far from violating."""
+        """Solve the columns in play to ``goal``; those that stay far from violating leave."""
         while True:
             step = max(goal, PLAY_TOL * violation)
             self._play(store, step)

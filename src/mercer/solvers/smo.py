@@ -4,8 +4,8 @@ A small problem is solved on its whole kernel matrix (`direct`), a larger one on
 (`nested`). Both move pairs of signed duals (`_pairs`) and stop at LIBSVM's measure: the largest
 violating pair within a group is at most ``tol``, under f = Kβ summed in float64.
 
-References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al., Neural Computation 13,
-2001 (maximal violating pair); Fan, Chen and Lin, JMLR 6, 2005 (second-order choice).
+References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al., Neural Computation
+13, 2001 (maximal violating pair); Fan, Chen and Lin, JMLR 6, 2005 (second-order choice).
 """
 
 from __future__ import annotations
