@@ -36,6 +36,14 @@ class Task:
     y: np.ndarray
     classes: tuple[int, int] = (0, 0)
 
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """Its rows are those of one class after the other: (class, how many)."""
+        if self.rows is None:
+            return ()
+        first = int(np.count_nonzero(self.y > 0))
+        return (self.classes[0], first), (self.classes[1], self.y.size - first)
+
     def of_rows(self, values: np.ndarray) -> np.ndarray:
         """The entries of an array over all training rows that belong to this task."""
         return values if self.rows is None else values[self.rows]

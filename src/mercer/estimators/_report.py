@@ -127,7 +127,7 @@ def raise_not_separable(
     rows = np.arange(data.n) if task.rows is None else task.rows
     proof = prove_inseparable(
         result.beta,
-        lambda part: gram.take(rows[part]).matrix(np.float64),
+        lambda part: gram.take(rows[part]).matrix(),
         fit_intercept=fit_intercept,
     )
     weights = np.zeros(data.shape[0])

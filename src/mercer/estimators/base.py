@@ -143,9 +143,14 @@ class KernelMachine(BaseEstimator):
         threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
         at_once = min(threads, len(tasks), max(1, budget // share))
 
+        # Tasks of a class share K within it, if all classes together fit into the budget.
+        sizes = {c: n for task in tasks for c, n in task.parts}
+        shared = len(tasks) > 1 and 8 * sum(n**2 for n in sizes.values()) <= budget
+
         def one(t: int) -> tuple[Result, Certificate]:
             rows = tasks[t].rows
-            part = gram if rows is None else gram.take(rows, inner)
+            parts = tasks[t].parts if shared else ()
+            part = gram if rows is None else gram.take(rows, inner, parts)
             result = solver.solve(problems[t], part, control, starts[t])
             return result, certify(problems[t], result, names[t])
 

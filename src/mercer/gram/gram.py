@@ -7,6 +7,8 @@ depend on how many there are.
 from __future__ import annotations
 
 import threading
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from mercer.kernels.points import Block, Points
 __all__ = ["Gram", "pieces"]
 
 # A tile of so many rows and columns stays in the second-level cache while it is mapped and summed.
-TILE_ROWS = 256
+TILE_ROWS = 1024
 TILE_COLUMNS = 512
 
 
@@ -46,16 +48,27 @@ class Gram:
         self.points = points
         self.workers = workers
         self.index = index
+        self.parts: Sequence[tuple[Hashable, int]] = ()
+        self._shared: dict[Hashable, np.ndarray] = {}
         self._scratch = threading.local()
 
     @property
     def n(self) -> int:
         return self.points.n if self.index is None else self.index.size
 
-    def take(self, rows: np.ndarray, workers: Workers | None = None) -> Gram:
-        """The Gram of some of the points."""
+    def take(
+        self,
+        rows: np.ndarray,
+        workers: Workers | None = None,
+        parts: Sequence[tuple[Hashable, int]] = (),
+    ) -> Gram:
+        """The Gram of some of the points.
+
+        ``parts`` (key, count) say that these come in parts others may take too, such as classes:
+        `matrix` then computes K within a part once for all.
+        """
         part = Gram(self.kernel, self.points, workers or self.workers, self.original(rows))
-        part._scratch = self._scratch
+        part._scratch, part._shared, part.parts = self._scratch, self._shared, parts
         return part
 
     @property
@@ -77,23 +90,40 @@ class Gram:
         parts = [self.kernel.diag(self.block(rows, np.float64)) for rows in pieces(self.n, 4096)]
         return np.concatenate(parts)
 
-    def matrix(self, dtype: Any = np.float64, size: int | None = None) -> np.ndarray:
-        """K as a whole, for small n; zeros pad it to ``size``."""
-        n = self.n
-        out = np.zeros((n if size is None else size,) * 2, dtype)
+    def matrix(self, size: int | None = None, *, lasting: bool = True) -> np.ndarray:
+        """K as a whole in float64, for small n; zeros pad it to ``size``.
+
+        A matrix that is not ``lasting`` lies in this thread's scratch, until the next one.
+        """
+        n, side = self.n, size or self.n
+        out = np.empty((side, side)) if lasting else self._buffer("matrix", side, side)
+        out[n:], out[:, n:] = 0.0, 0.0
         block = self.block(slice(0, n), np.float64)
-        direct = dtype == np.float64
+        starts = np.cumsum([0, *(count for _, count in self.parts)])
+        for (key, count), start in zip(self.parts, starts, strict=False):
+            part = slice(start, start + count)
+            out[part, part] = self._shared_block(key, block[part])
 
         def lower_part(rows: slice) -> None:
-            columns = slice(0, rows.stop)
-            tile = out[rows, columns] if direct else self._buffer(rows.stop - rows.start, rows.stop)
-            self.kernel.tile(block[rows], block[columns], tile)
-            if not direct:
-                out[rows, columns] = tile
-            out[: rows.start, rows] = out[rows, : rows.start].T
+            columns = slice(0, rows.start if self.parts else rows.stop)
+            if columns.stop:
+                self.kernel.tile(block[rows], block[columns], out[rows, columns])
+                out[: rows.start, rows] = out[rows, : rows.start].T
 
-        self.workers.map(lower_part, pieces(n, TILE_ROWS))
+        if self.parts:
+            cut = [slice(start, stop) for start, stop in pairwise(starts.tolist())]
+        else:
+            cut = pieces(n, TILE_ROWS // 4)
+        self.workers.map(lower_part, cut)
         return out
+
+    def _shared_block(self, key: Hashable, block: Block) -> np.ndarray:
+        """K among the points of a part, computed once for all that `take` it."""
+        if key not in self._shared:
+            K = np.empty((len(block), len(block)))
+            self.kernel.tile(block, block, K)
+            self._shared[key] = K
+        return self._shared[key]
 
     def accumulate(
         self,
@@ -116,7 +146,7 @@ class Gram:
             here = self.block(at[chunk], dtype)
             sums = np.zeros(len(here))
             for part in parts:
-                tile = self._buffer(len(here), part.stop - part.start, dtype)
+                tile = self._buffer("tile", len(here), part.stop - part.start, dtype)
                 self.kernel.tile(here, block[part], tile)
                 add_tile(tile, coef[part], sums)
             total[at[chunk]] += sums
@@ -133,10 +163,11 @@ class Gram:
             held = self._scratch.memory = np.empty(max(n_bytes // 4, 1), np.float32)
         return held
 
-    def _buffer(self, rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
+    def _buffer(self, name: str, rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
         """Scratch of this thread: fresh memory costs more to touch than a tile to compute."""
         need = rows * columns * np.dtype(dtype).itemsize
-        held = getattr(self._scratch, "bytes", None)
+        held = getattr(self._scratch, name, None)
         if held is None or held.size < need:
-            held = self._scratch.bytes = np.empty(need, np.uint8)
+            held = np.empty(need, np.uint8)
+            setattr(self._scratch, name, held)
         return held[:need].view(dtype).reshape(rows, columns)
