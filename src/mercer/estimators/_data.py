@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.kernels import Kernel, Precomputed
+from mercer.kernels._products import DENSE_FROM
 from mercer.kernels.points import Points
 
 __all__ = [
@@ -110,10 +111,11 @@ def check_rows(estimator: Any, X: Any) -> Any:
 
 
 def dense_if_small(X: Any) -> Any:
-    """CSR of few cells as an array: faster, and the model is that of the same dense rows."""
-    if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL_CELLS:
-        return X.toarray()
-    return X
+    """CSR of few cells, or few empty ones, as an array: faster, and the same model."""
+    if not sp.issparse(X):
+        return X
+    cells = X.shape[0] * X.shape[1]
+    return X.toarray() if cells <= SMALL_CELLS or X.nnz > DENSE_FROM * cells else X
 
 
 def make_points(X: Any, kernel: Kernel) -> Points:

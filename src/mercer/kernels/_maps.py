@@ -17,9 +17,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._compiled import compiled
+from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["CONTRACT", "exp32", "exp64", "flat_rows", "power_map", "rbf_map32", "rbf_map64"]
+__all__ = [
+    "CONTRACT",
+    "exp32",
+    "exp64",
+    "exp_map32",
+    "flat_rows",
+    "power_map",
+    "rbf_map32",
+    "rbf_map64",
+    "sq_distances",
+]
 
 # No reassociation: adding and taking away ROUND must not be simplified to nothing.
 CONTRACT = frozenset({"contract", "nnan", "nsz"})
@@ -110,6 +120,36 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
         ai = a[i]
         for j in range(m):
             row[j] = exp64(-gamma * max((ai - 2.0 * row[j]) + b[j], 0.0))
+
+
+@compiled(fastmath=REASSOCIATE)
+def sq_distances(flat, stride, n, m, A, BT):
+    """‖a − b‖² from differences, for few columns: 4 of them at a time, zeros filling up the last.
+
+    With B transposed the innermost loop runs over rows of B and is vectorised.
+    """
+    for i in range(n):
+        row = flat[i * stride : i * stride + m]
+        for c in range(0, BT.shape[0], 4):
+            x0, x1, x2, x3 = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
+            b0, b1, b2, b3 = BT[c], BT[c + 1], BT[c + 2], BT[c + 3]
+            if c == 0:
+                for j in range(m):
+                    d0, d1, d2, d3 = x0 - b0[j], x1 - b1[j], x2 - b2[j], x3 - b3[j]
+                    row[j] = (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+            else:
+                for j in range(m):
+                    d0, d1, d2, d3 = x0 - b0[j], x1 - b1[j], x2 - b2[j], x3 - b3[j]
+                    row[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+
+
+@compiled(fastmath=CONTRACT)
+def exp_map32(flat, stride, n, m, gamma):
+    """x → exp(−γ x)."""
+    for i in range(n):
+        row = flat[i * stride : i * stride + m]
+        for j in range(m):
+            row[j] = exp32(-gamma * row[j])
 
 
 @compiled(fastmath=CONTRACT)
