@@ -183,15 +183,18 @@ class NestedSMO:
             quiet = violation <= 1.5 * goal  # nothing new came from outside
             store = self._join(store, score)
             goal = LAST_TOL * self.tol if quiet else max(PLAY_TOL * violation, LAST_TOL * self.tol)
-            self._descend(store, violation, goal)
+            store = self._descend(store, violation, goal)
 
-    def _descend(self, store: RowStore, violation: float, goal: float) -> None:
-        """Solve the columns in play to ``goal``; those that stay far from violating leave."""
+    def _descend(self, store: RowStore, violation: float, goal: float) -> RowStore:
+        """Solve the columns in play to ``goal``; those that stay far from violating leave.
+
+        Returns the store that is left: all of them lie in the same memory.
+        """
         while True:
             step = max(goal, PLAY_TOL * violation)
             self._play(store, step)
             if step <= goal or self.status is not None:
-                return
+                return store
             violation, score = self._scores(self._part(store.columns))
             store = self._leave(store, score)
 
