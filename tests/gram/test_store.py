@@ -14,6 +14,7 @@ from mercer.kernels.points import Points
 
 N, D = 120, 4
 SLOTS = 7
+HALF = RBF(gamma=0.5)
 rng = np.random.default_rng(0)
 X = rng.normal(size=(N, D))
 K_RBF = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
@@ -26,7 +27,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(store, "FEWEST_ROWS", 2)
 
 
-def make(columns, room=None, slots=SLOTS, kernel=RBF(gamma=0.5), data=X, workers=None):
+def make(columns, room=None, slots=SLOTS, kernel=HALF, data=X, workers=None):
     room = room or columns.size
     memory = np.full(slots * room, np.nan, np.float32)  # what was never written shows
     gram = Gram(kernel, Points(data), workers or Workers(1))

@@ -1,0 +1,195 @@
+"""Every solver on every problem: value, feasibility, tolerance and f, all under float64 K."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer.gram import RowStore
+from mercer.result import Status
+from mercer.solvers import Control, nested
+from mercer.solvers.smo import intercepts
+from tests.oracles.dense_qp import solve_problem
+from tests.oracles.naive_kernels import naive_matrix
+from tests.solvers.small import (
+    KERNELS,
+    PROBLEMS,
+    SOLVERS,
+    make_data,
+    make_gram,
+    shrink,
+    solve,
+)
+
+
+def value(problem, K, beta):
+    coef = problem.at_points(beta, K.shape[0])
+    return problem.target @ beta - 0.5 * coef @ K @ coef
+
+
+def violation(problem, K, beta):
+    """Largest violating pair, written out anew in float64."""
+    v = problem.target - problem.at_variables(K @ problem.at_points(beta, K.shape[0]))
+    rises, falls = beta < problem.upper, beta > problem.lower
+    if problem.group is None:
+        return max(0, v[rises].max(initial=0)) - min(0, v[falls].min(initial=0))
+    worst = 0.0
+    for g in range(problem.n_groups):
+        up, down = v[rises & (problem.group == g)], v[falls & (problem.group == g)]
+        if up.size and down.size:
+            worst = max(worst, up.max() - down.min())
+    return worst
+
+
+def assert_feasible(problem, beta):
+    assert np.all(beta >= problem.lower)
+    assert np.all(beta <= problem.upper)
+    if problem.group is not None:
+        sums = np.bincount(problem.group, weights=beta)
+        assert_allclose(sums, problem.group_sums, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def optimum():
+    """The optimal value of a problem under a kernel, by the oracle, computed once."""
+    known = {}
+
+    def of(problem, kernel, K, data):
+        key = problem, kernel
+        if key not in known:
+            made = PROBLEMS[problem](*data)
+            known[key] = value(made, K, solve_problem(made, K)[0])
+        return known[key]
+
+    return of
+
+
+X, *DATA = make_data(160)
+X_LARGE, *DATA_LARGE = make_data(420, seed=1)
+MATRIX = {name: naive_matrix(kernel, X, X) for name, kernel in KERNELS.items()}
+# The linear kernel has rank 3 here: below this float32 rows no longer tell directions apart.
+TOL = {"linear": 2e-5}
+LARGE_MATRIX = {"rbf": naive_matrix(KERNELS["rbf"], X_LARGE, X_LARGE)}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_optimal_value_is_reached(monkeypatch, optimum, solver, problem, kernel):
+    settings = dict(SOLVERS[solver])
+    cache_bytes = settings.pop("cache_bytes", 1 << 20)
+    shrink(monkeypatch, working_set=32, first_sample=20, **settings)
+    K, made = MATRIX[kernel], PROBLEMS[problem](*DATA)
+    best, tol = optimum(problem, kernel, K, DATA), TOL.get(kernel, 1e-6)
+    for kind in ("dense", "csr"):
+        gram = make_gram(KERNELS[kernel], X, kind)
+        result = solve(made, gram, tol=tol, cache_bytes=cache_bytes, control=Control(5.0))
+        assert result.status is Status.SOLVED
+        assert_feasible(made, result.beta)
+        assert value(made, K, result.beta) == pytest.approx(best, rel=tol, abs=tol)
+        assert violation(made, K, result.beta) <= 1.05 * tol
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_tol_means_what_it_says(monkeypatch, solver, problem, kind):
+    settings = dict(SOLVERS[solver])
+    cache_bytes = settings.pop("cache_bytes", 1 << 20)
+    shrink(monkeypatch, **settings)
+    K, made = LARGE_MATRIX["rbf"], PROBLEMS[problem](*DATA_LARGE)
+    result = solve(made, make_gram(KERNELS["rbf"], X_LARGE, kind), cache_bytes=cache_bytes)
+    assert result.status is Status.SOLVED
+    assert_feasible(made, result.beta)
+    true = violation(made, K, result.beta)
+    assert true <= 1.05e-3
+    assert result.violation == pytest.approx(true, abs=2 * result.f_error + 1e-12)
+    f = K @ made.at_points(result.beta, K.shape[0])
+    assert np.abs(result.f - f).max() <= result.f_error + 1e-12
+    assert result.f_error <= 2e-4
+    assert result.b.shape == (made.n_groups,)
+    assert result.b_interval.shape == (made.n_groups, 2)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
+def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
+    """Each update of nested runs against float64: no row that was overwritten is ever used.
+
+    Columns join, leave, and join again what is left after others have left.
+    """
+    shrink(monkeypatch, working_set=32, first_sample=20)
+    K, stages, last = MATRIX[kernel], set(), []
+    add_to, join, leave = RowStore.add_to, nested.NestedSMO._join, nested.NestedSMO._leave
+
+    def checked_add(self, total, which, coef):
+        before = total.copy()
+        add_to(self, total, which, coef)
+        exact = K[np.ix_(self.columns, self.columns[which])] @ coef
+        assert_allclose(total - before, exact, atol=1e-4)
+        stages.add("thrown out" if self.n > self.n_rows else "all rows held")
+
+    def watched_join(self, store, score):
+        before = store and store.n
+        after = join(self, store, score)
+        if store is after:
+            stages.add("kept" if before == after.n else "joined")
+            stages.update(["kept after others left"] if last == [after] else [])
+        return after
+
+    def watched_leave(self, store, score):
+        after = leave(self, store, score)
+        if store is not after:
+            stages.add("left")
+            last[:] = [after]
+        return after
+
+    monkeypatch.setattr(RowStore, "add_to", checked_add)
+    monkeypatch.setattr(nested.NestedSMO, "_join", watched_join)
+    monkeypatch.setattr(nested.NestedSMO, "_leave", watched_leave)
+    for problem in PROBLEMS.values():
+        for budget in (1 << 20, 4 * 300 * 20):
+            gram = make_gram(KERNELS[kernel], X)
+            result = solve(problem(*DATA), gram, tol=1e-5, cache_bytes=budget)
+            assert result.status is Status.SOLVED
+    assert {"joined", "left", "thrown out", "all rows held"} <= stages
+    assert "kept after others left" in stages
+
+
+def test_refinement_reaches_tolerances_below_float32(monkeypatch):
+    """Coefficients of 1000 lose 1e-4 in float32 sums: f is summed afresh until 1e-7 is true."""
+    shrink(monkeypatch)
+    made = PROBLEMS["svc"](DATA_LARGE[0], None, None)
+    big = type(made)(made.target, made.lower * 1e3, made.upper * 1e3, made.start, None, made.group)
+    result = solve(big, make_gram(KERNELS["rbf"], X_LARGE), tol=1e-7)
+    assert result.status is Status.SOLVED
+    assert violation(big, LARGE_MATRIX["rbf"], result.beta) <= 1.05e-7
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("problem", ["svc", "svr", "nu-svc", "svc without intercept"])
+def test_a_start_at_the_answer_takes_no_step(monkeypatch, solver, problem):
+    settings = dict(SOLVERS[solver])
+    cache_bytes = settings.pop("cache_bytes", 1 << 20)
+    shrink(monkeypatch, **settings)
+    made, gram = PROBLEMS[problem](*DATA), make_gram(KERNELS["rbf"], X)
+    first = solve(made, gram, tol=1e-4, cache_bytes=cache_bytes)
+    start = first.beta.copy()
+    again = solve(made, gram, tol=1.1e-4, cache_bytes=cache_bytes, start=start)
+    assert again.status is Status.SOLVED
+    assert again.iterations == 0
+    assert_array_equal(again.beta, first.beta)
+    assert_array_equal(start, first.beta)
+
+
+def test_multipliers_and_their_intervals():
+    """On free variables v = b; with none, b is the middle of what KKT leaves."""
+    made, K = PROBLEMS["nu-svr"](*DATA), MATRIX["rbf"]
+    beta, multipliers = solve_problem(made, K)
+    b, interval, largest = intercepts(made, beta, K @ made.at_points(beta, len(K)))
+    assert_allclose(b, multipliers, atol=1e-5)
+    assert_allclose(interval.mean(axis=1), multipliers, atol=1e-5)
+    assert largest < 1e-5
+    two = PROBLEMS["svc"](np.array([1.0, -1.0]), None, None)
+    b, interval, largest = intercepts(two, two.upper + two.lower, np.array([0.2, -0.4]))
+    assert_allclose(interval, [[-0.6, 0.8]])
+    assert_allclose(b, [0.1])
+    assert largest == 0
