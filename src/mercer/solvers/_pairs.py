@@ -32,6 +32,8 @@ WORTH_A_STEP = 1e-3
 # Rounding of a float32 K: curvature below minus this share of the diagonal is truly negative.
 ROUNDING = 1e-5
 _FAR = 1e300
+# Steeper slopes count as this one: their squares must stay within float32.
+_STEEP = 1e15
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -64,7 +66,7 @@ def _gains(grad, fall, Ki, diag, kii, top, least, gain):
     """What each partner promises: (grad + top)² / curvature; −1 for slopes below ``least``."""
     two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
     for k in range(gain.size):
-        slope = np.float32(min(grad[k] - fall[k] + top, 1e15))
+        slope = np.float32(min(grad[k] - fall[k] + top, _STEEP))
         curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
         gain[k] = slope * slope / curvature if slope > least else none
 
@@ -136,7 +138,7 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
         i = top_lane * LANE
         while rise[i] - grad[i] != top:
             i += 1
-        least = np.float32(WORTH_A_STEP * (top - bottom))
+        least = np.float32(min(WORTH_A_STEP * (top - bottom), 0.1 * _STEEP))
         _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
         j = _largest(gain, first, last)
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
@@ -145,7 +147,8 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
             flags |= MET_NEGATIVE_CURVATURE
         newton = (grad[j] - grad[i]) / max(curvature, TINY_CURVATURE)
         delta = _move(beta, lower, upper, rise, fall, i, j, newton)
-        if delta > 1e11 and curvature <= 1e-7 * pair_scale:
+        endless = upper[i] == np.inf and lower[j] == -np.inf
+        if endless and delta > 1e11 and curvature <= 1e-7 * pair_scale:
             flags |= UNBOUNDED
         _shift(grad, K[i], K[j], delta)
         steps += 1
