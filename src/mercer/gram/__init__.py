@@ -1,6 +1,7 @@
 """How similarity is computed.
 
 gram.py    a kernel bound to points: tiles over threads, sums K β without storing K
+arena.py   memory for rows that outlives a fit without being held
 store.py   float32 rows over the columns still in play, within a byte budget
 _rows.py   compiled passes over stored rows
 """

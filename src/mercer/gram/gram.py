@@ -15,6 +15,7 @@ import numpy as np
 
 from mercer._threads import Workers
 from mercer.gram._rows import add_tile
+from mercer.gram.arena import Arena, borrow, give_back
 from mercer.kernels.points import Block, Points
 
 __all__ = ["Gram", "pieces"]
@@ -50,6 +51,7 @@ class Gram:
         self.index = index
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._shared: dict[Hashable, np.ndarray] = {}
+        self._borrowed: list[Arena] = []
         self._scratch = threading.local()
 
     @property
@@ -68,7 +70,8 @@ class Gram:
         `matrix` then computes K within a part once for all.
         """
         part = Gram(self.kernel, self.points, workers or self.workers, self.original(rows))
-        part._scratch, part._shared, part.parts = self._scratch, self._shared, parts
+        part._scratch, part._borrowed = self._scratch, self._borrowed
+        part._shared, part.parts = self._shared, parts
         return part
 
     @property
@@ -160,8 +163,16 @@ class Gram:
         """
         held = getattr(self._scratch, "memory", None)
         if held is None or held.nbytes < n_bytes:
-            held = self._scratch.memory = np.empty(max(n_bytes // 4, 1), np.float32)
-        return held
+            arena = borrow(n_bytes)
+            self._borrowed.append(arena)
+            held = self._scratch.memory = arena.values
+        return held[: max(n_bytes // 4, 1)]
+
+    def release(self) -> None:
+        """Give back the room for kernel rows, of this Gram and of all taken from it."""
+        self._scratch = threading.local()
+        while self._borrowed:
+            give_back(self._borrowed.pop())
 
     def _buffer(self, name: str, rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
         """Scratch of this thread: fresh memory costs more to touch than a tile to compute."""

@@ -96,7 +96,7 @@ class NestedSMO:
         self.tol = tol
         self.max_steps = max_steps
         self.cache_bytes = cache_bytes
-        self.memory = self.gram.memory(cache_bytes)
+        self.memory = self.gram.memory(min(cache_bytes, 4 * gram.n**2))
         side = WORKING_SET + 2 * LANE
         self.blocks = [np.empty(side * side, np.float32) for _ in range(2)]
         self.n = gram.n
