@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import Gram, arena
 from mercer.gram import gram as gram_module
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
 from mercer.kernels.points import Points
@@ -127,6 +127,17 @@ def test_scratch_memory_is_kept_and_grows():
     gram = Gram(Linear(), Points(rows("dense")), Workers(1))
     small = gram.memory(4000)
     assert small.dtype == np.float32
-    assert gram.memory(4000) is small
+    assert np.shares_memory(gram.memory(4000), small)
     assert gram.take(np.arange(5)).memory(2000) is small
     assert gram.memory(8000).size >= 2000
+
+
+def test_released_memory_serves_the_next_gram(monkeypatch):
+    monkeypatch.setattr(arena, "_free", [])
+    first = Gram(Linear(), Points(rows("dense")), Workers(1))
+    memory = first.take(np.arange(3)).memory(1 << 20)
+    first.release()
+    second = Gram(Linear(), Points(rows("dense")), Workers(1))
+    assert np.shares_memory(second.memory(1 << 20), memory)
+    third = Gram(Linear(), Points(rows("dense")), Workers(1))
+    assert not np.shares_memory(third.memory(1 << 20), memory)
