@@ -50,6 +50,9 @@ class DirectSMO:
     def run(self) -> Status:
         p, m = self.problem, self.problem.n_variables
         group = np.zeros(m, np.int8) if p.group is None else p.group
+        late = self.control.stopped
+        if late is not None and not self.beta.any():
+            return late  # of many tasks those after the limit cost nothing
         ws, real, split = lay_out(np.arange(m), group, p.n_groups)
         K = self._matrix(ws)
         beta, lower, upper = self.beta[ws], p.lower[ws], p.upper[ws]

@@ -28,6 +28,8 @@ __all__ = ["SMO"]
 
 # Up to so many variables the whole matrix is the working set.
 DIRECT_VARIABLES = 1536
+# Where no progress is left, a violation of up to so many times tol is almost a solution.
+ALMOST = 10
 # A value this large stands for "no such variable".
 _ABSENT = 1e299
 
@@ -64,9 +66,11 @@ class SMO:
             else:
                 run = NestedSMO(problem, gram, control, self.tol, max_steps, self.cache_bytes, beta)
             status = run.run()
+        b, interval, violation = intercepts(problem, run.beta, run.f)
         if run.met_negative_curvature:
             status = Status.NOT_PSD
-        b, interval, violation = intercepts(problem, run.beta, run.f)
+        elif status is Status.STALLED and violation <= ALMOST * self.tol:
+            status = Status.ALMOST_SOLVED
         return Result(
             beta=run.beta,
             f=run.f,

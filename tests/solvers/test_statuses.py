@@ -1,0 +1,169 @@
+"""Every status is reached, by the direct and by the nested solver, with a sound answer."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer.kernels import RBF, Linear, Precomputed
+from mercer.problems import one_class, svc
+from mercer.result import Status
+from mercer.solvers import Control
+from tests.solvers.small import make_data, make_gram, shrink, solve
+
+X, y, t, w = make_data(240)
+ROUGH = RBF(gamma=3.0)
+BOTH = pytest.mark.parametrize("direct", [10**9, 0], ids=["direct", "nested"])
+
+
+def check_answer(problem, result, gram):
+    """Whatever the status: β feasible, f = Kβ."""
+    assert np.all((result.beta >= problem.lower) & (result.beta <= problem.upper))
+    size = np.abs(result.beta).sum()
+    assert result.beta.sum() == pytest.approx(problem.start.sum(), abs=1e-11 * size)
+    assert_allclose(result.f, gram.matrix() @ result.beta, atol=1e-11 * size + result.f_error)
+
+
+@BOTH
+def test_solved(monkeypatch, direct):
+    shrink(monkeypatch, direct=direct)
+    result = solve(svc(y, 1.0), make_gram(ROUGH, X))
+    assert result.status is Status.SOLVED
+    assert result.status.is_solved
+    assert str(result.status) == "solved"
+
+
+@BOTH
+@pytest.mark.parametrize("max_iter", [0, 1, 50])
+@pytest.mark.parametrize("problem", [svc(y, 10.0), one_class(0.5, w)], ids=["svc", "one-class"])
+def test_iteration_limit(monkeypatch, direct, max_iter, problem):
+    shrink(monkeypatch, direct=direct)
+    gram = make_gram(ROUGH, X)
+    result = solve(problem, gram, max_iter=max_iter, tol=1e-6)
+    assert result.status is Status.ITERATION_LIMIT
+    assert result.iterations == max_iter
+    assert result.violation > 1e-6
+    check_answer(problem, result, gram)
+
+
+@BOTH
+@pytest.mark.parametrize("time_limit", [0.0, 0.1])
+def test_time_limit(monkeypatch, direct, time_limit):
+    shrink(monkeypatch, direct=direct)
+    gram, problem = make_gram(Linear(), X), svc(y, 1e9)
+    result = solve(problem, gram, control=Control(time_limit), tol=1e-13)
+    assert result.status is Status.TIME_LIMIT
+    assert time_limit <= result.seconds < time_limit + 0.3
+    assert (result.iterations > 0) == (time_limit > 0)
+    check_answer(problem, result, gram)
+
+
+@BOTH
+def test_stopped_by_the_callback(monkeypatch, direct):
+    shrink(monkeypatch, direct=direct)
+    problem, gram, told = svc(y, 1e9), make_gram(Linear(), X), []
+    control = Control(callback=lambda progress: told.append(progress) or len(told) == 3)
+    result = solve(problem, gram, control=control, tol=1e-12)
+    assert result.status is Status.STOPPED
+    assert len(told) == 3
+    assert [p.rounds for p in told] == sorted(p.rounds for p in told)
+    assert [p.iterations for p in told] == sorted(p.iterations for p in told)
+    assert all(p.tol == 1e-12 and p.violation > 1e-12 for p in told)
+    check_answer(problem, result, gram)
+
+
+@BOTH
+def test_stopped_by_ctrl_c_which_goes_through_at_the_end(monkeypatch, direct):
+    shrink(monkeypatch, direct=direct)
+    problem, gram = svc(y, 1e9), make_gram(Linear(), X)
+    before, answers = signal.getsignal(signal.SIGINT), []
+
+    def interrupted():
+        with Control() as control:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            answers.append(solve(problem, gram, control=control, tol=1e-14))
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert answers[0].status is Status.STOPPED
+    assert 0.05 < answers[0].seconds < 0.6
+    check_answer(problem, answers[0], gram)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_stalled_and_almost_solved():
+    """float64 ends near 1e-15: a tolerance far below is out of reach, one just below almost met."""
+    problem, gram = svc(y, 100.0), make_gram(ROUGH, X)
+    stalled = solve(problem, gram, tol=1e-18)
+    assert stalled.status is Status.STALLED
+    assert not stalled.status.is_solved
+    assert 1e-17 < stalled.violation < 1e-9
+    almost = solve(problem, gram, tol=stalled.violation / 3)
+    assert almost.status in (Status.ALMOST_SOLVED, Status.SOLVED)
+    assert almost.status.is_solved
+    check_answer(problem, stalled, gram)
+
+
+@pytest.mark.parametrize("violation", [2e-3, 2e-2])
+def test_almost_solved_is_within_ten_times_the_tolerance(monkeypatch, violation):
+    """A solver that stalls after a first, loose solution."""
+    from mercer.solvers import smo
+
+    problem, gram = svc(y, 1.0), make_gram(ROUGH, X)
+    loose = solve(problem, gram, tol=violation)
+
+    class Stalls(smo.DirectSMO):
+        def run(self):
+            self.beta, self.f = loose.beta, loose.f
+            return Status.STALLED
+
+    monkeypatch.setattr(smo, "DirectSMO", Stalls)
+    result = solve(problem, gram, tol=1e-3)
+    expected = Status.ALMOST_SOLVED if loose.violation <= 1e-2 else Status.STALLED
+    assert result.status is expected
+    assert (loose.violation <= 1e-2) == (violation == 2e-3)
+
+
+@BOTH
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_kernel_not_psd(monkeypatch, direct, C):
+    """A symmetric matrix with random signs: ends at a stationary point inside the box."""
+    shrink(monkeypatch, direct=direct)
+    A = np.random.default_rng(3).normal(size=(240, 240))
+    problem, gram = svc(y, C), make_gram(Precomputed(), (A + A.T) / 2)
+    result = solve(problem, gram, control=Control(time_limit=5.0))
+    assert result.status is Status.NOT_PSD
+    check_answer(problem, result, gram)
+
+
+@BOTH
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_not_separable(monkeypatch, direct, fit_intercept):
+    """Hard margin on overlapping classes, and on one point with both labels."""
+    shrink(monkeypatch, direct=direct)
+    problem = svc(y, np.inf, fit_intercept=fit_intercept)
+    result = solve(problem, make_gram(Linear(), X), control=Control(time_limit=5.0))
+    assert result.status is Status.NOT_SEPARABLE
+    twins = X.copy()
+    i, j = np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]
+    twins[i] = twins[j]
+    result = solve(problem, make_gram(ROUGH, twins), control=Control(time_limit=5.0))
+    assert result.status is Status.NOT_SEPARABLE
+
+
+@BOTH
+def test_hard_margin_where_the_classes_can_be_separated(monkeypatch, direct):
+    """The margin is that of the two nearest points of a gap: 2/‖w‖ = 2."""
+    shrink(monkeypatch, direct=direct)
+    apart = X.copy()
+    apart[:, 0] = y * (1 + np.abs(X[:, 0]))
+    apart[:2], labels = [[1, 0, 0], [-1, 0, 0]], y.copy()
+    labels[:2] = 1, -1
+    gram = make_gram(Linear(), apart)
+    result = solve(svc(labels, np.inf), gram, tol=1e-6)
+    assert result.status is Status.SOLVED
+    assert result.beta @ result.f <= 1 + 1e-5  # ‖w‖² ≤ that of w = (1, 0, 0)
+    assert np.min(labels * (result.f + result.b[0])) >= 1 - 1e-5
