@@ -13,7 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.calibration import couple, fit_sigmoids, sigmoid
-from mercer.certificate import Certificate
 from mercer.estimators._data import Data
 from mercer.estimators.base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
@@ -90,10 +89,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
         gram: Gram,
-        solved: Sequence[tuple[Result, Certificate]],
+        results: Sequence[Result],
         control: Control,
     ) -> None:
-        super()._keep(data, tasks, problems, gram, solved, control)
+        super()._keep(data, tasks, problems, gram, results, control)
         self._probA = self._probB = np.empty(0)
         if self.probability is True:
             self._probA, self._probB = self._calibrate(data, tasks, gram, control)
@@ -143,10 +142,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _iterations(self, results: Sequence[Result]) -> np.ndarray:
         return np.array([result.iterations for result in results], dtype=np.int32)
 
-    def _task_names(self, tasks: Sequence[Task]) -> list[str]:
-        if len(tasks) == 1:
-            return [""]
-        return [" / ".join(self._class_names(task)) for task in tasks]
+    def _task_name(self, task: Task) -> str:
+        return "" if task.rows is None else " / ".join(self._class_names(task))
 
     def _class_names(self, task: Task) -> tuple[str, str]:
         return str(self.classes_[task.classes[0]]), str(self.classes_[task.classes[1]])

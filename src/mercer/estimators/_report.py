@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.certificate import Certificate
 from mercer.estimators._data import Data
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
 from mercer.gram import Gram
@@ -49,9 +49,7 @@ def is_converged(result: Result, tol: float) -> bool:
     )
 
 
-def warn_not_converged(
-    estimator: Any, data: Data, results: list[Result], certificate: Certificate
-) -> None:
+def warn_not_converged(estimator: Any, data: Data, results: Sequence[Result]) -> None:
     """Say what was reached against what was asked, and the lever most likely to help."""
     tol = estimator.tol
     open_ends = [r for r in results if not is_converged(r, tol)]
@@ -70,7 +68,7 @@ def warn_not_converged(
     warn_user(
         f"{opening} {which}SMO, {worst.rounds:,} rounds, {worst.iterations:,} pair updates, "
         f"{worst.seconds:.3g} s; violation {worst.violation:.3g} (tol={tol:g}), relative gap "
-        f"{certificate.relative_gap:.3g}. {_lever(estimator, data, status)}",
+        f"{estimator.certificate_.relative_gap:.3g}. {_lever(estimator, data, status)}",
         ConvergenceWarning,
     )
 

@@ -5,8 +5,8 @@ validate  rows, targets and weights, once
 encode    labels into binary tasks (regression and one-class: one task)
 bind      the kernel to the rows: a Gram
 pose      each task as a box QP
-solve     them all, certificates included
-keep      the Expansion, and scikit-learn's fitted attributes
+solve     them all
+keep      the Expansion, what the certificate is made of, scikit-learn's attributes
 ========  ===================================================================
 """
 
@@ -60,6 +60,9 @@ MEGABYTE = 1 << 20
 # so many multiplications, where the map from a dot product to a kernel value counts as MAP_COST.
 THREADS_PAY = 100_000_000
 MAP_COST = 50
+# A certificate takes a tenth of a millisecond that only small fits feel: theirs is made when it is
+# asked for. Larger ones let go of the arrays it is made of.
+CERTIFIED_AT_ONCE = 20_000
 
 
 class KernelMachine(BaseEstimator):
@@ -97,8 +100,8 @@ class KernelMachine(BaseEstimator):
             tasks = self._encode(data)
             gram = self._bind(data)
             problems = [self._pose(task, data) for task in tasks]
-            solved = self._solve(data, tasks, problems, gram, control)
-            self._keep(data, tasks, problems, gram, solved, control)
+            results = self._solve(data, tasks, problems, gram, control)
+            self._keep(data, tasks, problems, gram, results, control)
         return self
 
     # ------------------------------------------------------------------ the six steps
@@ -131,10 +134,9 @@ class KernelMachine(BaseEstimator):
         problems: Sequence[BoxQP],
         gram: Gram,
         control: Control,
-    ) -> list[tuple[Result, Certificate]]:
+    ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
         starts = warm_starts(self, data.X, problems)
-        names = self._task_names(tasks)
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
         share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
@@ -147,12 +149,11 @@ class KernelMachine(BaseEstimator):
         sizes = {c: n for task in tasks for c, n in task.parts}
         shared = len(tasks) > 1 and 8 * sum(n**2 for n in sizes.values()) <= budget
 
-        def one(t: int) -> tuple[Result, Certificate]:
+        def one(t: int) -> Result:
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            result = solver.solve(problems[t], part, control, starts[t])
-            return result, certify(problems[t], result, names[t])
+            return solver.solve(problems[t], part, control, starts[t])
 
         # Longest first, so that no thread is left alone with the last long task.
         order = sorted(range(len(tasks)), key=lambda t: -problems[t].n_variables)
@@ -161,6 +162,7 @@ class KernelMachine(BaseEstimator):
             with single_threaded_blas() if len(tasks) > 1 else nullcontext():  # once for all
                 answers = dict(zip(order, outer.map(one, order), strict=True))
         gram.workers = Workers(1)
+        gram.release()
         return [answers[t] for t in range(len(tasks))]
 
     def _keep(
@@ -169,10 +171,9 @@ class KernelMachine(BaseEstimator):
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
         gram: Gram,
-        solved: Sequence[tuple[Result, Certificate]],
+        results: Sequence[Result],
         control: Control,
     ) -> None:
-        results = [result for result, _ in solved]
         self._refuse_not_separable(data, tasks, gram, results)
         fitted = [self._coefficients(p, r) for p, r in zip(problems, results, strict=True)]
         support, dual_coef, self._n_support, blocks = self._layout(
@@ -189,14 +190,16 @@ class KernelMachine(BaseEstimator):
         self.dual_coef_ = sp.csr_matrix(dual_coef) if sp.issparse(data.X) else dual_coef
         self.shape_fit_ = data.shape
         self.n_iter_ = self._iterations(results)
-        self.certificate_ = summarise([certificate for _, certificate in solved])
+        self._proof: Any = list(zip(problems, results, tasks, strict=True))
+        if sum(problem.n_variables for problem in problems) > CERTIFIED_AT_ONCE:
+            self._certify()
         self._support_rows = support
         self._duals = [Duals.of(result.beta) for result in results]
         self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         if self.fit_status_ and not control.interrupted:
-            warn_not_converged(self, data, results, self.certificate_)
+            warn_not_converged(self, data, results)
 
     # ------------------------------------------------------------------ parts of them
 
@@ -205,8 +208,8 @@ class KernelMachine(BaseEstimator):
             return ProgressLines(type(self).__name__, self.callback)
         return self.callback
 
-    def _task_names(self, tasks: Sequence[Task]) -> list[str]:
-        return [""] * len(tasks)
+    def _task_name(self, task: Task) -> str:
+        return ""
 
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """The coefficient of each point of a task, and the intercept."""
@@ -263,6 +266,22 @@ class KernelMachine(BaseEstimator):
         return evaluate(check_rows(self, X), self.n_jobs)
 
     @property
+    def certificate_(self) -> Certificate:
+        """What is proved about the fit: primal, dual, gap, violation, status."""
+        if not hasattr(self, "_proof"):
+            raise AttributeError("certificate_ is set by fit")
+        return self._certify()
+
+    def _certify(self) -> Certificate:
+        """Replace problems and results by the certificate made of them."""
+        proof = self._proof
+        if not isinstance(proof, Certificate):
+            proof = self._proof = summarise(
+                [certify(problem, result, self._task_name(task)) for problem, result, task in proof]
+            )
+        return proof
+
+    @property
     def coef_(self) -> Any:
         """Weights of the features, for a linear kernel only; read-only."""
         if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
@@ -304,6 +323,11 @@ class KernelMachine(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()  # reading the signature costs a tenth of a small fit
+
+    def __getstate__(self) -> dict:
+        if hasattr(self, "_proof"):
+            self._certify()
+        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
