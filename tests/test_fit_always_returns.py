@@ -1,0 +1,190 @@
+"""Limits, Ctrl-C and callbacks: a fit returns in time with a usable model whose gap is stated."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+import mercer
+from mercer import SVC, SVR
+from mercer.result import Status
+from tests.solvers.small import make_data, shrink
+
+# Linear with an enormous C on overlapping classes: hours of pair updates.
+X, y, t, _ = make_data(1200)
+HARD = {"kernel": "linear", "C": 1e9, "tol": 1e-12}
+DIRECT = pytest.mark.parametrize("direct", [10**9, 0], ids=["direct", "nested"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled():
+    """Compiling is not part of what is timed."""
+    SVC(kernel="linear").fit(X[:50], y[:50])
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        SVC(kernel="linear").fit(X[:300], y[:300])
+
+
+def check_usable(model, labels):
+    """Predictions are there, and verify finds a gap no larger than stated, nor half as large."""
+    assert np.isfinite(model.predict(X).astype(float)).all()
+    certificate, found = model.certificate_, mercer.verify(model, X, labels)
+    assert np.isfinite(certificate.gap)
+    assert certificate.gap / 2 <= found.gap <= certificate.gap
+
+
+@DIRECT
+@pytest.mark.parametrize(("Machine", "labels"), [(SVC, y), (SVR, t)])
+def test_time_limit(monkeypatch, direct, Machine, labels):
+    shrink(monkeypatch, direct=direct)
+    model = Machine(time_limit=0.2, **HARD)
+    began = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match=r"time limit.*violation.*gap"):
+        model.fit(X, labels)
+    assert 0.2 <= time.perf_counter() - began < 0.7
+    assert model.certificate_.status is Status.TIME_LIMIT
+    assert model.fit_status_ == 1
+    check_usable(model, labels)
+
+
+def test_time_limit_covers_all_tasks_of_a_multiclass_fit():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 30, len(X))
+    began = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match=r"time limit.*of 435 tasks"):
+        model = SVC(time_limit=0.2, **HARD).fit(X, labels)
+    assert time.perf_counter() - began < 1.2
+    assert model.predict(X[:5]).shape == (5,)
+    assert np.isfinite(model.certificate_.gap)
+
+
+@DIRECT
+@pytest.mark.parametrize(("Machine", "labels"), [(SVC, y), (SVR, t)])
+def test_ctrl_c_answers_at_once_and_goes_through(monkeypatch, direct, Machine, labels):
+    shrink(monkeypatch, direct=direct)
+    model, pressed = Machine(**HARD), []
+
+    def press():
+        pressed.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.2, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, labels)
+    assert time.perf_counter() - pressed[0] < 0.5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert model.certificate_.status is Status.STOPPED
+    check_usable(model, labels)
+
+
+def test_ctrl_c_outside_the_main_thread_is_left_alone():
+    """Only the main thread may set a handler: a fit elsewhere works without one."""
+    before, models = signal.getsignal(signal.SIGINT), []
+    thread = threading.Thread(target=lambda: models.append(SVC().fit(X[:50], y[:50])))
+    thread.start()
+    thread.join()
+    assert models[0].certificate_.status is Status.SOLVED
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_user_s_own_handler_is_left_alone():
+    calls = []
+    before = signal.signal(signal.SIGINT, lambda *args: calls.append(args))
+    try:
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.warns(ConvergenceWarning):
+            SVC(time_limit=0.3, **HARD).fit(X, y)
+        assert len(calls) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@DIRECT
+@pytest.mark.parametrize("limit", ["time_limit", "max_iter", "callback"])
+@pytest.mark.parametrize(("Machine", "labels"), [(SVC, y), (SVR, t)])
+def test_warm_start_goes_on_from_there(monkeypatch, direct, limit, Machine, labels):
+    """Stopped half way, then continued: solved with fewer updates than from scratch."""
+    shrink(monkeypatch, direct=direct)
+    settings = {"gamma": 2.0, "C": 3.0, "tol": 1e-4, "warm_start": True}
+    fresh = Machine(**settings).fit(X, labels)
+    assert fresh.certificate_.status is Status.SOLVED
+    half = fresh.n_iter_ if isinstance(fresh.n_iter_, int) else int(fresh.n_iter_[0])
+    half = half * 2 // 3
+    stop = {
+        "time_limit": {"time_limit": fresh.certificate_.seconds / 2},
+        "max_iter": {"max_iter": half},
+        "callback": {"callback": lambda progress: progress.iterations >= half // 2},
+    }[limit]
+    model = Machine(**settings).set_params(**stop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, labels)
+    first = model.certificate_
+    if limit == "max_iter":
+        assert first.status is Status.ITERATION_LIMIT
+        assert first.iterations == half
+    check_usable(model, labels)
+    model.set_params(time_limit=None, max_iter=-1, callback=None).fit(X, labels)
+    assert model.certificate_.status is Status.SOLVED
+    assert model.certificate_.primal == pytest.approx(fresh.certificate_.primal, rel=1e-3)
+    if limit == "max_iter":
+        assert model.certificate_.iterations < fresh.certificate_.iterations
+
+
+def test_max_iter_says_so_and_names_the_lever():
+    model = SVC(max_iter=5)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=5.*StandardScaler.*violation.*tol"):
+        model.fit(X, y)
+    assert model.certificate_.status is Status.ITERATION_LIMIT
+    assert int(np.sum(model.n_iter_)) == 5
+    check_usable(model, y)
+    with pytest.warns(ConvergenceWarning, match="column 1"):
+        SVC(max_iter=5).fit(X * [1, 1e4, 1], y)
+
+
+def test_the_callback_is_told_of_falling_violations_and_can_stop(monkeypatch):
+    shrink(monkeypatch)
+    told = []
+    model = SVC(gamma=2.0, C=30.0, tol=1e-5, callback=told.append).fit(X, y)
+    assert model.certificate_.status is Status.SOLVED
+    assert len(told) > 5
+    assert told[-1].violation < 0.01 * told[0].violation
+    assert all(p.seconds <= q.seconds for p, q in zip(told, told[1:], strict=False))
+    assert all(p.iterations <= q.iterations for p, q in zip(told, told[1:], strict=False))
+    assert told[-1].iterations <= model.certificate_.iterations
+    seen = len(told) // 2
+    count = iter(range(10**6))
+    stopped = SVC(gamma=2.0, C=30.0, tol=1e-5, callback=lambda p: next(count) == seen).fit(X, y)
+    assert next(count) == seen + 1
+    assert stopped.certificate_.status is Status.STOPPED
+    check_usable(stopped, y)
+
+
+def test_an_error_in_the_callback_goes_through():
+    def fails(progress):
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        SVC(callback=fails).fit(X, y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("gamma", [0.5, 50.0])
+def test_limits_at_full_size(gamma):
+    """Real constants, rows of which most are support vectors: stopping itself must be quick."""
+    rows, labels = make_classification(6000, 20, n_informative=5, random_state=0)
+    SVC(callback=lambda progress: True).fit(rows, labels)  # compile
+    model = SVC(C=1e3, gamma=gamma, tol=1e-9, time_limit=0.3)
+    began = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model.fit(rows, labels)
+    assert time.perf_counter() - began < 0.3 + 0.5
+    assert np.isfinite(model.certificate_.gap)
