@@ -140,7 +140,7 @@ class KernelMachine(BaseEstimator):
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
         share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
-        solver = SMO(tol=self.tol, max_iter=self.max_iter, cache_bytes=share)
+        solver = SMO(self.tol, self.max_iter, share, self.shrinking)
         work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
         threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
         at_once = min(threads, len(tasks), max(1, budget // share))

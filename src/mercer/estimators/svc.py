@@ -40,7 +40,8 @@ class SVC(KernelClassifier):
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     shrinking : bool, default=True
-        Accepted for compatibility: shrinking is part of the solver and changes no result.
+        Whether rows that stay far from violating their constraint may be left alone for a while:
+        faster, and the same answer within tol.
     probability : bool, default=False
         Fit Platt probabilities by five-fold cross-validation. Deprecated by scikit-learn 1.9: use
         ``CalibratedClassifierCV(SVC(), ensemble=False)``.

@@ -49,7 +49,7 @@ SAMPLE_GROWTH = 2
 SAMPLE_TOL = 0.1
 # Columns in play are solved to this share of the violation outside, and in the end of tol.
 PLAY_TOL = 0.1
-LAST_TOL = 0.8
+LAST_TOL = 0.6
 # So many points close to violating join too, as a share of those that do or are free.
 NEAR = 0.3
 # A store of which less than this share is still wanted is built anew.
@@ -78,6 +78,8 @@ class NestedSMO:
     tol, max_steps, cache_bytes : the solver's settings
     start : float64 array
         Where to begin.
+    shrinking : bool
+        Whether points may leave play.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class NestedSMO:
         max_steps: float,
         cache_bytes: int,
         start: np.ndarray,
+        shrinking: bool = True,
     ):
         self.problem = problem
         self.gram = gram
@@ -109,7 +112,8 @@ class NestedSMO:
         self.watch = HardMarginWatch(problem, gram)
         # Where values are costly and there is room for the rows of many, all columns stay in play.
         self.whole: RowStore | None = None
-        if gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * self.n**2:
+        keep = gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * self.n**2
+        if keep or not shrinking:
             self.whole = self._store(np.zeros(0, np.int64), self.n)
         self.outside: list[tuple[np.ndarray, np.ndarray]] = []
         self.steps = 0

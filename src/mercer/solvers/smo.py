@@ -46,11 +46,14 @@ class SMO:
         Limit on pair updates; −1 for none.
     cache_bytes : int
         Budget for kernel rows.
+    shrinking : bool
+        Whether points that stay far from violating leave play; if not, all stay in it.
     """
 
     tol: float = 1e-3
     max_iter: int = -1
     cache_bytes: int = 200 << 20
+    shrinking: bool = True
 
     def solve(
         self, problem: BoxQP, gram: Gram, control: Control, start: np.ndarray | None = None
@@ -64,7 +67,16 @@ class SMO:
             if problem.n_variables <= DIRECT_VARIABLES:
                 run = DirectSMO(problem, gram, control, self.tol, max_steps, beta)
             else:
-                run = NestedSMO(problem, gram, control, self.tol, max_steps, self.cache_bytes, beta)
+                run = NestedSMO(
+                    problem,
+                    gram,
+                    control,
+                    self.tol,
+                    max_steps,
+                    self.cache_bytes,
+                    beta,
+                    self.shrinking,
+                )
             status = run.run()
         b, interval, violation = intercepts(problem, run.beta, run.f)
         if run.met_negative_curvature:
