@@ -3,6 +3,7 @@
 smo.py       the production solver: settings in, `Result` out
 direct.py    small problems: pairs on the whole kernel matrix
 nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
+many.py      all class pairs of a small data set in one compiled call
 layout.py    the variables of some points; working sets in whole lanes
 control.py   time limit, callback, Ctrl-C
 _pairs.py    compiled: second-order pair steps on a dense block
@@ -10,6 +11,7 @@ _scan.py     compiled: violation, choice of the working set
 """
 
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.many import solve_class_pairs
 from mercer.solvers.smo import SMO
 
-__all__ = ["SMO", "Control", "Progress"]
+__all__ = ["SMO", "Control", "Progress", "solve_class_pairs"]

@@ -38,7 +38,8 @@ __all__ = ["NestedSMO"]
 # Variables in a working set, at most this share of those in play; half is kept for the next. Not a
 # power of two: the rows of its block would fall on the same lines of the cache.
 WORKING_SET = 992
-WORKING_SHARE = 0.125
+WORKING_SHARE = 0.5
+FEWEST_WORKING = 256
 # A working set is solved to this share of the violation in play, not more exactly.
 WORKING_TOL = 0.1
 # Pair steps on one working set before the rest has its say.
@@ -297,7 +298,8 @@ class NestedSMO:
         """Working sets among the store's columns until their violation is at most ``tol``."""
         part = self._part(store.columns)
         n_variables = part.variables.size
-        size = min(WORKING_SET, max(256, int(WORKING_SHARE * n_variables) // LANE * LANE))
+        share = int(WORKING_SHARE * n_variables) // LANE * LANE
+        size = min(WORKING_SET, max(FEWEST_WORKING, share))
         recent, known = np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
         while True:
             violation, v, top, bottom = part.violation()
