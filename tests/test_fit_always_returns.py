@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -157,8 +158,8 @@ def test_the_callback_is_told_of_falling_violations_and_can_stop(monkeypatch):
     assert model.certificate_.status is Status.SOLVED
     assert len(told) > 5
     assert told[-1].violation < 0.01 * told[0].violation
-    assert all(p.seconds <= q.seconds for p, q in zip(told, told[1:], strict=False))
-    assert all(p.iterations <= q.iterations for p, q in zip(told, told[1:], strict=False))
+    assert all(p.seconds <= q.seconds for p, q in pairwise(told))
+    assert all(p.iterations <= q.iterations for p, q in pairwise(told))
     assert told[-1].iterations <= model.certificate_.iterations
     seen = len(told) // 2
     count = iter(range(10**6))
