@@ -13,10 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["Task", "block_outputs", "dual_layout", "ovr_scores", "pair_tasks", "pairs", "votes"]
+__all__ = [
+    "Task",
+    "block_outputs",
+    "by_class",
+    "dual_layout",
+    "ovr_scores",
+    "pair_tasks",
+    "pairs",
+    "votes",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +64,25 @@ def pairs(n_classes: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
 
 
+def by_class(codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows sorted by class, and where each class starts (and the last one ends)."""
+    starts = np.zeros(n_classes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=n_classes), out=starts[1:])
+    return np.argsort(codes, kind="stable"), starts
+
+
 def pair_tasks(codes: np.ndarray, n_classes: int) -> list[Task]:
     """The binary tasks of rows labelled 0..k−1; rows of a task are sorted by class."""
     if n_classes == 2:
         return [Task(None, np.where(codes == 1, 1.0, -1.0), (1, 0))]
-    of_class = [np.flatnonzero(codes == c) for c in range(n_classes)]
+    order, starts = by_class(codes, n_classes)
+    of_class = np.split(order, starts[1:-1])
+    n = codes.size
+    signs = np.repeat([1.0, -1.0], n)  # the labels of every task are a part of these
     return [
         Task(
             np.concatenate([of_class[i], of_class[j]]),
-            np.repeat([1.0, -1.0], [of_class[i].size, of_class[j].size]),
+            signs[n - of_class[i].size : n + of_class[j].size],
             (i, j),
         )
         for i, j in pairs(n_classes)
@@ -82,19 +102,20 @@ def dual_layout(
     n_support : int32 array
         Support vectors of each class.
     """
+    order, starts = by_class(codes, n_classes)
     full = np.zeros((n_classes - 1, codes.size))
-    for task, coef in zip(tasks, coefs, strict=True):
-        if task.rows is None:
-            full[0] = coef
-            continue
-        i, j = task.classes
-        is_first = task.y > 0
-        full[j - 1, task.rows[is_first]] = coef[is_first]
-        full[i, task.rows[~is_first]] = coef[~is_first]
-    support = np.flatnonzero(full.any(axis=0))
-    support = support[np.argsort(codes[support], kind="stable")]
-    n_support = np.bincount(codes[support], minlength=n_classes)
-    return support.astype(np.int32), full[:, support], n_support.astype(np.int32)
+    if n_classes == 2:
+        full[0] = coefs[0][order]
+    else:
+        ends = starts.tolist()
+        for task, coef in zip(tasks, coefs, strict=True):
+            i, j = task.classes
+            n_first = ends[i + 1] - ends[i]
+            full[j - 1, ends[i] : ends[i + 1]] = coef[:n_first]
+            full[i, ends[j] : ends[j + 1]] = coef[n_first:]
+    columns = np.flatnonzero(full.any(axis=0))
+    n_support = np.diff(np.searchsorted(columns, starts))
+    return order[columns].astype(np.int32), full[:, columns], n_support.astype(np.int32)
 
 
 def block_outputs(n_support: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
@@ -103,11 +124,12 @@ def block_outputs(n_support: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
     if k == 2:  # one task, one row, all columns
         return [(0, int(n_support.sum()), np.zeros(1, dtype=np.intp))]
     number = np.zeros((k, k), dtype=np.intp)
-    for t, (i, j) in enumerate(pairs(k)):
-        number[i, j] = number[j, i] = t
-    stops = np.cumsum(n_support)
+    first, second = np.triu_indices(k, 1)
+    number[first, second] = number[second, first] = np.arange(first.size)
+    stops = np.cumsum(n_support).tolist()
+    others = ~np.eye(k, dtype=bool)
     return [
-        (int(stops[c] - n_support[c]), int(stops[c]), np.delete(number[c], c)) for c in range(k)
+        (start, stop, number[c, others[c]]) for c, (start, stop) in enumerate(pairwise([0, *stops]))
     ]
 
 

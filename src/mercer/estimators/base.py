@@ -137,13 +137,41 @@ class KernelMachine(BaseEstimator):
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
         starts = warm_starts(self, data.X, problems)
+        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
+        threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
+        answers: dict[int, Result] = {}
+        if work <= THREADS_PAY and len(tasks) > 1 and starts[0] is None:
+            answers = self._solve_at_once(problems, gram, control)
+        # Longest first, so that no thread is left alone with the last long task.
+        order = sorted(
+            (t for t in range(len(tasks)) if t not in answers),
+            key=lambda t: -problems[t].n_variables,
+        )
+        if order:
+            answers |= self._solve_each(order, tasks, problems, gram, control, starts, threads)
+        return [answers[t] for t in range(len(tasks))]
+
+    def _solve_at_once(
+        self, problems: Sequence[BoxQP], gram: Gram, control: Control
+    ) -> dict[int, Result]:
+        """Answers to those of many small tasks that can be solved together; here, to none."""
+        return {}
+
+    def _solve_each(
+        self,
+        order: Sequence[int],
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        control: Control,
+        starts: Sequence[np.ndarray | None],
+        threads: int,
+    ) -> dict[int, Result]:
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
         share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
-        solver = SMO(self.tol, self.max_iter, share, self.shrinking)
-        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
-        threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
-        at_once = min(threads, len(tasks), max(1, budget // share))
+        solver = SMO(tol=self.tol, max_iter=self.max_iter, cache_bytes=share)
+        at_once = min(threads, len(order), max(1, budget // share))
 
         # Tasks of a class share K within it, if all classes together fit into the budget.
         sizes = {c: n for task in tasks for c, n in task.parts}
@@ -155,15 +183,12 @@ class KernelMachine(BaseEstimator):
             part = gram if rows is None else gram.take(rows, inner, parts)
             return solver.solve(problems[t], part, control, starts[t])
 
-        # Longest first, so that no thread is left alone with the last long task.
-        order = sorted(range(len(tasks)), key=lambda t: -problems[t].n_variables)
         with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
             gram.workers = inner
-            with single_threaded_blas() if len(tasks) > 1 else nullcontext():  # once for all
+            with single_threaded_blas() if len(order) > 1 else nullcontext():  # once for all
                 answers = dict(zip(order, outer.map(one, order), strict=True))
         gram.workers = Workers(1)
-        gram.release()
-        return [answers[t] for t in range(len(tasks))]
+        return answers
 
     def _keep(
         self,
@@ -214,7 +239,7 @@ class KernelMachine(BaseEstimator):
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """The coefficient of each point of a task, and the intercept."""
         coef = problem.at_points(result.beta, result.f.shape[0])
-        return coef, float(result.b.mean()) if result.b.size else 0.0
+        return coef, sum(result.b.tolist()) / max(result.b.size, 1)
 
     def _layout(
         self, data: Data, tasks: Sequence[Task], coefs: Sequence[np.ndarray]

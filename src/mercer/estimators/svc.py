@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from mercer.estimators._classifier import KernelClassifier
 from mercer.estimators._data import Data
 from mercer.estimators._params import constraints
-from mercer.multiclass import Task
+from mercer.gram import Gram
+from mercer.multiclass import Task, by_class
 from mercer.problems import BoxQP, nu_svc, svc
 from mercer.result import Result
+from mercer.solvers import Control, solve_class_pairs
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -163,6 +166,17 @@ class SVC(KernelClassifier):
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return svc(task.y, self.C * self._weights(task, data), fit_intercept=self.fit_intercept)
+
+    def _solve_at_once(
+        self, problems: Sequence[BoxQP], gram: Gram, control: Control
+    ) -> dict[int, Result]:
+        """All pairs of classes in one call, unless somebody wants to look on or set a limit."""
+        watched = control.callback is not None or control.time_limit is not None
+        if watched or self.max_iter >= 0 or not self.fit_intercept:
+            return {}
+        order, starts = by_class(self._codes, self.classes_.size)
+        results = solve_class_pairs(problems, gram.take(order), starts, self.tol)
+        return {t: result for t, result in enumerate(results) if result is not None}
 
 
 class NuSVC(KernelClassifier):

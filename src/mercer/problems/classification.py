@@ -28,11 +28,11 @@ __all__ = ["nu_svc", "svc"]
 def svc(y: np.ndarray, C: float | np.ndarray, *, fit_intercept: bool = True) -> BoxQP:
     """C-SVC: labels y = ±1, one bound C for all or one for each point; C may be infinite."""
     n = y.shape[0]
-    bound = np.broadcast_to(np.asarray(C, dtype=np.float64), n)
+    signed = y * C
     return BoxQP(
         target=np.asarray(y, dtype=np.float64),
-        lower=np.where(y > 0, 0.0, -bound),
-        upper=np.where(y > 0, bound, 0.0),
+        lower=np.minimum(signed, 0.0),
+        upper=np.maximum(signed, 0.0),
         start=np.zeros(n),
         group=np.zeros(n, dtype=np.int8) if fit_intercept else None,
     )
