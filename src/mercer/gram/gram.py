@@ -7,7 +7,7 @@ depend on how many there are.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -135,10 +135,12 @@ class Gram:
         rows: np.ndarray,
         coef: np.ndarray,
         dtype: Any = np.float64,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """total[at] += K[at, rows] @ coef, with kernel values of the precision ``dtype``.
 
-        Nothing is stored: each tile is computed, summed in float64 and forgotten.
+        Nothing is stored: each tile is computed, summed in float64 and forgotten. Once ``stop()``
+        is true what is left is not computed.
         """
         if at.size == 0 or rows.size == 0:
             return
@@ -146,6 +148,8 @@ class Gram:
         parts = pieces(rows.size, TILE_COLUMNS)
 
         def one(chunk: slice) -> None:
+            if stop():
+                return
             here = self.block(at[chunk], dtype)
             sums = np.zeros(len(here))
             for part in parts:

@@ -83,7 +83,7 @@ class DirectSMO:
         self.points = K[:n, :n]
         if not simple:
             row = ws if p.row is None else p.row[ws]
-            K = K[np.ix_(row, row)]
+            K = K.take(row, axis=1, mode="clip").take(row, axis=0, mode="clip")
             if p.n_groups == 0:
                 K[-1] = 0
                 K[:, -1] = 0

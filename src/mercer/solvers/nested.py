@@ -64,6 +64,8 @@ FREE_SCORE = 1e-300
 # f is compared with float64 at so many points; an error above this share of tol is mended.
 CHECKED = 256
 ERROR_SHARE = 0.1
+# Kernel values that may still be computed when the fit has to stop: some tenths of a second.
+QUICK = 200_000_000
 # Rounds over all points without progress after which the solver gives up.
 PATIENCE = 8
 
@@ -100,6 +102,7 @@ class NestedSMO:
         self.tol = tol
         self.max_steps = max_steps
         self.cache_bytes = cache_bytes
+        self.most = max(4 * FIRST_SAMPLE, int(np.sqrt(cache_bytes)))  # points in play
         self.memory = self.gram.memory(min(cache_bytes, 4 * gram.n**2))
         side = WORKING_SET + 2 * LANE
         self.blocks = [np.empty(side * side, np.float32) for _ in range(2)]
@@ -117,6 +120,8 @@ class NestedSMO:
         if keep or not shrinking:
             self.whole = self._store(np.zeros(0, np.int64), self.n)
         self.outside: list[tuple[np.ndarray, np.ndarray]] = []
+        self.settled: tuple[np.ndarray, np.ndarray] | None = None  # the last β with f at all points
+        self.stages: list[np.ndarray] = []  # β before each sample
         self.steps = 0
         self.rounds = 0
         self.flags = 0
@@ -134,9 +139,11 @@ class NestedSMO:
                 self._solve_sample(sample)
         if self.status is None:
             self._solve_all()
-        if self.status is not Status.SOLVED:
-            self._refresh()  # f at every point, consistent with β
         assert self.status is not None
+        if self.status in (Status.TIME_LIMIT, Status.STOPPED):
+            self._close()
+        elif self.status is not Status.SOLVED:
+            self._refresh()
         return self.status
 
     def _samples(self) -> Iterator[np.ndarray]:
@@ -165,6 +172,7 @@ class NestedSMO:
     def _solve_sample(self, sample: np.ndarray) -> None:
         if self.status is None:
             store = self.whole or self._store(sample, sample.size)
+            self.stages.append(self.beta.copy())
             self._play(store, SAMPLE_TOL * self._part(sample).violation()[0])
 
     def _solve_all(self) -> None:
@@ -172,10 +180,13 @@ class NestedSMO:
         best, waited, goal = np.inf, 0, 0.0
         while True:
             self._settle_outside()
+            if self._must_stop():
+                return
+            self.settled = self.beta.copy(), self.f.copy()
             violation, score = self._scores(self._part(np.arange(self.n)))
             if violation <= self.tol:
                 if not self._f_is_right():
-                    continue
+                    continue  # f is another one now
                 self.status = Status.SOLVED
             elif violation < 0.99 * best:
                 best, waited = violation, 0
@@ -183,7 +194,7 @@ class NestedSMO:
                 waited += 1
                 if waited > PATIENCE:
                     self.status = Status.STALLED
-            if self.status is not None or self._must_stop():
+            if self.status is not None:
                 return
             quiet = violation <= 1.5 * goal  # nothing new came from outside
             store = self._join(store, score)
@@ -239,14 +250,22 @@ class NestedSMO:
         violation, v, top, bottom = part.violation()
         rises, falls = part.beta < part.upper, part.beta > part.lower
         free = rises & falls
-        level = (top + bottom) / 2
+
+        def beyond(level: np.ndarray) -> np.ndarray:
+            distance = v - level[part.group]
+            return np.maximum(
+                np.where(rises, distance, -np.inf), np.where(falls, -distance, -np.inf)
+            )
+
+        middle = np.zeros_like(top) if part.n_groups == 0 else (top + bottom) / 2
+        level = middle.copy()
         for g in range(part.n_groups):
             members = v[free & (part.group == g)]
             if members.size:
                 level[g] = np.median(members)
-        level = level[part.group]
-        score = np.where(rises, v - level, -np.inf)
-        np.maximum(score, np.where(falls, level - v, -np.inf), out=score)
+        score = beyond(level)
+        if np.count_nonzero(score > 0) > self.most:  # the worst of both sides must be in play
+            score = beyond(middle)
         score[free] = np.maximum(score[free], FREE_SCORE)
         by_point = np.full(self.n, -np.inf)
         np.maximum.at(by_point, part.columns[part.row], score)
@@ -255,8 +274,7 @@ class NestedSMO:
     def _wanted(self, score: np.ndarray) -> np.ndarray:
         """Points that violate or are free, and the nearest of the others."""
         wish = int((1 + NEAR) * np.count_nonzero(score > 0)) + WORKING_SET
-        most = max(4 * FIRST_SAMPLE, int(np.sqrt(self.cache_bytes)))
-        count = min(wish, most, int(np.count_nonzero(score > -np.inf)))
+        count = min(wish, self.most, int(np.count_nonzero(score > -np.inf)))
         return np.sort(np.argpartition(-score, count - 1)[:count])
 
     def _join(self, store: RowStore | None, score: np.ndarray) -> RowStore:
@@ -384,12 +402,16 @@ class NestedSMO:
     # ---- f = K beta -------------------------------------------------------------------------
 
     def _add_to_f(self, at: np.ndarray, change: np.ndarray) -> None:
-        """f[at] += K[at, :] change."""
+        """f[at] += K[at, :] change; left unfinished if the fit has to stop."""
         coef = self.problem.at_points(change, self.n)
         rows = np.flatnonzero(coef)
-        self.gram.accumulate(self.f, at, rows, coef[rows], np.float32)
+        self.gram.accumulate(self.f, at, rows, coef[rows], np.float32, self._is_stopped)
 
-    def _exact_f(self, at: np.ndarray) -> np.ndarray:
+    def _is_stopped(self) -> bool:
+        return self.control.stopped is not None
+
+    def _sum_f(self, at: np.ndarray) -> np.ndarray:
+        """f at some points in float64, from scratch."""
         out = np.zeros(self.n)
         coef = self.problem.at_points(self.beta, self.n)
         rows = np.flatnonzero(coef)
@@ -398,17 +420,34 @@ class NestedSMO:
 
     def _f_is_right(self) -> bool:
         """Whether f agrees with float64 sums at some points; else sum all afresh."""
+        self._measure_error()
+        if self.f_error <= 2 * ERROR_SHARE * self.tol:
+            return True
+        self._refresh()
+        return False
+
+    def _measure_error(self) -> None:
         some = np.arange(0, self.n, max(1, self.n // CHECKED))
-        error = float(np.abs(self._exact_f(some) - self.f[some]).max())
-        self.f_error = 2 * error
-        if error > ERROR_SHARE * self.tol:
-            self._refresh()
-        return error <= ERROR_SHARE * self.tol
+        self.f_error = 2 * float(np.abs(self._sum_f(some) - self.f[some]).max())
 
     def _refresh(self) -> None:
         """f at all points in float64."""
-        self.f = self._exact_f(np.arange(self.n))
+        self.f = self._sum_f(np.arange(self.n))
         self.f_error = 0.0
+
+    def _close(self) -> None:
+        """After a stop: f at all points, of the last β for which that is known or quick."""
+        if self.settled is not None and self._work_of(self.beta) > QUICK:
+            self.beta, self.f = self.settled
+            self._measure_error()
+        else:
+            while self.stages and self._work_of(self.beta) > QUICK:
+                self.beta = self.stages.pop()
+            self._refresh()
+
+    def _work_of(self, beta: np.ndarray) -> int:
+        """Kernel values that f at all points takes."""
+        return self.n * int(np.count_nonzero(beta))
 
     def _tell(self, violation: float) -> None:
         if self.control.callback is not None:
