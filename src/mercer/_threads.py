@@ -20,27 +20,31 @@ __all__ = ["Workers", "single_threaded_blas", "thread_count"]
 
 _lock = threading.Lock()
 _holders = 0
-_limiter: Any = None
-_threads_before = 1
+_threads_before: list[int] = []
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _libraries() -> list[Any]:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-def _blas_threads() -> int:
-    return max((lib.get_num_threads() for lib in _controller().lib_controllers), default=1)
+def _blas_threads() -> list[int]:
+    return [library.get_num_threads() for library in _libraries()]
+
+
+def _set_blas_threads(counts: Iterable[int]) -> None:
+    for library, count in zip(_libraries(), counts, strict=True):
+        library.set_num_threads(count)
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Hold BLAS to one thread; the last of several overlapping holders lets go."""
-    global _holders, _limiter, _threads_before
+    global _holders, _threads_before
     with _lock:
         if _holders == 0:
             _threads_before = _blas_threads()
-            _limiter = _controller().limit(limits=1)
+            _set_blas_threads([1] * len(_threads_before))
         _holders += 1
     try:
         yield
@@ -48,15 +52,14 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0:
-                _limiter.restore_original_limits()
-                _limiter = None
+                _set_blas_threads(_threads_before)
 
 
 def thread_count(n_jobs: int | None) -> int:
     """How many threads ``n_jobs`` asks for: None as many as BLAS would use, −1 all cores."""
     if n_jobs is None:
         with _lock:
-            return _threads_before if _holders else _blas_threads()
+            return max(_threads_before if _holders else _blas_threads(), default=1)
     if n_jobs == 0:
         raise ValueError("n_jobs must be None, positive, or negative (-1: all cores); got 0.")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)

@@ -102,17 +102,19 @@ def dual_layout(
     n_support : int32 array
         Support vectors of each class.
     """
+    if n_classes == 2:  # coefficients of class 1 are positive
+        of_class = [np.flatnonzero(coefs[0] < 0), np.flatnonzero(coefs[0] > 0)]
+        support = np.concatenate(of_class).astype(np.int32)
+        n_support = np.array([rows.size for rows in of_class], dtype=np.int32)
+        return support, coefs[0][support][np.newaxis], n_support
     order, starts = by_class(codes, n_classes)
     full = np.zeros((n_classes - 1, codes.size))
-    if n_classes == 2:
-        full[0] = coefs[0][order]
-    else:
-        ends = starts.tolist()
-        for task, coef in zip(tasks, coefs, strict=True):
-            i, j = task.classes
-            n_first = ends[i + 1] - ends[i]
-            full[j - 1, ends[i] : ends[i + 1]] = coef[:n_first]
-            full[i, ends[j] : ends[j + 1]] = coef[n_first:]
+    ends = starts.tolist()
+    for task, coef in zip(tasks, coefs, strict=True):
+        i, j = task.classes
+        n_first = ends[i + 1] - ends[i]
+        full[j - 1, ends[i] : ends[i + 1]] = coef[:n_first]
+        full[i, ends[j] : ends[j + 1]] = coef[n_first:]
     columns = np.flatnonzero(full.any(axis=0))
     n_support = np.diff(np.searchsorted(columns, starts))
     return order[columns].astype(np.int32), full[:, columns], n_support.astype(np.int32)

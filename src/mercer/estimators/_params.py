@@ -19,6 +19,7 @@ KERNEL_NAMES = {
 SOLVERS = {"auto", "smo"}
 ROWS_AT_ONCE = 4096
 
+# The default's kind first: constraints are tried in turn, in every fit.
 CONSTRAINTS: dict[str, list] = {
     "kernel": [StrOptions(KERNEL_NAMES), callable, Kernel],
     "degree": [Interval(Integral, 0, None, closed="left")],
@@ -31,16 +32,16 @@ CONSTRAINTS: dict[str, list] = {
     "shrinking": ["boolean"],
     "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
     "cache_size": [Interval(Real, 0, None, closed="neither")],
-    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "class_weight": [None, StrOptions({"balanced"}), dict],
     "verbose": ["verbose"],
     "max_iter": [Interval(Integral, -1, None, closed="left")],
     "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     "break_ties": ["boolean"],
     "random_state": ["random_state"],
     "solver": [StrOptions(SOLVERS)],
-    "time_limit": [Interval(Real, 0.0, None, closed="left"), None],
-    "n_jobs": [Integral, None],
-    "callback": [callable, None],
+    "time_limit": [None, Interval(Real, 0.0, None, closed="left")],
+    "n_jobs": [None, Integral],
+    "callback": [None, callable],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
 }

@@ -113,18 +113,17 @@ def intercepts(
         f, row, problem.target, beta, problem.lower, problem.upper, group, problem.n_groups, v
     )
     violation = max(float((top - bottom).max()), 0.0)
-    if problem.n_groups == 0:
-        return np.zeros(0), np.zeros((0, 2)), violation
-    top[top < -_ABSENT] = -np.inf
-    bottom[bottom > _ABSENT] = np.inf
-    free = (beta > problem.lower) & (beta < problem.upper)
     b = np.zeros(problem.n_groups)
+    interval = np.empty((problem.n_groups, 2))
+    free = (beta > problem.lower) & (beta < problem.upper)
     for g in range(problem.n_groups):
-        members = free & (group == g)
-        ends = np.array([top[g], bottom[g]])
-        ends = ends[np.isfinite(ends)]
-        if members.any():
-            b[g] = v[members].mean()
-        elif ends.size:
-            b[g] = ends.mean()
-    return b, np.column_stack([top, bottom]), violation
+        free_v = v[free if problem.n_groups == 1 else free & (group == g)]
+        low = top[g] if top[g] > -_ABSENT else -np.inf
+        high = bottom[g] if bottom[g] < _ABSENT else np.inf
+        interval[g] = low, high
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        if free_v.size:
+            b[g] = free_v.mean()
+        elif ends:
+            b[g] = sum(ends) / len(ends)
+    return b, interval, violation
