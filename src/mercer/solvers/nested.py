@@ -101,7 +101,6 @@ class NestedSMO:
         self.control = control
         self.tol = tol
         self.max_steps = max_steps
-        self.cache_bytes = cache_bytes
         self.most = max(4 * FIRST_SAMPLE, int(np.sqrt(cache_bytes)))  # points in play
         self.memory = self.gram.memory(min(cache_bytes, 4 * gram.n**2))
         side = WORKING_SET + 2 * LANE
