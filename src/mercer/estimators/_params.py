@@ -40,7 +40,11 @@ CONSTRAINTS: dict[str, list] = {
     "random_state": ["random_state"],
     "solver": [StrOptions(SOLVERS)],
     "time_limit": [None, Interval(Real, 0.0, None, closed="left")],
-    "n_jobs": [None, Integral],
+    "n_jobs": [
+        None,
+        Interval(Integral, None, -1, closed="right"),
+        Interval(Integral, 1, None, closed="left"),
+    ],
     "callback": [None, callable],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
