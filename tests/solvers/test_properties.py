@@ -54,12 +54,12 @@ def test_gap_sums_and_box(seed, n, name, kernel, direct):
         assert sums == pytest.approx(problem.group_sums, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["one-class", "nu-svc", "nu-svr", "svr", "svc"])
+@pytest.mark.parametrize("name", ["one-class", "nu-svc", "nu-svr", "svc"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_more_violators_than_may_be_in_play(monkeypatch, name, kernel):
     """The worst of both sides are among them, however many there are of one side."""
     shrink(monkeypatch, first_sample=16, working_set=32)
-    for seed in range(40):
+    for seed in range(12):
         X, *rest = data_of(seed, 190)
         result = solve(posed(name, *rest), make_gram(kernel, X), cache_bytes=100)
         assert result.status is Status.SOLVED

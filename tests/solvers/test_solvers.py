@@ -193,3 +193,13 @@ def test_multipliers_and_their_intervals():
     assert_allclose(interval, [[-0.6, 0.8]])
     assert_allclose(b, [0.1])
     assert largest == 0
+
+
+@pytest.mark.xfail(reason="float32 rows of a low-rank kernel: rounds go on without progress")
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_working_sets_without_progress_come_to_an_end(monkeypatch, scale):
+    """A linear kernel below the rounding of its rows: solved or stalled, but not without end."""
+    shrink(monkeypatch, working_set=32, first_sample=20)
+    gram, tol = make_gram(KERNELS["linear"], scale * X), 1e-6 if scale == 1 else 1e-3
+    result = solve(PROBLEMS["one-class"](*DATA), gram, tol=tol, control=Control(1.5))
+    assert result.status is not Status.TIME_LIMIT
