@@ -121,14 +121,16 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     diag = np.empty(m, np.float32)
     gain = np.empty(m, np.float32)
     # −grad + rise is what a variable that may rise offers; of one that may not, nothing.
-    rise = np.where(beta < upper, 0.0, -_FAR)
-    fall = np.where(beta > lower, 0.0, _FAR)
+    # (A loop: np.where takes two seconds to compile.)
+    rise, fall = np.empty(m), np.empty(m)
     for k in range(m):
         diag[k] = K[k, k]
+        rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
+        fall[k] = 0.0 if beta[k] > lower[k] else _FAR
     flags = steps = 0
     while True:
-        first, last = 0, split
-        top, top_lane, bottom = _extremes(grad, rise, fall, 0, split)
+        first, last = np.int64(0), split  # a literal would be compiled as a type of its own
+        top, top_lane, bottom = _extremes(grad, rise, fall, first, split)
         if split < lanes:
             top2, top_lane2, bottom2 = _extremes(grad, rise, fall, split, lanes)
             if top2 - bottom2 > top - bottom:

@@ -25,8 +25,9 @@ def extremes(f, row, target, beta, lower, upper, group, n_groups, v):
     Without groups (no equality constraint) zero stands in as a partner of every variable.
     """
     slots = max(n_groups, 1)
-    top = np.full(slots, -_FAR)
-    bottom = np.full(slots, _FAR)
+    top, bottom = np.empty(slots), np.empty(slots)
+    for g in range(slots):
+        top[g], bottom[g] = -_FAR, _FAR
     for k in range(v.size):
         v[k] = target[k] - f[row[k]]
     if n_groups <= 1:
@@ -70,7 +71,11 @@ def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
     groups = max(n_groups, 1)
     quota = max(size // (2 * groups), 1)
     counts = np.zeros((groups, 2, BINS), np.int64)
-    scale = (BINS - 1) / np.maximum(top - bottom, 1e-300)
+    scale = np.empty(groups)
+    left = np.empty((groups, 2), np.int64)
+    for g in range(groups):
+        scale[g] = (BINS - 1) / max(top[g] - bottom[g], 1e-300)
+        left[g, 0] = left[g, 1] = quota
     place = np.empty(v.size, np.int16)
     for k in range(v.size):
         g = group[k] if n_groups > 1 else 0
@@ -85,11 +90,10 @@ def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
         counts[g, 1, b] += falls
     edge = np.empty((groups, 2), np.int64)
     for g in range(groups):
-        edge[g, 0] = _edge(counts[g, 0], quota, -1)
-        edge[g, 1] = _edge(counts[g, 1], quota, 1)
+        edge[g, 0] = _edge(counts[g, 0], quota, np.int64(-1))
+        edge[g, 1] = _edge(counts[g, 1], quota, np.int64(1))
     chosen = np.empty(2 * quota * groups, np.int64)
     n_chosen = 0
-    left = np.full((groups, 2), quota)
     for at_edge in (False, True):
         for k in range(v.size):
             b = place[k]

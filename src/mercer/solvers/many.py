@@ -29,34 +29,24 @@ _FAR = 1e300
 
 
 @compiled
-def _solve_pair(K, first, n_first, second, target, lower, upper, tol, max_steps, beta, f):
-    """One pair of classes, whose rows start at ``first`` and ``second``; writes β and f."""
-    n = target.size
+def _part(K, first, second, n_first, n):
+    """K of the rows of two classes, which start at ``first`` and ``second``, in whole lanes."""
     m = -(-n // LANE) * LANE
     part = np.zeros((m, m))
-    work = np.zeros((4, m))
     for p in range(n):
-        row = K[first + p] if p < n_first else K[second + p - n_first]
-        to = part[p]
+        row = first + p if p < n_first else second + p - n_first
         for q in range(n_first):
-            to[q] = row[first + q]
+            part[p, q] = K[row, first + q]
         for q in range(n_first, n):
-            to[q] = row[second + q - n_first]
-        work[1, p] = -target[p]
-        work[2, p] = lower[p]
-        work[3, p] = upper[p]
-    found = solve_pairs(part, work[0], work[1], work[2], work[3], m // LANE, tol, max_steps)
-    for p in range(n):
-        beta[p] = work[0, p]
-        f[p] = work[1, p] + target[p]
-    return found
+            part[p, q] = K[row, second + q - n_first]
+    return part
 
 
 @compiled
-def _intercept(target, f, beta, lower, upper, numbers):
-    """Write b and its interval: the mean of target − f on free variables, or else the middle."""
+def _intercept(target, f, beta, lower, upper, begin, end):
+    """b and its interval: b is the mean of target − f on free variables, or else the middle."""
     top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
-    for p in range(target.size):
+    for p in range(begin, end):
         v = target[p] - f[p]
         rises, falls = beta[p] < upper[p], beta[p] > lower[p]
         if rises:
@@ -66,27 +56,38 @@ def _intercept(target, f, beta, lower, upper, numbers):
         if rises and falls:
             total += v
             n_free += 1
-    numbers[0] = total / n_free if n_free > 0 else (top + bottom) / 2
-    numbers[1], numbers[2] = top, bottom
+    return total / n_free if n_free > 0 else (top + bottom) / 2, top, bottom
 
 
 @compiled
 def _solve_all(K, starts, target, lower, upper, tol, max_steps, beta, f, numbers, counts):
-    """All pairs one after the other; a row of numbers (b, its interval, violation), of counts."""
-    pair = begin = 0
+    """All pairs one after the other; the variables of each follow those of the one before.
+
+    Writes beta, f, a row of numbers (b, its interval, violation) and one of counts (steps, flags).
+    """
+    pair, begin = 0, np.int64(0)  # a literal would be compiled as a type of its own
     for i in range(starts.size - 1):
         for j in range(i + 1, starts.size - 1):
             n_first = starts[i + 1] - starts[i]
-            own = slice(begin, begin + n_first + starts[j + 1] - starts[j])
-            begin = own.stop
-            steps, violation, flags = _solve_pair(
-                K, starts[i], n_first, starts[j], target[own], lower[own], upper[own],
-                tol, max_steps, beta[own], f[own],
-            )  # fmt: skip
-            _intercept(target[own], f[own], beta[own], lower[own], upper[own], numbers[pair])
+            n = n_first + starts[j + 1] - starts[j]
+            part = _part(K, starts[i], starts[j], n_first, n)
+            m = part.shape[0]
+            own_beta, grad, low, high = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
+            for p in range(n):
+                grad[p] = -target[begin + p]
+                low[p] = lower[begin + p]
+                high[p] = upper[begin + p]
+            steps, violation, flags = solve_pairs(
+                part, own_beta, grad, low, high, m // LANE, tol, max_steps
+            )
+            for p in range(n):
+                beta[begin + p] = own_beta[p]
+                f[begin + p] = grad[p] + target[begin + p]
+            b, top, bottom = _intercept(target, f, beta, lower, upper, begin, begin + n)
+            numbers[pair, 0], numbers[pair, 1], numbers[pair, 2] = b, top, bottom
             numbers[pair, 3] = violation
-            counts[pair, 0] = steps
-            counts[pair, 1] = flags
+            counts[pair, 0], counts[pair, 1] = steps, flags
+            begin += n
             pair += 1
 
 
