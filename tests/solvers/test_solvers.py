@@ -195,7 +195,6 @@ def test_multipliers_and_their_intervals():
     assert largest == 0
 
 
-@pytest.mark.xfail(reason="float32 rows of a low-rank kernel: rounds go on without progress")
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_working_sets_without_progress_come_to_an_end(monkeypatch, scale):
     """A linear kernel below the rounding of its rows: solved or stalled, but not without end."""

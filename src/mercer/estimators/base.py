@@ -170,12 +170,13 @@ class KernelMachine(BaseEstimator):
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
         share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
-        solver = SMO(tol=self.tol, max_iter=self.max_iter, cache_bytes=share)
+        solver = SMO(self.tol, self.max_iter, share, self.shrinking)
         at_once = min(threads, len(order), max(1, budget // share))
 
         # Tasks of a class share K within it, if all classes together fit into the budget.
         sizes = {c: n for task in tasks for c, n in task.parts}
-        shared = len(tasks) > 1 and 8 * sum(n**2 for n in sizes.values()) <= budget
+        shared_bytes = 8 * sum(n**2 for n in sizes.values())
+        shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
         def one(t: int) -> Result:
             rows = tasks[t].rows
@@ -188,6 +189,7 @@ class KernelMachine(BaseEstimator):
             with single_threaded_blas() if len(order) > 1 else nullcontext():  # once for all
                 answers = dict(zip(order, outer.map(one, order), strict=True))
         gram.workers = Workers(1)
+        gram.release()
         return answers
 
     def _keep(
@@ -219,7 +221,7 @@ class KernelMachine(BaseEstimator):
         if sum(problem.n_variables for problem in problems) > CERTIFIED_AT_ONCE:
             self._certify()
         self._support_rows = support
-        self._duals = [Duals.of(result.beta) for result in results]
+        self._duals = Duals.of([result.beta for result in results])
         self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")

@@ -66,6 +66,8 @@ CHECKED = 256
 ERROR_SHARE = 0.1
 # Kernel values that may still be computed when the fit has to stop: some tenths of a second.
 QUICK = 200_000_000
+# Working sets without progress after which f is summed afresh: float32 rows may not go further.
+STUCK = 150
 # Rounds over all points without progress after which the solver gives up.
 PATIENCE = 8
 
@@ -124,6 +126,7 @@ class NestedSMO:
         self.steps = 0
         self.rounds = 0
         self.flags = 0
+        self.is_stuck = False
         self.status: Status | None = None
 
     # ---- the driver -------------------------------------------------------------------------
@@ -181,6 +184,8 @@ class NestedSMO:
             self._settle_outside()
             if self._must_stop():
                 return
+            if self.is_stuck:
+                self._refresh()
             self.settled = self.beta.copy(), self.f.copy()
             violation, score = self._scores(self._part(np.arange(self.n)))
             if violation <= self.tol:
@@ -208,7 +213,7 @@ class NestedSMO:
         while True:
             step = max(goal, PLAY_TOL * violation)
             self._play(store, step)
-            if step <= goal or self.status is not None:
+            if step <= goal or self.is_stuck or self.status is not None:
                 return store
             violation, score = self._scores(self._part(store.columns))
             store = self._leave(store, score)
@@ -318,9 +323,13 @@ class NestedSMO:
         share = int(WORKING_SHARE * n_variables) // LANE * LANE
         size = min(WORKING_SET, max(FEWEST_WORKING, share))
         recent, known = np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
+        best, best_round = np.inf, self.rounds
         while True:
             violation, v, top, bottom = part.violation()
-            if violation <= tol or self._must_stop():
+            if violation < 0.99 * best:
+                best, best_round = violation, self.rounds
+            self.is_stuck = self.rounds - best_round > STUCK
+            if violation <= tol or self.is_stuck or self._must_stop():
                 break
             self._tell(violation)
             taken = np.zeros(n_variables, bool)
