@@ -17,21 +17,22 @@ __all__ = ["Duals", "warm_starts"]
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """The signed duals of one task, zeros left out."""
+    """The signed duals of all tasks, one after the other, zeros left out."""
 
-    size: int
+    sizes: list[int]
     index: np.ndarray
     values: np.ndarray
 
     @classmethod
-    def of(cls, beta: np.ndarray) -> Duals:
-        index = np.flatnonzero(beta)
-        return cls(beta.size, index, beta[index])
+    def of(cls, betas: Sequence[np.ndarray]) -> Duals:
+        whole = np.concatenate(betas)
+        index = np.flatnonzero(whole)
+        return cls([beta.size for beta in betas], index, whole[index])
 
-    def full(self) -> np.ndarray:
-        beta = np.zeros(self.size)
-        beta[self.index] = self.values
-        return beta
+    def of_tasks(self) -> list[np.ndarray]:
+        whole = np.zeros(sum(self.sizes))
+        whole[self.index] = self.values
+        return np.split(whole, np.cumsum(self.sizes)[:-1])
 
 
 def warm_starts(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> list[np.ndarray | None]:
@@ -46,7 +47,8 @@ def warm_starts(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> list[np.nd
     if not _same_support(estimator, X, problems):
         reason = "the data are not those of the last fit"
     else:
-        starts = [_feasible(p, d.full()) for p, d in zip(problems, estimator._duals, strict=True)]
+        last = estimator._duals.of_tasks()
+        starts = [_feasible(p, beta) for p, beta in zip(problems, last, strict=True)]
         if all(start is not None for start in starts):
             return starts
         reason = "its coefficients do not meet the constraints of this one (labels or nu changed)"
@@ -55,9 +57,7 @@ def warm_starts(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> list[np.nd
 
 
 def _same_support(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> bool:
-    last = estimator._duals
-    sizes = [problem.n_variables for problem in problems]
-    if sizes != [duals.size for duals in last]:
+    if [problem.n_variables for problem in problems] != estimator._duals.sizes:
         return False
     expansion = estimator.expansion_
     if expansion.columns is not None:  # a precomputed kernel: there are no rows to compare

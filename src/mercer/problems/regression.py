@@ -27,13 +27,16 @@ def svr(
 ) -> BoxQP:
     """ε-SVR: targets y, one bound C for all or one for each point."""
     n = y.shape[0]
-    bound = np.broadcast_to(np.asarray(C, dtype=np.float64), n)
+    lower, upper = np.zeros(2 * n), np.zeros(2 * n)
+    lower[n:] = -C
+    upper[:n] = C
+    points = np.arange(n, dtype=np.int64)
     return BoxQP(
-        target=np.concatenate([y - epsilon, y + epsilon]).astype(np.float64),
-        lower=np.concatenate([np.zeros(n), -bound]),
-        upper=np.concatenate([bound, np.zeros(n)]),
+        target=np.concatenate([y - epsilon, y + epsilon]).astype(np.float64, copy=False),
+        lower=lower,
+        upper=upper,
         start=np.zeros(2 * n),
-        row=np.tile(np.arange(n, dtype=np.int64), 2),
+        row=np.concatenate([points, points]),
         group=np.zeros(2 * n, dtype=np.int8) if fit_intercept else None,
     )
 
