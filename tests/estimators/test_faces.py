@@ -19,6 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import SVC, SVR, NotSeparableError, NuSVC, NuSVR, OneClassSVM
+from mercer.certificate import Certificate
+from mercer.estimators import base
 from mercer.exceptions import ConvergenceWarning, WarmStartWarning
 from mercer.kernels import RBF, Linear, Precomputed
 
@@ -232,6 +234,21 @@ def test_pickle_keeps_the_function(noisy):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(values(again, X), values(model, X))
     assert again.certificate_ == model.certificate_
+
+
+@pytest.mark.parametrize("at_once", [0, 10**9])
+def test_certificate_is_the_same_whenever_it_is_made(noisy, monkeypatch, at_once):
+    X, y = noisy
+    monkeypatch.setattr(base, "CERTIFIED_AT_ONCE", at_once)
+    model = SVC()
+    assert not hasattr(model, "certificate_")
+    model.fit(X, y)
+    assert isinstance(model._proof, Certificate) == (at_once == 0)
+    found = mercer.verify(model, X, y)
+    assert found.gap <= model.certificate_.gap
+    assert model.certificate_.n_support == model.n_support_.sum()
+    assert model.certificate_ is model.certificate_
+    assert not hasattr(clone(model), "certificate_")
 
 
 def test_stopped_fit_goes_on(noisy):
