@@ -12,6 +12,7 @@ keep      the Expansion, what the certificate is made of, scikit-learn's attribu
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cache
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
@@ -350,6 +352,24 @@ class KernelMachine(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         return super()._get_param_names()  # reading the signature costs a tenth of a small fit
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        parameters = inspect.signature(cls).parameters.values()
+        return {parameter.name: parameter.default for parameter in parameters}
+
+    def _validate_params(self) -> None:
+        """Check the parameters that were set: defaults are valid, and checking costs time."""
+        defaults = self._defaults()
+        changed = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if value is not defaults.get(name, inspect.Parameter.empty)
+        }
+        validate_parameter_constraints(
+            self._parameter_constraints, changed, caller_name=type(self).__name__
+        )
 
     def __getstate__(self) -> dict:
         if hasattr(self, "_proof"):
