@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -125,14 +126,19 @@ def block_outputs(n_support: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
     k = n_support.size
     if k == 2:  # one task, one row, all columns
         return [(0, int(n_support.sum()), np.zeros(1, dtype=np.intp))]
-    number = np.zeros((k, k), dtype=np.intp)
-    first, second = np.triu_indices(k, 1)
+    stops = [0, *np.cumsum(n_support).tolist()]
+    return [(*ends, tasks) for ends, tasks in zip(pairwise(stops), _tasks_of_class(k), strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _tasks_of_class(n_classes: int) -> np.ndarray:
+    """The numbers of the k−1 tasks of each class, by the other class; shape (k, k−1)."""
+    number = np.zeros((n_classes, n_classes), dtype=np.intp)
+    first, second = np.triu_indices(n_classes, 1)
     number[first, second] = number[second, first] = np.arange(first.size)
-    stops = np.cumsum(n_support).tolist()
-    others = ~np.eye(k, dtype=bool)
-    return [
-        (start, stop, number[c, others[c]]) for c, (start, stop) in enumerate(pairwise([0, *stops]))
-    ]
+    number = number[~np.eye(n_classes, dtype=bool)].reshape(n_classes, n_classes - 1)
+    number.flags.writeable = False
+    return number
 
 
 def votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
