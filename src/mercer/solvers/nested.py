@@ -38,7 +38,7 @@ __all__ = ["NestedSMO"]
 # Variables in a working set, at most this share of those in play; half is kept for the next. Not a
 # power of two: the rows of its block would fall on the same lines of the cache.
 WORKING_SET = 992
-WORKING_SHARE = 0.5
+WORKING_SHARE = 0.25
 FEWEST_WORKING = 256
 # A working set is solved to this share of the violation in play, not more exactly.
 WORKING_TOL = 0.1
@@ -139,8 +139,10 @@ class NestedSMO:
             seen = sample
             if sample.size < self.n:
                 self._solve_sample(sample)
-        if self.status is None:
-            self._solve_all()
+            else:
+                self._solve_all()
+            if self.status is not None:
+                break
         assert self.status is not None
         if self.status in (Status.TIME_LIMIT, Status.STOPPED):
             self._close()
@@ -172,10 +174,9 @@ class NestedSMO:
             self.f[new] = self.whole.sums(coef, first)
 
     def _solve_sample(self, sample: np.ndarray) -> None:
-        if self.status is None:
-            store = self.whole or self._store(sample, sample.size)
-            self.stages.append(self.beta.copy())
-            self._play(store, SAMPLE_TOL * self._part(sample).violation()[0])
+        store = self.whole or self._store(sample, sample.size)
+        self.stages.append(self.beta.copy())
+        self._play(store, SAMPLE_TOL * self._part(sample).violation()[0])
 
     def _solve_all(self) -> None:
         store = None
