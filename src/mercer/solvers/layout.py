@@ -11,6 +11,9 @@ from mercer.solvers._scan import extremes
 
 __all__ = ["Part", "lay_out", "pad"]
 
+# The score of a free variable among violators.
+FREE_SCORE = 1e-300
+
 
 @dataclass
 class Part:
@@ -35,6 +38,36 @@ class Part:
             self.n_groups, v,
         )  # fmt: skip
         return float((top - bottom).max()), v, top, bottom
+
+    def scores(self, most: int) -> tuple[float, np.ndarray]:
+        """The violation, and by how much each column violates; a free one counts as doing so.
+
+        Measured from where v of free variables lies, an estimate of b. If more than ``most``
+        violate, from the middle of the extremes, so that the worst of both sides come first.
+        """
+        violation, v, top, bottom = self.violation()
+        rises, falls = self.beta < self.upper, self.beta > self.lower
+        free = rises & falls
+
+        def beyond(level: np.ndarray) -> np.ndarray:
+            distance = v - level[self.group]
+            return np.maximum(
+                np.where(rises, distance, -np.inf), np.where(falls, -distance, -np.inf)
+            )
+
+        middle = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
+        level = middle.copy()
+        for g in range(self.n_groups):
+            members = v[free & (self.group == g)]
+            if members.size:
+                level[g] = np.median(members)
+        score = beyond(level)
+        if np.count_nonzero(score > 0) > most:
+            score = beyond(middle)
+        score[free] = np.maximum(score[free], FREE_SCORE)
+        by_column = np.full(self.columns.size, -np.inf)
+        np.maximum.at(by_column, self.row, score)
+        return violation, by_column
 
 
 def lay_out(

@@ -59,8 +59,6 @@ COMPACT = 0.8
 KEPT_SHARE = 0.2
 # The columns of a new store may grow by this factor before it is built anew.
 ROOM = 1.25
-# The score of a free variable among violators.
-FREE_SCORE = 1e-300
 # f is compared with float64 at so many points; an error above this share of tol is mended.
 CHECKED = 256
 ERROR_SHARE = 0.1
@@ -251,29 +249,10 @@ class NestedSMO:
         )
 
     def _scores(self, part: Part) -> tuple[float, np.ndarray]:
-        """The violation, and by how much each point violates; a free one counts as doing so."""
-        violation, v, top, bottom = part.violation()
-        rises, falls = part.beta < part.upper, part.beta > part.lower
-        free = rises & falls
-
-        def beyond(level: np.ndarray) -> np.ndarray:
-            distance = v - level[part.group]
-            return np.maximum(
-                np.where(rises, distance, -np.inf), np.where(falls, -distance, -np.inf)
-            )
-
-        middle = np.zeros_like(top) if part.n_groups == 0 else (top + bottom) / 2
-        level = middle.copy()
-        for g in range(part.n_groups):
-            members = v[free & (part.group == g)]
-            if members.size:
-                level[g] = np.median(members)
-        score = beyond(level)
-        if np.count_nonzero(score > 0) > self.most:  # the worst of both sides must be in play
-            score = beyond(middle)
-        score[free] = np.maximum(score[free], FREE_SCORE)
+        """The violation, and by how much each point violates (−∞: not among these)."""
+        violation, score = part.scores(self.most)
         by_point = np.full(self.n, -np.inf)
-        np.maximum.at(by_point, part.columns[part.row], score)
+        by_point[part.columns] = score
         return violation, by_point
 
     def _wanted(self, score: np.ndarray) -> np.ndarray:
