@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mercer
 from mercer import SVC, SVR
 from mercer.result import Status
+from mercer.solvers import Control
 from tests.solvers.small import make_data, shrink
 
 # Linear with an enormous C on overlapping classes: hours of pair updates.
@@ -189,3 +190,14 @@ def test_limits_at_full_size(gamma):
         model.fit(rows, labels)
     assert time.perf_counter() - began < 0.3 + 0.5
     assert np.isfinite(model.certificate_.gap)
+
+
+def test_ctrl_c_goes_through_a_fit_that_raises():
+    def fit():
+        with Control() as control:
+            control.interrupted = True
+            raise ValueError("of the fit")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fit()
+    assert isinstance(caught.value.__context__, ValueError)

@@ -76,7 +76,7 @@ class Control:
         if self._old_handler is not None:
             signal.signal(signal.SIGINT, self._old_handler)  # type: ignore[arg-type]
             self._old_handler = None
-        if self.interrupted and exc_type is None:
+        if self.interrupted:  # also where the fit raised: its error is the context
             raise KeyboardInterrupt
 
     def _on_interrupt(self, signum: int, frame: object) -> None:
