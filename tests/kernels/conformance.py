@@ -149,8 +149,10 @@ class KernelConformance:
     def test_empty_tiles(self, X):
         for container in ("dense", "csr"):
             A, B, _ = self.blocks(X, container, np.float64)
-            self.kernel.tile(A[0:0], B, np.empty((0, N)))
-            self.kernel.tile(A, B[0:0], np.empty((M, 0)))
+            around = np.full((M, N), 7.0)
+            self.kernel.tile(A[0:0], B, around[0:0])
+            self.kernel.tile(A, B[0:0], around[:, 0:0])
+            assert (around == 7.0).all()
 
     def test_huge_values_are_refused_or_sound(self):
         huge = Points(np.array([[1e300, 1.0], [1.0, 2.0]]))
