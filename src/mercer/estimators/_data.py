@@ -33,6 +33,8 @@ DTYPES = [
 ]  # fmt: skip
 # Sparse matrices of at most so many cells are fitted as dense ones (8 MB in float64).
 SMALL_CELLS = 1_000_000
+# Rows with many zeros stay as they are if their mean has at most this share of their squared norms.
+MEAN_SHARE = 0.67
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +121,17 @@ def dense_if_small(X: Any) -> Any:
 
 
 def make_points(X: Any, kernel: Kernel) -> Points:
-    """The rows as the kernel takes them, dense ones around their mean if only differences count."""
+    """The rows as the kernel takes them, dense ones around their mean if only differences count.
+
+    Zeros that are worth keeping are kept, unless the mean is most of what the rows are.
+    """
+    points = Points(X)
     if kernel.is_shift_invariant and not sp.issparse(X) and X.ndim == 2:
         with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
-            return Points(X, X.mean(axis=0, dtype=np.float64))
-    return Points(X)
+            mean = X.mean(axis=0, dtype=np.float64)
+            if not points.has_few_nonzeros or mean @ mean > MEAN_SHARE * points.sq_norms.mean():
+                return Points(X, mean)
+    return points
 
 
 def _holds_objects(kernel: Any, X: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mercer.kernels._lines import line_products
+from mercer.kernels._maps import flat_rows
 from mercer.kernels._sparse import sparse_products
 from mercer.kernels.points import Block
 
@@ -16,7 +18,10 @@ DENSE_FROM = 0.3
 
 def products(A: Block, B: Block, out: np.ndarray) -> None:
     """Write the dot products of the rows of A with those of B into ``out``."""
-    if not A.is_sparse:
+    if B.points.has_few_nonzeros:
+        flat, stride = flat_rows(out)
+        line_products(*A.csr[:3], B.panels, B.points.d, flat, stride, len(B))
+    elif not A.is_sparse:
         np.matmul(A.X, B.X.T, out=out)
     elif A.csr.nnz > DENSE_FROM * len(A) * A.csr.d:
         np.matmul(A.X.toarray(), B.X.toarray().T, out=out)

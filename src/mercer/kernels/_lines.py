@@ -1,0 +1,150 @@
+"""Dot products with rows that have few nonzeros among a moderate number of columns.
+
+The other side lies in *panels* of `WIDTH` rows, transposed: for each column a line of the numbers
+that these rows have there. A nonzero of a row is then one multiply-add of a whole line, and the
+sums of a row with a panel stay in eight vector registers from the first nonzero to the last. LLVM
+does not find that by itself (it writes the sums back after every line), so this one loop is given
+in its own language: see `_sum_lines`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from mercer._compiled import compiled
+
+__all__ = ["line_products", "nonzeros", "panels"]
+
+REGISTERS = 8
+REGISTER_BYTES = 32
+# A line is as long as the registers together, and starts where a line of the processor's cache does.
+LINE_BYTES = REGISTERS * REGISTER_BYTES
+_CONTRACT = ("contract",)
+
+
+def panels(indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
+    """Sparse rows as panels, one after the other in flat memory."""
+    width = LINE_BYTES // values.itemsize
+    size = -(-(indptr.size - 1) // width) * d * width
+    memory = np.zeros(size + LINE_BYTES // values.itemsize, values.dtype)
+    first = -memory.ctypes.data % LINE_BYTES // values.itemsize
+    out = memory[first : first + size]
+    _scatter(indptr, columns, values, d, width, out)
+    return out
+
+
+def line_products(
+    indptr: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    others: np.ndarray,
+    d: int,
+    flat: np.ndarray,
+    stride: int,
+    n: int,
+) -> None:
+    """Dot products of sparse rows with the first n rows in the panels ``others``.
+
+    Row i goes to ``flat`` from i · stride on.
+    """
+    width = LINE_BYTES // values.itemsize
+    spare = np.empty(width, values.dtype)
+    _products(indptr, columns, values, others, d, width, flat, stride, n, spare)
+
+
+def nonzeros(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Dense rows as sparse ones: indptr, columns, values."""
+    count = np.count_nonzero(X)
+    indptr = np.zeros(X.shape[0] + 1, np.int64)
+    columns, values = np.empty(count + 1, np.int32), np.empty(count + 1, X.dtype)
+    _list_nonzeros(X, indptr, columns, values)
+    return indptr, columns[:count], values[:count]
+
+
+@compiled
+def _list_nonzeros(X, indptr, columns, values):
+    t = 0
+    for i in range(X.shape[0]):
+        for c in range(X.shape[1]):
+            columns[t] = c
+            values[t] = X[i, c]
+            t += X[i, c] != 0  # no branch to mispredict: a zero is written over
+        indptr[i + 1] = t
+
+
+@compiled
+def _scatter(indptr, columns, values, d, width, out):
+    for j in range(indptr.size - 1):
+        base = j // width * d * width + j % width
+        for t in range(indptr[j], indptr[j + 1]):
+            out[base + columns[t] * width] = values[t]
+
+
+@compiled
+def _products(indptr, columns, values, others, d, width, flat, stride, n, spare):
+    for first in range(0, n, width):
+        panel = others[first * d : (first + width) * d]
+        if first + width <= n:
+            for i in range(indptr.size - 1):
+                _sum_lines(
+                    panel, columns, values, indptr[i], indptr[i + 1], flat, i * stride + first
+                )
+        else:
+            for i in range(indptr.size - 1):
+                _sum_lines(panel, columns, values, indptr[i], indptr[i + 1], spare, 0)
+                row = flat[i * stride + first : i * stride + n]
+                for p in range(row.size):
+                    row[p] = spare[p]
+
+
+@intrinsic
+def _sum_lines(typingctx, panel, columns, values, begin, end, out, at):
+    """out[at : at + WIDTH] = Σ_t values[t] · panel[line of columns[t]] for begin ≤ t < end."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        number = signature.args[0].dtype
+        item_bytes = number.bitwidth // 8
+        lanes = REGISTER_BYTES // item_bytes
+        vector = ir.VectorType(context.get_data_type(number), lanes)
+        int32, int64 = ir.IntType(32), ir.IntType(64)
+        undefined = ir.Constant(vector, ir.Undefined)
+        everywhere = ir.Constant(ir.VectorType(int32, lanes), [0] * lanes)
+        panel, columns, values, out = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args, args, strict=True)
+            if isinstance(kind, types.Array)
+        )
+
+        def register(pointer: Any, k: int) -> Any:
+            place = builder.gep(pointer, [ir.Constant(int64, k * lanes)])
+            return builder.bitcast(place, vector.as_pointer())
+
+        zero = ir.Constant(vector, [0.0] * lanes)
+        sums = [cgutils.alloca_once(builder, vector) for _ in range(REGISTERS)]
+        for total in sums:
+            builder.store(zero, total)
+        begin, end, at = args[3], args[4], args[6]
+        with cgutils.for_range_slice(builder, begin, end, ir.Constant(begin.type, 1)) as (t, _):
+            column = builder.sext(builder.load(builder.gep(columns, [t])), int64)
+            line = builder.gep(
+                panel, [builder.mul(column, ir.Constant(int64, REGISTERS * lanes))]
+            )
+            value = builder.load(builder.gep(values, [t]))
+            value = builder.insert_element(undefined, value, ir.Constant(int32, 0))
+            value = builder.shuffle_vector(value, undefined, everywhere)
+            for k, total in enumerate(sums):
+                term = builder.load(register(line, k), align=item_bytes)
+                term = builder.fmul(value, term, flags=_CONTRACT)
+                builder.store(builder.fadd(builder.load(total), term, flags=_CONTRACT), total)
+        row = builder.gep(out, [at])
+        for k, total in enumerate(sums):
+            builder.store(builder.load(total), register(row, k), align=item_bytes)
+        return context.get_dummy_value()
+
+    return types.void(panel, columns, values, begin, end, out, at), emit
