@@ -40,7 +40,7 @@ class Result:
         One signed dual per variable.
     f : float64 array
         K β at the data points (no intercept).
-    f_error : float
+    f_error : float or float64 array
         Estimated largest error of ``f`` against the float64 kernel.
     b : float64 array
         The multiplier of each group's equality constraint: the intercepts.
@@ -57,7 +57,7 @@ class Result:
 
     beta: np.ndarray
     f: np.ndarray
-    f_error: float
+    f_error: float | np.ndarray
     b: np.ndarray
     b_interval: np.ndarray
     violation: float

@@ -23,7 +23,7 @@ __all__ = ["line_products", "nonzeros", "panels"]
 
 REGISTERS = 8
 REGISTER_BYTES = 32
-# A line is as long as the registers together, and starts where a line of the processor's cache does.
+# A line is as long as the registers together, and starts where a line of the cache does.
 LINE_BYTES = REGISTERS * REGISTER_BYTES
 _CONTRACT = ("contract",)
 
@@ -86,24 +86,6 @@ def _scatter(indptr, columns, values, d, width, out):
             out[base + columns[t] * width] = values[t]
 
 
-@compiled
-def _products(indptr, columns, values, others, d, width, flat, stride, n, spare):
-    for first in range(0, n, width):
-        panel = others[first * d : (first + width) * d]
-        if first + width <= n:
-            for i in range(indptr.size - 1):
-                _sum_lines(
-                    panel, columns, values, indptr[i], indptr[i + 1], flat, i * stride + first
-                )
-        else:
-            for i in range(indptr.size - 1):
-                _sum_lines(panel, columns, values, indptr[i], indptr[i + 1], spare, 0)
-                row = flat[i * stride + first : i * stride + n]
-                for p in range(row.size):
-                    row[p] = spare[p]
-
-
-@intrinsic
 def _sum_lines(typingctx, panel, columns, values, begin, end, out, at):
     """out[at : at + WIDTH] = Σ_t values[t] · panel[line of columns[t]] for begin ≤ t < end."""
 
@@ -132,9 +114,7 @@ def _sum_lines(typingctx, panel, columns, values, begin, end, out, at):
         begin, end, at = args[3], args[4], args[6]
         with cgutils.for_range_slice(builder, begin, end, ir.Constant(begin.type, 1)) as (t, _):
             column = builder.sext(builder.load(builder.gep(columns, [t])), int64)
-            line = builder.gep(
-                panel, [builder.mul(column, ir.Constant(int64, REGISTERS * lanes))]
-            )
+            line = builder.gep(panel, [builder.mul(column, ir.Constant(int64, REGISTERS * lanes))])
             value = builder.load(builder.gep(values, [t]))
             value = builder.insert_element(undefined, value, ir.Constant(int32, 0))
             value = builder.shuffle_vector(value, undefined, everywhere)
@@ -148,3 +128,22 @@ def _sum_lines(typingctx, panel, columns, values, begin, end, out, at):
         return context.get_dummy_value()
 
     return types.void(panel, columns, values, begin, end, out, at), emit
+
+
+sum_lines: Any = intrinsic(_sum_lines)
+
+
+@compiled
+def _products(indptr, columns, values, others, d, width, flat, stride, n, spare):
+    for first in range(0, n, width):
+        panel = others[first * d : (first + width) * d]
+        if first + width <= n:
+            for i in range(indptr.size - 1):
+                at = i * stride + first
+                sum_lines(panel, columns, values, indptr[i], indptr[i + 1], flat, at)
+        else:
+            for i in range(indptr.size - 1):
+                sum_lines(panel, columns, values, indptr[i], indptr[i + 1], spare, 0)
+                row = flat[i * stride + first : i * stride + n]
+                for p in range(row.size):
+                    row[p] = spare[p]

@@ -12,9 +12,9 @@ there is room, all columns stay in play and no value is computed twice.)
 Before all points are looked at, growing random samples of them are solved loosely: they find most
 support vectors at a fraction of the cost.
 
-f = Kβ is carried in float32 steps. Before an answer is given it is compared with float64 sums at
-some points; where the difference matters it is summed afresh in float64 and the solver goes on:
-what is left to change is then so small that float32 steps do no harm (iterative refinement).
+f = Kβ is carried in float32 steps (`values`). Where that proves not to be exact enough at the end,
+f is summed afresh in float64 and the solver goes on: what is left to change is then so small that
+float32 steps do no harm (iterative refinement).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve
 from mercer.solvers._scan import choose
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.layout import Part, lay_out, pad
+from mercer.solvers.values import Values
 
 __all__ = ["NestedSMO"]
 
@@ -59,9 +60,9 @@ COMPACT = 0.8
 KEPT_SHARE = 0.2
 # The columns of a new store may grow by this factor before it is built anew.
 ROOM = 1.25
-# f is compared with float64 at so many points; an error above this share of tol is mended.
-CHECKED = 256
-ERROR_SHARE = 0.1
+# A point out of play is not looked at again while it was satisfied by more than this share of the
+# violations that were left since.
+REACH = 0.5
 # Kernel values that may still be computed when the fit has to stop: some tenths of a second.
 QUICK = 200_000_000
 # Working sets without progress after which f is summed afresh: float32 rows may not go further.
@@ -71,7 +72,7 @@ PATIENCE = 8
 
 
 class NestedSMO:
-    """One run on one problem: the state is β, and f = Kβ at the points.
+    """One run on one problem: the state is β, and f = Kβ at the points (`Values`).
 
     Parameters
     ----------
@@ -110,15 +111,14 @@ class NestedSMO:
         self.row = np.arange(m) if problem.row is None else problem.row
         self.group = np.zeros(m, np.int8) if problem.group is None else problem.group
         self.beta = start.copy()
-        self.f = np.zeros(self.n)
-        self.f_error = 0.0
+        self.values = Values(problem, gram, lambda: control.stopped is not None)
+        self.score = np.zeros(self.n)  # by how much points violate, as of when they were looked at
         self.watch = HardMarginWatch(problem, gram)
         # Where values are costly and there is room for the rows of many, all columns stay in play.
         self.whole: RowStore | None = None
         keep = gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * self.n**2
         if keep or not shrinking:
             self.whole = self._store(np.zeros(0, np.int64), self.n)
-        self.outside: list[tuple[np.ndarray, np.ndarray]] = []
         self.settled: tuple[np.ndarray, np.ndarray] | None = None  # the last β with f at all points
         self.stages: list[np.ndarray] = []  # β before each sample
         self.steps = 0
@@ -145,7 +145,7 @@ class NestedSMO:
         if self.status in (Status.TIME_LIMIT, Status.STOPPED):
             self._close()
         elif self.status is not Status.SOLVED:
-            self._refresh()
+            self.values.refresh(self.beta)
         return self.status
 
     def _samples(self) -> Iterator[np.ndarray]:
@@ -164,12 +164,12 @@ class NestedSMO:
     def _see(self, new: np.ndarray) -> None:
         """f at points that are looked at for the first time."""
         if self.whole is None:
-            self._add_to_f(new, self.beta)
+            self.values.add(new, self.beta)
         else:
             first = self.whole.n
             self.whole.extend(new)
             coef = self.problem.at_points(self.beta, self.n)[self.whole.columns]
-            self.f[new] = self.whole.sums(coef, first)
+            self.values.f[new] = self.whole.sums(coef, first)
 
     def _solve_sample(self, sample: np.ndarray) -> None:
         store = self.whole or self._store(sample, sample.size)
@@ -178,17 +178,21 @@ class NestedSMO:
 
     def _solve_all(self) -> None:
         store = None
-        best, waited, goal = np.inf, 0, 0.0
+        best, waited, goal, violation = np.inf, 0, 0.0, 0.0
         while True:
-            self._settle_outside()
+            self._catch_up(violation)
             if self._must_stop():
                 return
             if self.is_stuck:
-                self._refresh()
-            self.settled = self.beta.copy(), self.f.copy()
-            violation, score = self._scores(self._part(np.arange(self.n)))
+                self.values.refresh(self.beta)
+            violation, score = self._scores(self._part(self.values.up_to_date()))
+            if self.values.is_complete:
+                self.settled = self.beta.copy(), self.values.f.copy()
             if violation <= self.tol:
-                if not self._f_is_right():
+                if not self.values.is_complete:
+                    violation = 0.0  # now look at those who waited
+                    continue
+                if not self.values.is_exact(self.beta, score, self.tol):
                     continue  # f is another one now
                 self.status = Status.SOLVED
             elif violation < 0.99 * best:
@@ -203,6 +207,13 @@ class NestedSMO:
             store = self._join(store, score)
             goal = LAST_TOL * self.tol if quiet else max(PLAY_TOL * violation, LAST_TOL * self.tol)
             store = self._descend(store, violation, goal)
+
+    def _catch_up(self, violation: float) -> None:
+        """f at points out of play that may have come to violate since the last look at them."""
+        may_wait = self.score < -REACH * violation if violation > self.tol else None
+        if may_wait is not None:
+            self.score[may_wait] += REACH * violation
+        self.values.catch_up(self.beta, may_wait)
 
     def _descend(self, store: RowStore, violation: float, goal: float) -> RowStore:
         """Solve the columns in play to ``goal``; those that stay far from violating leave.
@@ -245,7 +256,7 @@ class NestedSMO:
             group=self.group[variables],
             n_groups=p.n_groups,
             beta=self.beta[variables],
-            f=self.f[columns],
+            f=self.values.f[columns],
         )
 
     def _scores(self, part: Part) -> tuple[float, np.ndarray]:
@@ -253,6 +264,7 @@ class NestedSMO:
         violation, score = part.scores(self.most)
         by_point = np.full(self.n, -np.inf)
         by_point[part.columns] = score
+        self.score[part.columns] = score
         return violation, by_point
 
     def _wanted(self, score: np.ndarray) -> np.ndarray:
@@ -274,9 +286,7 @@ class NestedSMO:
                 store = None
         else:
             store = None
-        outside = np.ones(self.n, bool)
-        outside[points] = False
-        self.outside = [(np.flatnonzero(outside), self.beta.copy())]
+        self.values.leave(np.setdiff1d(self.values.up_to_date(), points), self.beta)
         return store or self._store(points, min(int(ROOM * points.size), self.n))
 
     def _leave(self, store: RowStore, score: np.ndarray) -> RowStore:
@@ -284,14 +294,8 @@ class NestedSMO:
         points = self._wanted(score)
         if self.whole or points.size > COMPACT * store.n:
             return store
-        self.outside.append((np.setdiff1d(store.columns, points), self.beta.copy()))
+        self.values.leave(np.setdiff1d(store.columns, points), self.beta)
         return self._store(points, min(int(ROOM * points.size), self.n))
-
-    def _settle_outside(self) -> None:
-        """Bring f up to date at the points out of play."""
-        for points, seen in self.outside:
-            self._add_to_f(points, self.beta - seen)
-        self.outside = []
 
     def _store(self, columns: np.ndarray, room: int) -> RowStore:
         return RowStore(self.gram, columns, room, self.memory)
@@ -336,14 +340,14 @@ class NestedSMO:
 
     def _keep(self, part: Part) -> None:
         self.beta[part.variables] = part.beta
-        self.f[part.columns] = part.f
+        self.values.f[part.columns] = part.f
 
     def _watch(self, part: Part) -> None:
         """Stop as soon as a hard margin is proved impossible."""
         if self.watch.is_idle:
             return
         self._keep(part)
-        proof = self.watch(self.beta, self.f)
+        proof = self.watch(self.beta, self.values.f)
         if proof is not None:
             part.beta = proof.weights[part.variables]
             self.flags |= UNBOUNDED
@@ -387,51 +391,17 @@ class NestedSMO:
         store.square(columns, K, first)
         return K
 
-    # ---- f = K beta -------------------------------------------------------------------------
-
-    def _add_to_f(self, at: np.ndarray, change: np.ndarray) -> None:
-        """f[at] += K[at, :] change; left unfinished if the fit has to stop."""
-        coef = self.problem.at_points(change, self.n)
-        rows = np.flatnonzero(coef)
-        self.gram.accumulate(self.f, at, rows, coef[rows], np.float32, self._is_stopped)
-
-    def _is_stopped(self) -> bool:
-        return self.control.stopped is not None
-
-    def _sum_f(self, at: np.ndarray) -> np.ndarray:
-        """f at some points in float64, from scratch."""
-        out = np.zeros(self.n)
-        coef = self.problem.at_points(self.beta, self.n)
-        rows = np.flatnonzero(coef)
-        self.gram.accumulate(out, at, rows, coef[rows], np.float64)
-        return out[at]
-
-    def _f_is_right(self) -> bool:
-        """Whether f agrees with float64 sums at some points; else sum all afresh."""
-        self._measure_error()
-        if self.f_error <= 2 * ERROR_SHARE * self.tol:
-            return True
-        self._refresh()
-        return False
-
-    def _measure_error(self) -> None:
-        some = np.arange(0, self.n, max(1, self.n // CHECKED))
-        self.f_error = 2 * float(np.abs(self._sum_f(some) - self.f[some]).max())
-
-    def _refresh(self) -> None:
-        """f at all points in float64."""
-        self.f = self._sum_f(np.arange(self.n))
-        self.f_error = 0.0
+    # ---- the end ----------------------------------------------------------------------------
 
     def _close(self) -> None:
         """After a stop: f at all points, of the last β for which that is known or quick."""
         if self.settled is not None and self._work_of(self.beta) > QUICK:
-            self.beta, self.f = self.settled
-            self._measure_error()
+            self.beta, self.values.f = self.settled
+            self.values.measure_error(self.beta)
         else:
             while self.stages and self._work_of(self.beta) > QUICK:
                 self.beta = self.stages.pop()
-            self._refresh()
+            self.values.refresh(self.beta)
 
     def _work_of(self, beta: np.ndarray) -> int:
         """Kernel values that f at all points takes."""
@@ -442,6 +412,14 @@ class NestedSMO:
             self.control.report(
                 Progress(self.control.seconds, self.rounds, self.steps, violation, self.tol)
             )
+
+    @property
+    def f(self) -> np.ndarray:
+        return self.values.f
+
+    @property
+    def f_error(self) -> float | np.ndarray:
+        return self.values.error
 
     @property
     def met_negative_curvature(self) -> bool:

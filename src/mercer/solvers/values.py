@@ -1,0 +1,129 @@
+"""f = Kβ at all points, while β changes: who is up to date, and how exact f is.
+
+Points out of play fall behind: they are kept with the β they have seen, and brought up to date by
+tiles of what changed since, summed and forgotten. So a point that is left alone for long costs no
+more than one that is not.
+
+f is carried in float32 steps. Before an answer is given it is compared with float64 sums at some
+points; where the difference matters it is summed afresh. It does not matter at points with β = 0
+that are satisfied by far more than the error: neither the violation nor a loss depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.gram import Gram
+from mercer.problems.boxqp import BoxQP
+
+__all__ = ["Values"]
+
+# f is compared with float64 at so many points of either kind; an error above this share of tol is
+# mended.
+CHECKED = 256
+ERROR_SHARE = 0.2
+# The largest error at all points is taken for this many times the largest among those checked, and
+# a point satisfied by this many times that is satisfied for sure.
+UNSEEN = 2
+SURE = 10
+
+
+class Values:
+    """f = Kβ at the points of a Gram.
+
+    Parameters
+    ----------
+    problem : BoxQP
+    gram : Gram
+    is_stopped : callable
+        Once it returns True, updates are left unfinished.
+
+    Attributes
+    ----------
+    f : float64 array
+    error : float or float64 array
+        An estimate of how far f is off, for all points or for each.
+    """
+
+    def __init__(self, problem: BoxQP, gram: Gram, is_stopped: Callable[[], bool]):
+        self.problem = problem
+        self.gram = gram
+        self.is_stopped = is_stopped
+        self.f = np.zeros(gram.n)
+        self.error: float | np.ndarray = 0.0
+        self._behind: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether f is up to date at all points."""
+        return not self._behind
+
+    def up_to_date(self) -> np.ndarray:
+        """The points at which f is."""
+        known = np.ones(self.gram.n, bool)
+        for points, _ in self._behind:
+            known[points] = False
+        return np.flatnonzero(known)
+
+    def leave(self, points: np.ndarray, beta: np.ndarray) -> None:
+        """These points see no change of β from now on."""
+        if points.size:
+            self._behind.append((points, beta.copy()))
+
+    def catch_up(self, beta: np.ndarray, may_wait: np.ndarray | None = None) -> None:
+        """Bring f up to date, except at points that ``may_wait`` (a mask)."""
+        behind, self._behind = self._behind, []
+        for points, seen in behind:
+            waits = np.zeros(points.size, bool) if may_wait is None else may_wait[points]
+            self.add(points[~waits], beta - seen)
+            self.leave(points[waits], seen)
+
+    def add(self, at: np.ndarray, change: np.ndarray) -> None:
+        """f[at] += K[at, :] change, in float32 tiles."""
+        coef = self.problem.at_points(change, self.gram.n)
+        rows = np.flatnonzero(coef)
+        self.gram.accumulate(self.f, at, rows, coef[rows], np.float32, self.is_stopped)
+
+    def is_exact(self, beta: np.ndarray, score: np.ndarray, tol: float) -> bool:
+        """Whether f agrees with float64 sums where it matters; if not, it is summed afresh there.
+
+        ``score`` says by how much each point violates, below 0: by how much it does not.
+        """
+        involved = self.problem.at_points(np.abs(beta), self.gram.n) > 0
+        unsure = max(self._error_at(beta, kind) for kind in (involved, ~involved))
+        matters = involved | (score > -SURE * unsure)
+        error = self._error_at(beta, matters)
+        self.error = np.where(matters, error, unsure)
+        if error <= ERROR_SHARE * tol:
+            return True
+        self.refresh(beta, np.flatnonzero(matters))
+        return False
+
+    def measure_error(self, beta: np.ndarray) -> None:
+        """Estimate the error at all points."""
+        self.error = self._error_at(beta, np.ones(self.gram.n, bool))
+
+    def refresh(self, beta: np.ndarray, at: np.ndarray | None = None) -> None:
+        """f in float64, from scratch, at some points or at all."""
+        if at is None:
+            at, self._behind = np.arange(self.gram.n), []
+            self.error = np.zeros(self.gram.n)
+        self.f[at] = self._sums(beta, at)
+        np.asarray(self.error)[at] = 0.0
+
+    def _error_at(self, beta: np.ndarray, where: np.ndarray) -> float:
+        """An estimate of the largest error among some points (a mask)."""
+        points = np.flatnonzero(where)
+        some = points[:: max(1, points.size // CHECKED)]
+        if some.size == 0:
+            return 0.0
+        return UNSEEN * float(np.abs(self._sums(beta, some) - self.f[some]).max())
+
+    def _sums(self, beta: np.ndarray, at: np.ndarray) -> np.ndarray:
+        out = np.zeros(self.gram.n)
+        coef = self.problem.at_points(beta, self.gram.n)
+        rows = np.flatnonzero(coef)
+        self.gram.accumulate(out, at, rows, coef[rows], np.float64)
+        return out[at]
