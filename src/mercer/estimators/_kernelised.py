@@ -27,7 +27,7 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel, Linear
 from mercer.kernels.points import Points
 
-__all__ = ["KernelEstimator"]
+__all__ = ["HasWeights", "KernelEstimator"]
 
 
 class KernelEstimator(BaseEstimator):
@@ -78,21 +78,6 @@ class KernelEstimator(BaseEstimator):
         evaluate = self.expansion_.signs if signs_only else self.expansion_
         return evaluate(check_rows(self, X), self.n_jobs)
 
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features, for a linear kernel only; read-only."""
-        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        check_is_fitted(self, "expansion_")
-        coef = self.expansion_.weights()
-        if self.expansion_.support.is_sparse:
-            coef = sp.csr_matrix(coef)
-            coef.data.flags.writeable = False
-            return coef
-        coef = coef.view()
-        coef.flags.writeable = False
-        return coef
-
     # ------------------------------------------------------------------ scikit-learn's protocol
 
     def set_params(self, **params: Any) -> KernelEstimator:
@@ -137,3 +122,25 @@ class KernelEstimator(BaseEstimator):
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
+
+
+class HasWeights:
+    """An estimator whose expansion with a linear kernel is w·x + b."""
+
+    kernel: Any
+    expansion_: Expansion
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for a linear kernel only; read-only."""
+        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self, "expansion_")
+        coef = self.expansion_.weights()
+        if self.expansion_.support.is_sparse:
+            coef = sp.csr_matrix(coef)
+            coef.data.flags.writeable = False
+            return coef
+        coef = coef.view()
+        coef.flags.writeable = False
+        return coef

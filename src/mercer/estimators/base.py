@@ -23,7 +23,7 @@ from sklearn.base import _fit_context
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, certify, summarise
 from mercer.estimators._data import Data, check_training
-from mercer.estimators._kernelised import KernelEstimator
+from mercer.estimators._kernelised import HasWeights, KernelEstimator
 from mercer.estimators._report import is_converged, raise_not_separable, warn_not_converged
 from mercer.estimators._warm import Duals, warm_starts
 from mercer.gram import Gram
@@ -48,7 +48,7 @@ MAP_COST = 50
 CERTIFIED_AT_ONCE = 20_000
 
 
-class KernelMachine(KernelEstimator):
+class KernelMachine(HasWeights, KernelEstimator):
     """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
 
     Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into
