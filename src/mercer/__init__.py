@@ -6,7 +6,7 @@ that `verify` recomputes from the model alone.
 
 from mercer import kernels
 from mercer.certificate import Certificate
-from mercer.estimators import SVC, SVR, KernelKMeans, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import SVC, SVR, KernelKMeans, KernelPerceptron, NuSVC, NuSVR, OneClassSVM
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
 from mercer.result import Status
@@ -20,6 +20,7 @@ __all__ = [
     "Certificate",
     "Expansion",
     "KernelKMeans",
+    "KernelPerceptron",
     "NotSeparableError",
     "NuSVC",
     "NuSVR",

@@ -124,6 +124,14 @@ class Expansion:
             workers.map(lambda rows: self._add(X[rows], pieces, out[rows]), chunks)
         return out
 
+    def values_of_kernel(self, X: Any) -> np.ndarray:
+        """k(x, support vector) in float64, for a few rows at a time."""
+        points = Points(X, self.support.origin)
+        out = np.empty((points.n, self.n_support))
+        vectors = self._vectors(slice(0, self.n_support), FLOAT64)
+        self.kernel.tile(points.take(slice(0, points.n)), vectors, out)
+        return out
+
     def weights(self) -> np.ndarray:
         """For the linear kernel: the w of each output, shape (n_outputs, d), less any origin's."""
         if "weights" not in self._prepared:

@@ -10,6 +10,7 @@ oneclass.py        OneClassSVM
 kmeans.py          KernelKMeans
 perceptron.py      KernelPerceptron
 logistic.py        KernelLogisticRegression
+_rest.py           what the classifiers of one class against the rest share
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit
@@ -19,7 +20,8 @@ _report.py         warnings, errors and progress shown to the user
 
 from mercer.estimators.kmeans import KernelKMeans
 from mercer.estimators.oneclass import OneClassSVM
+from mercer.estimators.perceptron import KernelPerceptron
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, NuSVR
 
-__all__ = ["SVC", "SVR", "KernelKMeans", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = ["SVC", "SVR", "KernelKMeans", "KernelPerceptron", "NuSVC", "NuSVR", "OneClassSVM"]

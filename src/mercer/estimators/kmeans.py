@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
@@ -180,7 +181,7 @@ class KernelKMeans(
 
     def _bind(self, data: Data) -> Gram:
         gram = super()._bind(data)
-        if type(self.kernel_) is Linear and not gram.points.is_sparse:
+        if type(self.kernel_) is Linear and not sp.issparse(data.X):
             # Distances do not change, and rows near the origin lose fewer digits.
             gram.points = Points(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
