@@ -6,7 +6,16 @@ that `verify` recomputes from the model alone.
 
 from mercer import kernels
 from mercer.certificate import Certificate
-from mercer.estimators import SVC, SVR, KernelKMeans, KernelPerceptron, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import (
+    SVC,
+    SVR,
+    KernelKMeans,
+    KernelLogisticRegression,
+    KernelPerceptron,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
 from mercer.result import Status
@@ -20,6 +29,7 @@ __all__ = [
     "Certificate",
     "Expansion",
     "KernelKMeans",
+    "KernelLogisticRegression",
     "KernelPerceptron",
     "NotSeparableError",
     "NuSVC",

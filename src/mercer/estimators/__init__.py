@@ -19,9 +19,19 @@ _report.py         warnings, errors and progress shown to the user
 """
 
 from mercer.estimators.kmeans import KernelKMeans
+from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.oneclass import OneClassSVM
 from mercer.estimators.perceptron import KernelPerceptron
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, NuSVR
 
-__all__ = ["SVC", "SVR", "KernelKMeans", "KernelPerceptron", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "KernelKMeans",
+    "KernelLogisticRegression",
+    "KernelPerceptron",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+]

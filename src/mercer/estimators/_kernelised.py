@@ -35,6 +35,8 @@ class KernelEstimator(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {}
     kernel: Any
+    # What a callback's ``iterations`` and ``violation`` are.
+    _progress_words: ClassVar[tuple[str, str]] = ("pair updates", "violation")
 
     def _bind(self, data: Data) -> Gram:
         X = dense_if_small(data.X)
@@ -45,7 +47,7 @@ class KernelEstimator(BaseEstimator):
 
     def _callback(self) -> Any:
         if self.verbose:
-            return ProgressLines(type(self).__name__, self.callback)
+            return ProgressLines(type(self).__name__, self.callback, self._progress_words)
         return self.callback
 
     def _expansion(

@@ -112,6 +112,8 @@ class KernelKMeans(
         "tol": [Interval(Real, 0.0, None, closed="left")],
     }
 
+    _progress_words = ("starts still moving", "objective")
+
     def __init__(
         self,
         n_clusters: int = 8,

@@ -96,6 +96,8 @@ n_features_in_, feature_names_in_
         "shuffle": ["boolean"],
     }  # fmt: skip
 
+    _progress_words = ("mistakes", "mistakes of the epoch")
+
     def __init__(
         self,
         *,
