@@ -3,9 +3,10 @@
 Points are visited in turn, epoch after epoch, until an epoch has no mistake. b is the weight of a
 constant feature 1, so the model with intercept is the one without under the kernel k + 1.
 
-Only kernel rows of points that were mistaken are needed. f is kept at all points; a block of points
-that begins with a mistake is passed over with K of the block alone, then the rows of its mistakes
-are added to f, from a store within its budget. The linear kernel keeps w instead of f.
+f is kept at all points. Where K fits into the budget an epoch is one compiled pass. Else only rows
+of mistaken points are computed: a block of points that begins with a mistake is passed over with K
+of the block alone, then the rows of its mistakes are added to f, from a store within the budget.
+The linear kernel keeps w instead of f.
 
 A last epoch without mistakes is believed once f has been summed afresh in float64.
 
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram import Gram, RowStore
+from mercer.gram import Gram, RowStore, WholeGram
 from mercer.kernels import Linear
 from mercer.result import Status
 from mercer.solvers._perceptron import first_mistake, kernel_pass, linear_pass, sparse_pass
@@ -27,7 +28,7 @@ from mercer.solvers.control import Control, Progress
 
 __all__ = ["Perceptron", "Updates", "rows_for"]
 
-# Up to so many points K is held whole in float64.
+# Up to so many points K is held whole whatever the budget.
 DIRECT_POINTS = 2048
 # A block has about as many points as the last epoch had mistakes, within these limits: then K of
 # the block costs no more than the rows of its mistakes.
@@ -111,29 +112,31 @@ def rows_for(gram: Gram, cache_bytes: int) -> Any:
     """The way to kernel rows that suits the Gram; several tasks may share it."""
     if type(gram.kernel) is Linear:
         return _LinearRows(gram)
-    return _WholeRows(gram) if gram.n <= DIRECT_POINTS else _StoredRows(gram, cache_bytes)
+    if gram.n <= DIRECT_POINTS or 4 * gram.n**2 <= cache_bytes:
+        return _WholeRows(gram, max(cache_bytes, 8 * DIRECT_POINTS**2))
+    return _StoredRows(gram, cache_bytes)
 
 
 class _WholeRows:
     """K as a whole."""
 
-    def __init__(self, gram: Gram):
-        self.K = gram.matrix()
+    def __init__(self, gram: Gram, cache_bytes: int):
+        self.whole = WholeGram(gram, cache_bytes)
 
     def start(self) -> np.ndarray:
-        return np.zeros(self.K.shape[0])
+        return np.zeros(self.whole.n)
 
     def epoch(
         self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
     ) -> tuple[np.ndarray, float]:
         """One visit to every point: positions in ``order`` of the mistakes, and the new b."""
         hits = np.empty(order.size, np.int64)
-        n_hits, b = kernel_pass(self.K, order, y, f, b, bias, hits)
+        n_hits, b = kernel_pass(self.whole.K, order, y, f, b, bias, hits)
         return hits[:n_hits], b
 
     def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """Kβ afresh, which is also what goes on from here."""
-        f[:] = self.K @ beta
+        """Kβ afresh in float64, which is also what goes on from here."""
+        f[:] = self.whole.product(beta[:, np.newaxis], np.float64)[:, 0]
         return f
 
 
