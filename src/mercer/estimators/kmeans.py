@@ -15,7 +15,6 @@ from sklearn.base import (
 )
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
@@ -35,15 +34,6 @@ __all__ = ["KernelKMeans"]
 MEGABYTE = 1 << 20
 # Starts go side by side as long as their sums S take no more than this.
 SUMS_BYTES = 64 * MEGABYTE
-
-
-def _knows_norms(estimator: Any) -> bool:
-    if is_precomputed(estimator.kernel):
-        raise AttributeError(
-            "distances need k(x, x) of new rows, which a precomputed matrix does not hold; "
-            "predict needs no such values"
-        )
-    return True
 
 
 class KernelKMeans(
@@ -194,12 +184,14 @@ class KernelKMeans(
         diag = gram.diag()
         whole = WholeGram(gram, int(self.cache_size * MEGABYTE))
         settings = diag, weight, self.n_clusters, self.max_iter, self.tol, control
-        rng = check_random_state(self.random_state)
+        # A start has a seed of its own: the first ones are the same however many there are.
+        seeds = check_random_state(self.random_state).randint(1 << 31, size=self._starts())
+        rngs = [check_random_state(int(seed)) for seed in seeds]
         at_once = max(1, SUMS_BYTES // (8 * self.n_clusters * data.n))
         best: Clustering | None = None
         for begin in range(0, self._starts(), at_once):
-            starts = min(at_once, self._starts() - begin)
-            found = Lloyd(whole, *settings).run(self._start(data, whole, diag, weight, starts, rng))
+            now = rngs[begin : begin + at_once]
+            found = Lloyd(whole, *settings).run(self._start(data, whole, diag, weight, now))
             found += [] if best is None else [best]
             best = min(found, key=lambda each: each.inertia[-1])
             if control.stopped is not None:
@@ -217,12 +209,12 @@ class KernelKMeans(
         return self.n_init if isinstance(self.init, str) else 1
 
     def _start(
-        self, data: Data, whole: WholeGram, diag: np.ndarray, weight: np.ndarray, R: int, rng: Any
+        self, data: Data, whole: WholeGram, diag: np.ndarray, weight: np.ndarray, rngs: list
     ) -> np.ndarray:
-        """First labels of R starts."""
+        """The first labels of each start."""
         if isinstance(self.init, str):
             choose = spread_rows if self.init == "k-means++" else draw_rows
-            return choose(whole, diag, weight, self.n_clusters, R, rng)
+            return choose(whole, diag, weight, self.n_clusters, rngs)
         init = np.asarray(self.init)
         n = data.shape[0]
         is_rows = init.shape == (self.n_clusters,)
@@ -305,12 +297,16 @@ class KernelKMeans(
 
     def _sq_distances(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "expansion_")
+        if is_precomputed(self.kernel):
+            raise ValueError(
+                "transform and score need k(x, x) of the rows, which kernel values against the "
+                "training rows (kernel='precomputed') do not hold; predict needs no such values."
+            )
         X = check_rows(self, X)
         points = Points(X, self.expansion_.support.origin)
         norms = Gram(self.kernel_, points, Workers(1)).diag()
         return np.maximum(self._scores(X) + norms[:, np.newaxis], 0.0)
 
-    @available_if(_knows_norms)
     def transform(self, X: Any) -> np.ndarray:
         """The distance in feature space of each row to each centre.
 
@@ -324,7 +320,6 @@ class KernelKMeans(
         """
         return np.sqrt(self._sq_distances(X))
 
-    @available_if(_knows_norms)
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the objective of these rows under the fitted centres."""
         nearest = self._sq_distances(X).min(axis=1)

@@ -13,6 +13,7 @@ Dhillon, Guan and Kulis 2004 (kernel k-means).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,20 +193,20 @@ class Lloyd:
 
 
 def spread_rows(
-    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, k: int, starts: int, rng: Any
+    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, k: int, rngs: Sequence[Any]
 ) -> np.ndarray:
     """k-means++ in feature space: the labels of nearest centres, shape (starts, n).
 
     Each centre is the best of 2 + log k rows drawn with probability ∝ s · squared distance to the
     nearest centre so far.
     """
-    trials = 2 + int(np.log(k))
+    trials, starts = 2 + int(np.log(k)), len(rngs)
     labels = np.zeros((starts, whole.n), dtype=np.int32)
     closest = np.empty((starts, whole.n))
     for c in range(k):
         drawn = [
             _draw(weight if c == 0 else weight * closest[r], 1 if c == 0 else trials, rng)
-            for r in range(starts)
+            for r, rng in enumerate(rngs)
         ]
         distance = _distances(whole, diag, np.concatenate(drawn))
         for r, tried in enumerate(np.split(distance, starts)):
@@ -219,11 +220,11 @@ def spread_rows(
 
 
 def draw_rows(
-    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, k: int, starts: int, rng: Any
+    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, k: int, rngs: Sequence[Any]
 ) -> np.ndarray:
     """Labels of nearest centres where these are k different rows drawn at random."""
     p = weight / weight.sum()
-    rows = [rng.choice(whole.n, size=k, replace=False, p=p) for _ in range(starts)]
+    rows = [rng.choice(whole.n, size=k, replace=False, p=p) for rng in rngs]
     return np.concatenate([nearest_rows(whole, diag, each) for each in rows])
 
 

@@ -12,7 +12,7 @@ carried along. The preconditioner has the Hessian on the span of some random poi
 identity beside it; for few points or columns it is exact.
 
 The run ends at the gap ½ RᵀKR (`mercer.problems.logistic`). Kernel values may be float32 on the
-way; the f that is judged is summed in float64.
+way, until they hinder progress; the f that is judged is summed in float64.
 
 Reference: Keerthi, Duan, Shevade and Poo, Machine Learning 61, 2005 (the dual).
 """
@@ -56,6 +56,7 @@ class _Task:
         self.b = problem.best_intercept(self.f, 0.0)
         self.status: Status | None = None
         self.gap = np.inf
+        self.is_bent = False
         self.steps = 0
 
     def residual(self) -> np.ndarray:
@@ -114,8 +115,14 @@ class NewtonCG:
             going = [i for i, task in enumerate(active) if task.status is None]
             if going:
                 moving = [active[i] for i in going]
-                self._step(moving, whole, basis, R[:, going], KR[:, going], control)
+                stuck = self._step(moving, whole, basis, R[:, going], KR[:, going], control)
                 rounds += 1
+                if stuck and whole.dtype != np.float64:  # its rounding may be in the way
+                    whole = WholeGram(whole.gram, 0, np.float64)
+                    _sum_afresh(moving, whole)
+                    continue
+                for task in stuck:
+                    task.status = self._verdict(task)
         seconds = time.perf_counter() - began
         return [_result(task, rounds, seconds) for task in tasks]
 
@@ -133,23 +140,26 @@ class NewtonCG:
         R: np.ndarray,
         KR: np.ndarray,
         control: Control,
-    ) -> None:
-        """One Newton step of every task."""
+    ) -> list[_Task]:
+        """One Newton step of every task; returns those whose objective it did not lower."""
         D = np.column_stack([task.problem.curvature(task.f + task.b) for task in tasks])
         eta = np.array([min(LOOSEST, np.sqrt(task.relative_gap)) for task in tasks])
         hessian = _Hessian(D, basis, tasks[0].problem.fit_intercept)
         delta, K_delta, steps = _conjugate_gradients(whole, hessian, R, KR, eta, control)
+        stuck = []
         for i, task in enumerate(tasks):
             task.steps += steps
             slope = float(delta[:, i] @ KR[:, i])
             if not task.move(delta[:, i], K_delta[:, i], slope):
-                negative = float(delta[:, i] @ K_delta[:, i]) < 0 or slope < 0
-                almost = task.relative_gap <= ALMOST * self.tol
-                task.status = (
-                    Status.NOT_PSD if negative
-                    else Status.ALMOST_SOLVED if almost
-                    else Status.STALLED
-                )  # fmt: skip
+                task.is_bent = slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+                stuck.append(task)
+        return stuck
+
+    def _verdict(self, task: _Task) -> Status:
+        """The status of a task that finds no way down in float64."""
+        if task.is_bent:
+            return Status.NOT_PSD
+        return Status.ALMOST_SOLVED if task.relative_gap <= ALMOST * self.tol else Status.STALLED
 
 
 def _conjugate_gradients(
