@@ -135,6 +135,12 @@ def test_threads_do_not_matter():
     assert np.array_equal(one.dual_coef_, two.dual_coef_)
 
 
+def test_an_indefinite_kernel_is_no_proof():
+    with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
+        model = KernelLogisticRegression(kernel="precomputed").fit(-np.eye(20), y[:20])
+    assert model.certificate_.status is Status.NOT_PSD
+
+
 def test_duplicates_with_both_labels():
     model = KernelLogisticRegression().fit([[0.0], [0.0]], [0, 1])
     assert model.predict_proba([[0.0]]) == pytest.approx(0.5)

@@ -181,11 +181,13 @@ n_features_in_, feature_names_in_
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         status = self.certificate_.status
         if not status.is_solved and status is not Status.STOPPED:
+            lever = f"A smaller C={self.C:g} or scaled columns are the most likely help."
+            if status is Status.NOT_PSD:
+                lever = "The kernel is not positive semi-definite on these data: use one that is."
             warn_user(
                 f"Newton's method stopped early ({status}) after {self.n_iter_} steps and "
                 f"{self.certificate_.iterations} products with K: relative gap "
-                f"{self.certificate_.relative_gap:.3g} (tol={self.tol:g}). A smaller C={self.C:g} "
-                "or scaled columns are the most likely help.",
+                f"{self.certificate_.relative_gap:.3g} (tol={self.tol:g}). {lever}",
                 ConvergenceWarning,
             )
 

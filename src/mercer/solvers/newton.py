@@ -38,6 +38,8 @@ __all__ = ["NewtonCG"]
 LANDMARKS = 256
 SMALLEST = 1e-10
 ROWS_PER_TILE = 1024
+# A product cᵀKc below minus this share of |c| |Kc| is no rounding of float32 values.
+ROUNDING = 1e-5
 CG_STEPS = 500
 # A step is solved to this share of its first residual, and better as the gap falls.
 LOOSEST = 0.1
@@ -111,7 +113,8 @@ class NewtonCG:
                 _sum_afresh(ending, whole)
                 R, KR = _residuals(active, whole)
             for task in ending:
-                task.status = Status.SOLVED if task.relative_gap <= self.tol else stopped
+                solved = Status.NOT_PSD if task.is_bent else Status.SOLVED
+                task.status = solved if task.relative_gap <= self.tol else stopped
             going = [i for i, task in enumerate(active) if task.status is None]
             if going:
                 moving = [active[i] for i in going]
@@ -151,7 +154,7 @@ class NewtonCG:
             task.steps += steps
             slope = float(delta[:, i] @ KR[:, i])
             if not task.move(delta[:, i], K_delta[:, i], slope):
-                task.is_bent = slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+                task.is_bent |= slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
                 stuck.append(task)
         return stuck
 
@@ -263,8 +266,10 @@ def _residuals(tasks: Sequence[_Task], whole: WholeGram) -> tuple[np.ndarray, np
     """R and K R of every task, and the gap they say it has."""
     R = np.column_stack([task.residual() for task in tasks])
     KR = whole.product(R)
-    for task, squared in zip(tasks, _dots(R, KR), strict=True):
+    lengths = np.sqrt(_dots(R, R) * _dots(KR, KR))
+    for task, squared, length in zip(tasks, _dots(R, KR), lengths, strict=True):
         task.gap = max(float(squared), 0.0) / 2
+        task.is_bent |= bool(squared < -ROUNDING * length)
     return R, KR
 
 
