@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from mercer import KernelLogisticRegression, Status
+from mercer import KernelLogisticRegression, KernelPerceptron, Status, verify
 from mercer.kernels import RBF, Polynomial
 
 RNG = np.random.default_rng(0)
@@ -139,6 +139,24 @@ def test_an_indefinite_kernel_is_no_proof():
     with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
         model = KernelLogisticRegression(kernel="precomputed").fit(-np.eye(20), y[:20])
     assert model.certificate_.status is Status.NOT_PSD
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_verify_finds_what_the_certificate_states(n_classes):
+    codes = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1][: n_classes - 1])
+    weight = np.random.default_rng(1).integers(0, 4, size=300)
+    model = KernelLogisticRegression(gamma=0.5, class_weight="balanced").fit(X, codes, weight)
+    found, stated = verify(model, X, codes, weight), model.certificate_
+    assert found.primal == pytest.approx(stated.primal, rel=1e-10)
+    assert found.gap == pytest.approx(stated.gap, rel=0.01)
+    assert found.status is Status.SOLVED
+    model.dual_coef_ = model.dual_coef_ * 1.1
+    assert verify(model, X, codes, weight).relative_gap > 100 * model.tol
+
+
+def test_verify_refuses_a_perceptron():
+    with pytest.raises(TypeError, match="KernelPerceptron"):
+        verify(KernelPerceptron(gamma=0.5).fit(X[:20], y[:20]), X[:20], y[:20])
 
 
 def test_duplicates_with_both_labels():
