@@ -79,6 +79,11 @@ def test_readme_examples_run(capsys):
     assert capsys.readouterr().out.count("Certificate: solved") == 2
 
 
+def test_learners_page_runs():
+    page = (ROOT / "docs" / "learners.md").read_text()
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), {})
+
+
 def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path):
     picture = tmp_path / "demo.png"
     command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(picture)]

@@ -26,10 +26,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mercer.problems import BoxQP
+from mercer.problems import BoxQP, Logistic
 from mercer.result import Result, Status
 
-__all__ = ["Certificate", "certify", "relative", "summarise"]
+__all__ = ["Certificate", "certify", "certify_logistic", "relative", "summarise"]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
@@ -68,6 +68,8 @@ class Certificate:
         For several classes, one for each binary task; otherwise empty.
     name : str
         The task, such as ``"setosa / virginica"``.
+    unit : str
+        What ``iterations`` counts.
     """
 
     primal: float
@@ -86,6 +88,7 @@ class Certificate:
     seconds: float = 0.0
     tasks: tuple[Certificate, ...] = field(default=(), repr=False)
     name: str = ""
+    unit: str = field(default="pair updates", repr=False)
 
     @property
     def n_support(self) -> int:
@@ -111,7 +114,7 @@ class Certificate:
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
                              f"{self.n_bound:,} at the bound"),
-            ("effort", f"{self.iterations:,} pair updates, {self.rounds:,} rounds, "
+            ("effort", f"{self.iterations:,} {self.unit}, {self.rounds:,} rounds, "
                        f"{self.seconds:.3g} s"),
         ]  # fmt: skip
         title = f"Certificate: {self.status}" + (f"   ({what})" if what else "")
@@ -172,6 +175,34 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     )
 
 
+def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certificate:
+    """The certificate of a logistic model, whose violation is the length of its gradient."""
+    beta, f, b = result.beta, result.f, float(result.b[0])
+    primal = problem.primal(beta, f, b)
+    drift = abs(b * float(problem.duals(f + b).sum())) if problem.fit_intercept else 0.0
+    gap = (result.violation**2 / 2 + drift) * _MARGIN + _ROUNDING_UNITS * _EPS * primal
+    n_zero = int(np.count_nonzero(beta == 0))
+    norm = np.sqrt(max(0.0, float(beta @ f)))
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(result.violation),
+        bias_interval=(b, b),
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=beta.size - n_zero,
+        n_bound=0,
+        status=result.status,
+        iterations=int(result.iterations),
+        rounds=int(result.rounds),
+        seconds=float(result.seconds),
+        name=name,
+        unit="products with K",
+    )
+
+
 def summarise(tasks: Sequence[Certificate]) -> Certificate:
     """One certificate over several tasks: sums of values and counts, the worst of the rest."""
     if len(tasks) == 1:
@@ -197,6 +228,7 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
         rounds=total("rounds"),
         seconds=total("seconds"),
         tasks=tuple(tasks),
+        unit=tasks[0].unit,
     )
 
 

@@ -92,6 +92,10 @@ class Expansion:
         error, scale = self._float32_error()
         return self._values(X, FLOAT64 if error > FLOAT32_ERROR * scale else FLOAT32, n_jobs)
 
+    def exact(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """As the call, with float64 kernel values whatever they cost."""
+        return self._values(X, FLOAT64, n_jobs)
+
     def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """As the call, but only the signs are as good as float64's: all that votes need."""
         error, _ = self._float32_error()
@@ -108,7 +112,8 @@ class Expansion:
         if self.n_support == 0:
             return np.tile(self.b, (n, 1))
         if type(self.kernel) is Linear:
-            return np.asarray(X @ self.weights().T) + self.b
+            origin = self.support.origin
+            return np.asarray((X if origin is None else X - origin) @ self.weights().T) + self.b
         out = np.tile(self.b, (n, 1))
         pieces = self._pieces(dtype)
         chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
@@ -119,12 +124,21 @@ class Expansion:
             workers.map(lambda rows: self._add(X[rows], pieces, out[rows]), chunks)
         return out
 
+    def values_of_kernel(self, X: Any) -> np.ndarray:
+        """k(x, support vector) in float64, for a few rows at a time."""
+        points = Points(X, self.support.origin)
+        out = np.empty((points.n, self.n_support))
+        vectors = self._vectors(slice(0, self.n_support), FLOAT64)
+        self.kernel.tile(points.take(slice(0, points.n)), vectors, out)
+        return out
+
     def weights(self) -> np.ndarray:
-        """For the linear kernel: the w of each output, shape (n_outputs, d)."""
+        """For the linear kernel: the w of each output, shape (n_outputs, d), less any origin's."""
         if "weights" not in self._prepared:
             W = np.zeros((self.b.size, self.support.d))
             for start, stop, outputs in self.blocks:
-                W[outputs] += self.coef[:, start:stop] @ self.support.X[start:stop]
+                vectors = self.support.rows(slice(start, stop), None)
+                W[outputs] += self.coef[:, start:stop] @ vectors
             self._prepared["weights"] = W
         return self._prepared["weights"]
 

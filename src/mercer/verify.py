@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer._findings import find
+from mercer._findings import find, find_logistic
 from mercer._naive import kernel_sums
 from mercer.certificate import Certificate, summarise
 
@@ -30,7 +30,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
 
     Parameters
     ----------
-    model : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    model : SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelLogisticRegression
         Fitted or loaded.
     X, y, sample_weight
         What it was fitted on; y may be left out for OneClassSVM.
@@ -52,10 +52,11 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
     (-0.5, 0.5)
     """
     began = time.perf_counter()
-    if not all(hasattr(model, name) for name in ("get_params", "fit", "kernel")):
+    known = all(hasattr(model, name) for name in ("get_params", "fit", "kernel"))
+    if not known or hasattr(model, "updates_"):  # a perceptron minimises nothing
         raise TypeError(
-            "model must be a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, "
-            f"got {type(model).__name__}."
+            "model must be a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM or "
+            f"KernelLogisticRegression, got {type(model).__name__}."
         )
     check_is_fitted(model, ["dual_coef_", "support_", "intercept_"])
     X = _check_rows(model, X)
@@ -66,11 +67,16 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
             f"sample_weight must have one entry for each of {n} rows, got shape {weight.shape}."
         )
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
-    if hasattr(model, "classes_"):
-        tasks = _pairs(model, X, _codes(model, y, n), weight, coef)
+    if hasattr(model, "threshold"):
+        found = [
+            find_logistic(model, *t) for t in _rest(model, X, _codes(model, y, n), weight, coef)
+        ]
+    elif hasattr(model, "classes_"):
+        pairs = _pairs(model, X, _codes(model, y, n), weight, coef)
+        found = [find(model, *task) for task in pairs]
     else:
-        tasks = _single(model, X, _targets(model, y, n), weight, coef)
-    total = summarise([find(model, *task) for task in tasks])
+        found = [find(model, *t) for t in _single(model, X, _targets(model, y, n), weight, coef)]
+    total = summarise(found)
     return replace(total, seconds=time.perf_counter() - began)
 
 
@@ -83,6 +89,26 @@ def _single(
     beta[model.support_] = coef[0]
     f = kernel_sums(model.kernel_, X, rows, model.support_, coef.T)[:, 0]
     yield "", y[rows], beta[rows], f, float(model.intercept_[0]), weight[rows]
+
+
+def _rest(
+    model: Any, X: Any, codes: np.ndarray, weight: np.ndarray, coef: np.ndarray
+) -> Iterator[tuple]:
+    """Each class against the rest: (name, y, β, f, b, weight, product with K)."""
+    rows = np.flatnonzero(weight > 0)
+    full = np.zeros((coef.shape[0], len(codes)))
+    full[:, model.support_] = coef
+    f = kernel_sums(model.kernel_, X, rows, model.support_, coef.T)
+    scale = weight[rows] * np.asarray(model.class_weight_)[codes[rows]]
+
+    def image(v: np.ndarray) -> np.ndarray:
+        return kernel_sums(model.kernel_, X, rows, rows, v[:, np.newaxis])[:, 0]
+
+    for t in range(coef.shape[0]):
+        positive = 1 if coef.shape[0] == 1 else t
+        name = "" if coef.shape[0] == 1 else f"{model.classes_[t]} / rest"
+        y = np.where(codes[rows] == positive, 1.0, -1.0)
+        yield name, y, full[t, rows], f[:, t], float(model.intercept_[t]), scale, image
 
 
 def _pairs(

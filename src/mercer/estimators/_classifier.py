@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight, deprecated
+from sklearn.utils import check_random_state, deprecated
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.calibration import couple, fit_sigmoids, sigmoid
-from mercer.estimators._data import Data
+from mercer.estimators._data import ONE_CLASS_LEFT, Data, class_codes, class_weights
 from mercer.estimators.base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
 from mercer.gram import Gram
@@ -39,38 +38,15 @@ def _has_probability(estimator: Any) -> bool:
 class KernelClassifier(ClassifierMixin, KernelMachine):
     """A kernel machine whose targets are classes."""
 
-    # Shown when positive weights are left on one class only.
-    _one_class_left = (
-        "Invalid input - all samples with positive weights belong to the same class, "
-        "but two or more are needed."
-    )
+    _one_class_left = ONE_CLASS_LEFT
 
     def _encode(self, data: Data) -> list[Task]:
         self._warn_probability()
-        y = data.y
-        if y.dtype.kind not in "iubSU":  # those are labels without a look
-            check_classification_targets(y)
-        self.classes_, self._codes = np.unique(y, return_inverse=True)
-        k = self.classes_.size
-        if k < 2:
-            if data.rows is not None:
-                raise ValueError(self._one_class_left)
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {k} class "
-                f"({self.classes_[0]!r})."
-            )
-        self.class_weight_ = self._class_weights(y, data.weight)
-        return pair_tasks(self._codes, k)
-
-    def _class_weights(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        """One factor per class; "balanced" counts rows by their weight."""
-        k = self.classes_.size
-        if self.class_weight is None:
-            return np.ones(k)
-        if self.class_weight == "balanced":
-            count = np.bincount(self._codes, weights=weight, minlength=k)
-            return count.sum() / (k * count)
-        return compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        self.classes_, self._codes = class_codes(data, self._one_class_left)
+        self.class_weight_ = class_weights(
+            self.class_weight, self.classes_, self._codes, data.weight
+        )
+        return pair_tasks(self._codes, self.classes_.size)
 
     def _weights(self, task: Task, data: Data) -> float | np.ndarray:
         """Sample weight times class weight of a task's rows; the number 1 where all are 1."""

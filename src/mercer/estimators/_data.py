@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _num_samples,
     check_consistent_length,
@@ -22,6 +24,8 @@ __all__ = [
     "Data",
     "check_rows",
     "check_training",
+    "class_codes",
+    "class_weights",
     "dense_if_small",
     "is_precomputed",
     "make_points",
@@ -35,6 +39,11 @@ DTYPES = [
 SMALL_CELLS = 1_000_000
 # Rows with many zeros stay as they are if their mean has at most this share of their squared norms.
 MEAN_SHARE = 0.67
+# Shown when positive weights are left on one class only.
+ONE_CLASS_LEFT = (
+    "Invalid input - all samples with positive weights belong to the same class, "
+    "but two or more are needed."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +100,34 @@ def check_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
             f"sample). Input is a {X.shape[0]}x{X.shape[1]} matrix."
         )
     return _drop_weightless(X, y, _check_weight(sample_weight, X.shape), precomputed)
+
+
+def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in sorted order, and the number of each row's; at least two."""
+    if data.y.dtype.kind not in "iubSU":  # those are labels without a look
+        check_classification_targets(data.y)
+    classes, codes = np.unique(data.y, return_inverse=True)
+    if classes.size < 2:
+        if data.rows is not None:
+            raise ValueError(one_left)
+        raise ValueError(
+            f"The number of classes has to be greater than one; got {classes.size} class "
+            f"({classes[0]!r})."
+        )
+    return classes, codes
+
+
+def class_weights(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
+) -> np.ndarray:
+    """One factor per class; "balanced" counts rows by their weight."""
+    k = classes.size
+    if class_weight is None:
+        return np.ones(k)
+    if class_weight == "balanced":
+        count = np.bincount(codes, weights=weight, minlength=k)
+        return count.sum() / (k * count)
+    return compute_class_weight(class_weight, classes=classes, y=classes[codes])
 
 
 def check_rows(estimator: Any, X: Any) -> Any:

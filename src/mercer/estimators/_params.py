@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["CONSTRAINTS", "constraints", "resolve_gamma", "resolve_kernel"]
+__all__ = ["CONSTRAINTS", "common", "constraints", "resolve_gamma", "resolve_kernel"]
 
 KERNEL_NAMES = {
     "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
@@ -54,6 +54,11 @@ CONSTRAINTS: dict[str, list] = {
 def constraints(*without: str) -> dict[str, list]:
     """The checks of an estimator that has all parameters but these."""
     return {name: allowed for name, allowed in CONSTRAINTS.items() if name not in without}
+
+
+def common(*names: str) -> dict[str, list]:
+    """The checks of the kernel's parameters and of these."""
+    return {name: CONSTRAINTS[name] for name in ("kernel", "degree", "gamma", "coef0", *names)}
 
 
 def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[Kernel, float]:

@@ -28,16 +28,17 @@ LARGE_C = 1e4
 class ProgressLines:
     """A callback that prints, about once a second, and passes on to the user's own."""
 
-    def __init__(self, name: str, callback: Any):
+    def __init__(self, name: str, callback: Any, words: tuple[str, str]):
         self.name, self.callback, self.last = name, callback, time.perf_counter()
+        self.unit, self.measure = words
 
     def __call__(self, progress: Progress) -> Any:
         now = time.perf_counter()
         if now - self.last >= 1.0:
             self.last = now
             print(
-                f"[{self.name}] {progress.seconds:.1f} s: {progress.iterations:,} pair updates, "
-                f"violation {progress.violation:.3g} (tol {progress.tol:.3g})"
+                f"[{self.name}] {progress.seconds:.1f} s: {progress.iterations:,} {self.unit}, "
+                f"{self.measure} {progress.violation:.3g} (tol {progress.tol:.3g})"
             )
         return self.callback(progress) if self.callback is not None else None
 

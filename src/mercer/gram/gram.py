@@ -93,15 +93,18 @@ class Gram:
         parts = [self.kernel.diag(self.block(rows, np.float64)) for rows in pieces(self.n, 4096)]
         return np.concatenate(parts)
 
-    def matrix(self, size: int | None = None, *, lasting: bool = True) -> np.ndarray:
-        """K as a whole in float64, for small n; zeros pad it to ``size``.
+    def matrix(
+        self, size: int | None = None, *, lasting: bool = True, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """K as a whole, in the precision of ``out`` or else float64; zeros pad it to ``size``.
 
         A matrix that is not ``lasting`` lies in this thread's scratch, until the next one.
         """
         n, side = self.n, size or self.n
-        out = np.empty((side, side)) if lasting else self._buffer("matrix", side, side)
+        if out is None:
+            out = np.empty((side, side)) if lasting else self._buffer("matrix", side, side)
         out[n:], out[:, n:] = 0.0, 0.0
-        block = self.block(slice(0, n), np.float64)
+        block = self.block(slice(0, n), out.dtype)
         starts = np.cumsum([0, *(count for _, count in self.parts)])
         for (key, count), start in zip(self.parts, starts, strict=False):
             part = slice(start, start + count)
