@@ -6,7 +6,7 @@ that `verify` recomputes from the model alone.
 
 from mercer import kernels
 from mercer.certificate import Certificate
-from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import SVC, SVR, KernelPCA, KernelRidge, NuSVC, NuSVR, OneClassSVM
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
 from mercer.result import Status
@@ -19,6 +19,8 @@ __all__ = [
     "SVR",
     "Certificate",
     "Expansion",
+    "KernelPCA",
+    "KernelRidge",
     "NotSeparableError",
     "NuSVC",
     "NuSVR",

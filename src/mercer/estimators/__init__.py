@@ -7,6 +7,8 @@ _classifier.py     what SVC and NuSVC share: classes, votes, probabilities
 svc.py             SVC, NuSVC
 svr.py             SVR, NuSVR
 oneclass.py        OneClassSVM
+ridge.py           KernelRidge
+pca.py             KernelPCA
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit
@@ -15,7 +17,9 @@ _report.py         warnings, errors and progress shown to the user
 """
 
 from mercer.estimators.oneclass import OneClassSVM
+from mercer.estimators.pca import KernelPCA
+from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, NuSVR
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = ["SVC", "SVR", "KernelPCA", "KernelRidge", "NuSVC", "NuSVR", "OneClassSVM"]

@@ -6,11 +6,13 @@
 | `classification` | C-SVC (also hard margin and without intercept), ν-SVC |
 | `regression` | ε-SVR, ν-SVR |
 | `oneclass` | one-class SVM |
+| `ridge` | kernel ridge regression, a linear system instead |
 """
 
 from mercer.problems.boxqp import BoxQP
 from mercer.problems.classification import nu_svc, svc
 from mercer.problems.oneclass import one_class
 from mercer.problems.regression import nu_svr, svr
+from mercer.problems.ridge import Ridge
 
-__all__ = ["BoxQP", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
+__all__ = ["BoxQP", "Ridge", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
