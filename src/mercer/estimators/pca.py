@@ -229,9 +229,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.gamma_ = 1 / data.X.shape[1] if self.gamma is None and data.X.ndim == 2 else self.gamma
         self.X_fit_ = data.X
         # Columns of exact sum zero do the centring of new rows, but for a constant.
-        coef = np.divide(
-            vectors, np.sqrt(values), out=np.zeros_like(vectors), where=values > 0
-        )
+        coef = np.divide(vectors, np.sqrt(values), out=np.zeros_like(vectors), where=values > 0)
         coef -= coef.mean(axis=0)
         b = -(answer.centring.row_means @ coef)
         self.expansion_ = self._whole_expansion(data, gram, np.ascontiguousarray(coef.T), b)
@@ -386,5 +384,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= not self.fit_inverse_transform
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags

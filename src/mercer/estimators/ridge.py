@@ -81,7 +81,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     solver_ : str
         Which solver gave the answer.
     n_iter_ : int
-        Iterations of conjugate gradients.
+        Iterations of conjugate gradients; 1 for the direct solvers.
     alpha_ : float or ndarray
         The α of the model.
     alphas_, loo_errors_ : ndarray
@@ -179,9 +179,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return self
 
     def _solver(self) -> RidgeSolver:
-        return RidgeSolver(
-            self.solver, self.tol, self.max_iter, int(self.cache_size * MEGABYTE)
-        )
+        return RidgeSolver(self.solver, self.tol, self.max_iter, int(self.cache_size * MEGABYTE))
 
     def _check_alpha(self, n_targets: int) -> np.ndarray | None:
         """One α for each target; None for "loo"."""
@@ -204,9 +202,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             )
         return np.broadcast_to(alpha, n_targets).copy()
 
-    def _leave_one_out(
-        self, data: Data, Y: np.ndarray, gram: Gram
-    ) -> tuple[Ridge, RidgeAnswer]:
+    def _leave_one_out(self, data: Data, Y: np.ndarray, gram: Gram) -> tuple[Ridge, RidgeAnswer]:
         """Errors of all candidates, and the answer for the best."""
         if self.alphas is None:
             size = float(np.mean(gram.diag()))
@@ -232,7 +228,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             control.seconds,
         )  # fmt: skip
         self.solver_ = answer.solver
-        self.n_iter_ = answer.iterations
+        self.n_iter_ = max(1, answer.iterations)
         alpha = problem.alpha
         self.alpha_ = float(alpha[0]) if (alpha == alpha[0]).all() else alpha
         self.X_fit_ = data.X

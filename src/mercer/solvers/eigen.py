@@ -72,7 +72,9 @@ class EigenSolver:
     max_products: int | None = None
     cache_bytes: int = 1000 << 20
 
-    def solve(self, gram: Gram, k: int, seed: np.random.RandomState, control: Control) -> EigenAnswer:
+    def solve(
+        self, gram: Gram, k: int, seed: np.random.RandomState, control: Control
+    ) -> EigenAnswer:
         """The ``k`` largest eigenvalues and their eigenvectors."""
         dense = gram.n <= DENSE_ROWS or k > DENSE_SHARE * gram.n
         if self.solver == "dense" or (self.solver == "auto" and dense) or k + EXTRA > gram.n:

@@ -68,9 +68,7 @@ class RidgeSolver:
         return self._factorise(problem, gram)
 
     def _iterate(self, problem: Ridge, gram: Gram, control: Control) -> RidgeAnswer:
-        product = SymmetricProduct(
-            gram, self.cache_bytes, lambda: control.stopped is not None
-        )
+        product = SymmetricProduct(gram, self.cache_bytes, lambda: control.stopped is not None)
         rank = min(gram.n, max(FEWEST_POINTS, min(gram.n // 20, MOST_POINTS)))
         limit = self.max_iter if self.max_iter >= 0 else 10 * gram.n
         if self.solver == "auto" and 8 * gram.n**2 <= CHOLESKY_BYTES:
