@@ -21,6 +21,7 @@ ROOMS = [
     "gram",
     "problems",
     "result",
+    "residuals",
     "solvers",
     "certificate",
     "expansion",
@@ -77,6 +78,14 @@ def test_readme_examples_run(capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     exec("\n".join(blocks), {})
     assert capsys.readouterr().out.count("Certificate: solved") == 2
+
+
+def test_ridge_and_pca_examples_run():
+    page = (ROOT / "docs" / "ridge-pca.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, {})
 
 
 def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path):

@@ -57,7 +57,8 @@ SMOOTHING_CONSTRAINTS: dict[str, list] = {
     **{
         name: CONSTRAINTS[name]
         for name in (
-            "kernel", "degree", "coef0", "cache_size", "verbose", "time_limit", "n_jobs", "callback",
+            "kernel", "degree", "coef0", "cache_size", "verbose", "time_limit", "n_jobs",
+            "callback",
         )
     },
     "gamma": [None, Interval(Real, 0.0, None, closed="left")],
@@ -99,7 +100,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
 
 
 def resolve_gamma(gamma: float | str | None, X: Any, weight: np.ndarray | None) -> float:
-    """'scale' is 1 / (d · variance of X), each row counted by its weight; 'auto' or None is 1 / d."""
+    """'scale' is 1 / (d · variance of X), rows counted by weight; 'auto' and None are 1 / d."""
     if gamma is None or gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma != "scale":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -107,7 +107,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     (80, 1)
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict] = {
         **SMOOTHING_CONSTRAINTS,
         "n_components": [None, Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -247,7 +247,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             f"KernelPCA: {certificate.status} after {certificate.iterations} products, largest "
             f"residual {certificate.relative_residual:.3g} of the largest eigenvalue "
             f"(tol={self.tol:g}). Raise max_iter={self.max_iter}, time_limit={self.time_limit} or "
-            "tol, or ask for a few components more or less: close eigenvalues are slow to separate.",
+            "tol, or ask for a few components more or less: close eigenvalues are slow to part.",
             ConvergenceWarning,
         )
 

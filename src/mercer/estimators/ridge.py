@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
@@ -100,14 +100,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     True
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict] = {
         **SMOOTHING_CONSTRAINTS,
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"}), "array-like"],
         "alphas": [None, "array-like"],
         "solver": [StrOptions({"auto", "cholesky", "cg", "eigen"})],
         "tol": CONSTRAINTS["tol"],
         "max_iter": CONSTRAINTS["max_iter"],
-    }  # fmt: skip
+    }
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
 """How similarity is computed.
 
-gram.py    a kernel bound to points: tiles over threads, sums K β without storing K
-arena.py   memory for rows that outlives a fit without being held
-store.py   float32 rows over the columns still in play, within a byte budget
+gram.py       a kernel bound to points: tiles over threads, sums K β without storing K
+arena.py      memory for rows that outlives a fit without being held
+store.py      float32 rows over the columns still in play, within a byte budget
 symmetric.py  products K V, with half of K kept as far as a budget goes
-_rows.py   compiled passes over stored rows
+_rows.py      compiled passes over stored rows
 """
 
 from mercer.gram.gram import Gram

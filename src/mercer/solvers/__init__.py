@@ -5,6 +5,9 @@ direct.py    small problems: pairs on the whole kernel matrix
 nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
 many.py      all class pairs of a small data set in one compiled call
 layout.py    the variables of some points; working sets in whole lanes
+ridge.py     the linear system of kernel ridge regression, directly or by iteration
+cg.py        conjugate gradients with a Nyström preconditioner
+eigen.py     leading eigenvectors of the centred kernel matrix
 control.py   time limit, callback, Ctrl-C
 _pairs.py    compiled: second-order pair steps on a dense block
 _scan.py     compiled: violation, choice of the working set

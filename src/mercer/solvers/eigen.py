@@ -2,9 +2,9 @@
 
 ``dense`` decomposes the matrix. ``krylov`` needs products alone: a block Krylov method with full
 orthogonalisation, in which the residuals of the Ritz vectors that have not converged yet widen the
-basis, and a thick restart when that is full (Stathopoulos, Saad and Wu, "Dynamic thick restarting of
-the Davidson, and the implicitly restarted Arnoldi methods", SIAM J. Sci. Comput. 1998, without a
-preconditioner). Blocks make products run at the speed of BLAS-3 rather than of memory, and find
+basis, and a thick restart when that is full (Stathopoulos, Saad and Wu, "Dynamic thick restarting
+of the Davidson, and the implicitly restarted Arnoldi methods", SIAM J. Sci. Comput. 1998, without
+a preconditioner). Blocks make products run at the speed of BLAS-3 rather than of memory, and find
 eigenvalues of any multiplicity up to their width.
 """
 
