@@ -278,8 +278,8 @@ _HEAD = """# Kernel ridge and kernel PCA: performance
 
 Written by `python -m benchmarks family --docs`; every figure is from that run. 10,000 rows, RBF
 kernel; ridge with α = 1, PCA with 10 components. One process for each, memory touched beforehand;
-*first* is the first fit in a process, *warm* the best of one or two further ones. *Peak* is the memory
-over that before the first fit: one n × n float64 array is 763 MB. *Residual* is
+*first* is the first fit in a process, *warm* the best of further ones. *Peak* is the memory over
+that before the first fit: one n × n float64 array is 763 MB. *Residual* is
 ‖(K + αI)c − y‖ / ‖y‖, or the largest ‖Kv − λv‖ / λ₁ of the centred kernel matrix, computed by the
 benchmark in float64. *Differs* is the largest relative difference from Mercer's answer
 (coefficients and predictions; eigenvalues and components of new rows up to sign).

@@ -60,7 +60,7 @@ def test_linear_kernel_is_pca(way):
     np.testing.assert_allclose(model.explained_variance_ratio_, pca.explained_variance_ratio_)
 
 
-@given(st.integers(0, 1000), st.integers(1, 12), st.sampled_from(WAYS))
+@given(st.integers(0, 1000), st.integers(1, 40), st.sampled_from(WAYS))
 def test_orthonormal_centred_eigenvectors(seed, k, way):
     X = data(60, seed=seed)
     model = KernelPCA(k, kernel="rbf", eigen_solver=way).fit(X)
@@ -94,6 +94,22 @@ def test_more_components_than_rank():
     model = KernelPCA(6, eigen_solver="krylov").fit(X)
     np.testing.assert_allclose(model.eigenvalues_[3:], 0, atol=1e-9 * model.eigenvalues_[0])
     assert KernelPCA(6, remove_zero_eig=True).fit(X).eigenvalues_.size == 3
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_equal_rows_have_no_variance(way):
+    model = KernelPCA(3, kernel="rbf", eigen_solver=way).fit(np.ones((400, 2)))
+    np.testing.assert_allclose(model.eigenvalues_, 0, atol=1e-10)
+    np.testing.assert_allclose(model.transform(np.ones((2, 2))), 0, atol=1e-5)
+
+
+def test_large_offset():
+    """K is a million times its centred part: rounding ends the iteration, not its tolerance."""
+    X = data(500, d=3) + 1000
+    model = KernelPCA(2, kernel="linear", eigen_solver="krylov").fit(X)
+    assert model.certificate_.status is Status.SOLVED
+    expected = sklearn.decomposition.PCA(2).fit(X).explained_variance_
+    np.testing.assert_allclose(model.explained_variance_, expected, rtol=1e-5)
 
 
 def test_sparse_rows():

@@ -130,6 +130,15 @@ def test_weights_are_repetitions(seed, solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+def test_a_target_of_zeros_beside_another(solver):
+    X, Y = data(50)
+    Y[:, 0] = 0
+    model = KernelRidge(kernel="rbf", solver=solver).fit(X, Y)
+    assert (model.dual_coef_[:, 0] == 0).all()
+    assert KernelRidge(kernel="rbf", solver=solver).fit(X, Y[:, 0]).certificate_.gap == 0
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_sparse_rows_and_float32(solver):
     X, Y = data(80, d=6)
     X[np.abs(X) < 0.8] = 0

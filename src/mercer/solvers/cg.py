@@ -116,9 +116,10 @@ def conjugate_gradients(
 
 
 def _worst(R: np.ndarray, goal: np.ndarray) -> float:
-    """The largest residual over its goal."""
+    """The largest residual over its goal, which is zero for a target of zeros."""
     norms = np.linalg.norm(R, axis=0)
-    return float(np.max(np.divide(norms, goal, out=norms * np.inf, where=goal > 0), initial=0.0))
+    ratios = np.where(norms > 0, np.inf, 0.0)
+    return float(np.max(np.divide(norms, goal, out=ratios, where=goal > 0), initial=0.0))
 
 
 def _descend(

@@ -32,22 +32,29 @@ EXTRA = 8
 BASIS, BASIS_EACH = 120, 8
 # tol=0: residuals over the largest eigenvalue; float64 products are good to a tenth of that.
 FINEST = 1e-12
+# Without max_iter: as many products as there are rows, or this, is far beyond what is needed.
+FEWEST_PRODUCTS = 100
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class Centring:
-    """Means of the rows of K, of all of K, and the trace of H K H: the total variance times n."""
+    """Means of the rows of K, of all of K, and the trace of H K H: the total variance times n.
+
+    ``rounding`` is what float64 leaves of products with K where their true value is zero.
+    """
 
     row_means: np.ndarray
     mean: float
     trace: float
+    rounding: float
 
     @staticmethod
     def of(gram: Gram, row_sums: np.ndarray) -> Centring:
         means = row_sums / gram.n
         mean = float(means.mean())
-        return Centring(means, mean, max(float(gram.diag().sum()) - gram.n * mean, 0.0))
+        total = float(gram.diag().sum())
+        return Centring(means, mean, max(total - gram.n * mean, 0.0), _EPS * abs(total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +84,14 @@ class EigenSolver:
     ) -> EigenAnswer:
         """The ``k`` largest eigenvalues and their eigenvectors."""
         dense = gram.n <= DENSE_ROWS or k > DENSE_SHARE * gram.n
-        if self.solver == "dense" or (self.solver == "auto" and dense) or k + EXTRA > gram.n:
+        no_room = 4 * k + 2 * EXTRA > gram.n  # for what a restart keeps and one more block
+        if self.solver == "dense" or (self.solver == "auto" and dense) or no_room:
             return _dense(gram, k)
         with single_threaded_blas():
             product = SymmetricProduct(gram, self.cache_bytes, lambda: control.stopped is not None)
             start = seed.standard_normal((gram.n, k + EXTRA))
-            return _Krylov(product, k, max(self.tol, FINEST), control).run(start, self.max_products)
+            most = self.max_products or max(gram.n, FEWEST_PRODUCTS)
+            return _Krylov(product, k, max(self.tol, FINEST), control).run(start, most)
 
 
 def _dense(gram: Gram, k: int) -> EigenAnswer:
@@ -120,7 +129,7 @@ class _Krylov:
         self.m = 0
         self.products = 0
 
-    def run(self, block: np.ndarray, max_products: int | None) -> EigenAnswer:
+    def run(self, block: np.ndarray, max_products: int) -> EigenAnswer:
         n = self.product.n
         # The means of K come with the first product, as one more column.
         ones = np.ones((n, 1))
@@ -138,8 +147,8 @@ class _Krylov:
             values, turn = values[::-1], turn[:, ::-1]
             vectors, residual = self._ritz(values[: self.k], turn[:, : self.k])
             norms = np.linalg.norm(residual, axis=0)
-            goal = self.tol * max(float(values[0]), 0.0)
-            status = self._status(norms, goal, centring.trace, max_products)
+            goal = max(self.tol * float(values[0]), centring.rounding)
+            status = self._status(norms, goal, max_products)
             if status is not None:
                 break
             if self.m + self.k > self.Q.shape[1]:
@@ -154,18 +163,16 @@ class _Krylov:
             values[: self.k], vectors, norms, centring, status, "krylov", self.products
         )
 
-    def _status(
-        self, norms: np.ndarray, goal: float, trace: float, max_products: int | None
-    ) -> Status | None:
+    def _status(self, norms: np.ndarray, goal: float, max_products: int) -> Status | None:
         """Why to stop now, or None."""
         worst = float(norms.max(initial=0.0))
         relative = worst * self.tol / goal if goal > 0 else 0.0
         self.control.report(
             Progress(self.control.seconds, self.products, self.products, relative, self.tol)
         )
-        if worst <= max(goal, _EPS * trace):
+        if worst <= goal:
             return Status.SOLVED
-        if max_products is not None and self.products >= max_products:
+        if self.products >= max_products:
             return Status.ITERATION_LIMIT
         return self.control.stopped
 
