@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import memory_use
 from benchmarks.cases import CASES, prepare
-from benchmarks.report import table
+from benchmarks.report import DISTURBED, table
 from benchmarks.runs import Store, held, machine, process
 
 __all__ = ["FAMILY", "FamilyCase", "add_command", "measure"]
@@ -256,17 +256,21 @@ def _table(runs: list[dict[str, Any]]) -> str:
             if "failed" in run:
                 rows.append([case.name, peer, run["failed"], "", "", "", "", ""])
                 continue
-            known = "fit_seconds" in mine
-            times = f"{run['fit_seconds'] / mine['fit_seconds']:.1f}×" if known else "–"
-            seconds = [f"{run[name]:.2f}" for name in ("first_fit_seconds", "fit_seconds")]
+            times = [
+                f"{run[name] / mine[name]:.1f}" if name in mine else "–"
+                for name in ("fit_seconds", "fit_cpu_seconds")
+            ]
+            star = "*" if (run["others_cores"] or 0) > DISTURBED else ""
+            seconds = [f"{run['first_fit_seconds']:.2f}", f"{run['fit_seconds']:.2f}{star}"]
             quality = [f"{run['score']:.0e}", f"{run.get('difference', np.nan):.0e}"]
-            rows.append([case.name, peer, *seconds, times, f"{run['peak_mb']:,.0f}", *quality])
+            peak = f"{run['peak_mb']:,.0f}"
+            rows.append([case.name, peer, *seconds, " / ".join(times), peak, *quality])
     header = [
         "case",
         "who",
         "first s",
         "warm s",
-        "times Mercer's",
+        "× wall / CPU",
         "peak MB",
         "residual",
         "differs",
@@ -278,8 +282,10 @@ _HEAD = """# Kernel ridge and kernel PCA: performance
 
 Written by `python -m benchmarks family --docs`; every figure is from that run. 10,000 rows, RBF
 kernel; ridge with α = 1, PCA with 10 components. One process for each, memory touched beforehand;
-*first* is the first fit in a process, *warm* the best of further ones. *Peak* is the memory over
-that before the first fit: one n × n float64 array is 763 MB. *Residual* is
+*first* is the first fit in a process, *warm* the best of further ones; then how many times Mercer's
+that is, in seconds and in processor seconds. A star marks a fit during which other processes used
+more than a quarter of a core: there only the second ratio tells something. *Peak* is the memory
+over that before the first fit: one n × n float64 array is 763 MB. *Residual* is
 ‖(K + αI)c − y‖ / ‖y‖, or the largest ‖Kv − λv‖ / λ₁ of the centred kernel matrix, computed by the
 benchmark in float64. *Differs* is the largest relative difference from Mercer's answer
 (coefficients and predictions; eigenvalues and components of new rows up to sign).
