@@ -280,7 +280,7 @@ def _table(runs: list[dict[str, Any]]) -> str:
 
 _HEAD = """# Kernel ridge and kernel PCA: performance
 
-Written by `python -m benchmarks family --docs`; every figure is from that run. 10,000 rows, RBF
+Measured by `python -m benchmarks family --docs`, cases possibly one by one. 10,000 rows, RBF
 kernel; ridge with α = 1, PCA with 10 components. One process for each, memory touched beforehand;
 *first* is the first fit in a process, *warm* the best of further ones; then how many times Mercer's
 that is, in seconds and in processor seconds. A star marks a fit during which other processes used
