@@ -1,7 +1,7 @@
 """Benchmarks: the same problem to every library, each answer scored by one independent judge.
 
     python -m benchmarks kernel --peers sklearn,sklearnex,thundersvm
-    python -m benchmarks small | import | memory | firstfit | learners
+    python -m benchmarks small | import | memory | firstfit | family | learners
 
 | module | is |
 |---|---|
@@ -14,5 +14,6 @@
 | `floor` | one pass of Mercer's own tiles over n × n_sv elements |
 | `report` | ratios, geometric means, the Markdown table |
 | `learners` | kernel k-means, perceptron and logistic regression, against theirs |
+| `family` | kernel ridge and kernel PCA against scikit-learn's |
 | `small`, `imports`, `memory`, `firstfit` | the other questions |
 """

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.cases import Case
 from benchmarks.peers import PEERS
 
-__all__ = ["Settings", "Store", "run_one"]
+__all__ = ["Settings", "Store", "held", "machine", "process", "run_one"]
 
 TOUCH_BEYOND_CACHE_MB = 2000
 DEFAULT_CACHE_MB = 200
@@ -51,7 +51,7 @@ class Settings:
 
 
 @contextlib.contextmanager
-def _held(path: str | None) -> Iterator[None]:
+def held(path: str | None) -> Iterator[None]:
     if path is None:
         yield
         return
@@ -62,7 +62,7 @@ def _held(path: str | None) -> Iterator[None]:
         yield
 
 
-def _process(spec: dict[str, Any], folder: str, timeout: float) -> dict[str, Any]:
+def process(spec: dict[str, Any], folder: str, timeout: float) -> dict[str, Any]:
     """Run a worker; what it reports, or ``{"failed": reason}``."""
     out = Path(folder) / "out.json"
     out.unlink(missing_ok=True)
@@ -99,14 +99,14 @@ def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
             "repeat_below": settings.repeat_below,
             "answer": answer,
         }
-        with _held(settings.lock):
+        with held(settings.lock):
             touch = {"do": "touch", "megabytes": cache_mb + TOUCH_BEYOND_CACHE_MB}
-            _process(touch, folder, settings.timeout)
-            run.update(_process(fit, folder, settings.timeout))
+            process(touch, folder, settings.timeout)
+            run.update(process(fit, folder, settings.timeout))
         if "failed" not in run:
-            with _held(settings.lock):
+            with held(settings.lock):
                 judged = {"do": "judge", "case": case.as_dict(), "answer": answer}
-                run.update(_process(judged, folder, settings.timeout))
+                run.update(process(judged, folder, settings.timeout))
     return run
 
 

@@ -32,6 +32,7 @@ def main(spec: dict[str, Any]) -> None:
         "touch": _touch,
         "fit": _fit,
         "judge": _judge,
+        "family": _family,
     }
     outcome = jobs[spec["do"]](spec)
     Path(spec["out"]).write_text(json.dumps(outcome))
@@ -48,6 +49,12 @@ def _judge(spec: dict[str, Any]) -> dict[str, Any]:
     return judge(prepare(Case(**spec["case"])), Answer.read(spec["answer"]))
 
 
+def _family(spec: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.family import FAMILY, measure
+
+    return measure(FAMILY[spec["case"]], spec["peer"], spec["repeat"], spec["answer"], timed_fit)
+
+
 def _fit(spec: dict[str, Any]) -> dict[str, Any]:
     """Times, memory, versions; the answer is saved for the judge."""
     peer = PEERS[spec["peer"]]
@@ -59,11 +66,11 @@ def _fit(spec: dict[str, Any]) -> dict[str, Any]:
     def new_model() -> Any:
         return peer.build(classes, data, spec["cache_mb"])
 
-    first = _timed_fit(new_model(), data.X, data.y)
+    first = timed_fit(new_model(), data.X, data.y)
     peak = memory_use.peak_mb() - imported_mb
     fits = [first]
     if first.seconds <= spec["repeat_below"]:
-        fits = [_timed_fit(new_model(), data.X, data.y) for _ in range(spec["repeat"])]
+        fits = [timed_fit(new_model(), data.X, data.y) for _ in range(spec["repeat"])]
     best = min(fits, key=lambda fit: fit.seconds)
     model = best.model
     predict_seconds, predictions = _timed_predict(model, data.X_test)
@@ -117,7 +124,7 @@ class _Fit:
     others_cores: float | None
 
 
-def _timed_fit(model: Any, X: Any, y: np.ndarray) -> _Fit:
+def timed_fit(model: Any, X: Any, y: np.ndarray) -> _Fit:
     wall, cpu, busy = time.perf_counter(), time.process_time(), _busy_seconds()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -7,12 +7,14 @@ import subprocess
 import sys
 
 import pytest
+import sklearn.decomposition
+import sklearn.kernel_ridge
 import sklearn.svm
 
 import mercer
 import mercer.kernels
 
-MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
+MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA"]
 ESTIMATORS = [*MACHINES, "KernelKMeans", "KernelLogisticRegression", "KernelPerceptron"]
 KERNELS = [
     "Linear",
@@ -42,7 +44,9 @@ def test_public_names_exist_and_are_documented(module):
 @pytest.mark.parametrize("name", MACHINES)
 def test_signatures_contain_those_of_scikit_learn(name):
     mine = inspect.signature(getattr(mercer, name)).parameters
-    theirs = inspect.signature(getattr(sklearn.svm, name)).parameters
+    homes = (sklearn.svm, sklearn.kernel_ridge, sklearn.decomposition)
+    home = next(module for module in homes if hasattr(module, name))
+    theirs = inspect.signature(getattr(home, name)).parameters
     for parameter in theirs.values():
         assert parameter.name in mine, f"{name} lacks {parameter.name}"
         assert mine[parameter.name].default == parameter.default, parameter.name

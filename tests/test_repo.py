@@ -21,6 +21,7 @@ ROOMS = [
     "gram",
     "problems",
     "result",
+    "residuals",
     "solvers",
     "certificate",
     "expansion",
@@ -79,9 +80,13 @@ def test_readme_examples_run(capsys):
     assert capsys.readouterr().out.count("Certificate: solved") == 2
 
 
-def test_learners_page_runs():
-    page = (ROOT / "docs" / "learners.md").read_text()
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)), {})
+@pytest.mark.parametrize("name", ["learners", "ridge-pca"])
+def test_examples_in_the_docs_run(name):
+    page = (ROOT / "docs" / f"{name}.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(block, {})
 
 
 def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path):

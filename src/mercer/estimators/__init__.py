@@ -11,6 +11,8 @@ kmeans.py          KernelKMeans
 perceptron.py      KernelPerceptron
 logistic.py        KernelLogisticRegression
 _rest.py           what the classifiers of one class against the rest share
+ridge.py           KernelRidge
+pca.py             KernelPCA
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit
@@ -21,7 +23,9 @@ _report.py         warnings, errors and progress shown to the user
 from mercer.estimators.kmeans import KernelKMeans
 from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.oneclass import OneClassSVM
+from mercer.estimators.pca import KernelPCA
 from mercer.estimators.perceptron import KernelPerceptron
+from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.svc import SVC, NuSVC
 from mercer.estimators.svr import SVR, NuSVR
 
@@ -30,7 +34,9 @@ __all__ = [
     "SVR",
     "KernelKMeans",
     "KernelLogisticRegression",
+    "KernelPCA",
     "KernelPerceptron",
+    "KernelRidge",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

@@ -81,19 +81,22 @@ def is_precomputed(kernel: Any) -> bool:
     return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
 
 
-def check_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
-    """Validate the arguments of ``fit``."""
+def check_training(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, several_targets: bool = False
+) -> Data:
+    """Validate the arguments of ``fit``; y may be two-dimensional if there are several targets."""
     precomputed = is_precomputed(estimator.kernel)
     if precomputed and sp.issparse(X):
         raise TypeError("Sparse precomputed kernels are not supported; give a dense matrix.")
     if _holds_objects(estimator.kernel, X):
         check_consistent_length(X, y)
         X = _as_objects(X)
-        y = column_or_1d(y, warn=True)
+        y = np.asarray(y, np.float64) if several_targets else column_or_1d(y, warn=True)
     else:
         X, y = validate_data(
-            estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False
-        )
+            estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr",
+            accept_large_sparse=False, multi_output=several_targets, y_numeric=several_targets,
+        )  # fmt: skip
     if precomputed and X.shape[0] != X.shape[1]:
         raise ValueError(
             "Precomputed matrix must be a square matrix (one row and one column for each training "

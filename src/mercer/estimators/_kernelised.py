@@ -74,6 +74,16 @@ class KernelEstimator(BaseEstimator):
         points = Points(self.support_vectors_, origin)
         return Expansion(self.kernel_, points, coef, b, blocks, columns)
 
+    def _whole_expansion(
+        self, data: Data, gram: Gram, coef: np.ndarray, b: np.ndarray | None = None
+    ) -> Expansion:
+        """Σ cᵢ k(xᵢ, ·) + b over all rows."""
+        precomputed = is_precomputed(self.kernel)
+        columns = data.original(np.arange(data.n)) if precomputed else None
+        points = Points(data.X, None if sp.issparse(data.X) else gram.points.origin)
+        b = np.zeros(coef.shape[0]) if b is None else b
+        return Expansion(self.kernel_, points, coef, b, None, columns)
+
     def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
         """Decision values of every task, shape (n, n_tasks)."""
         check_is_fitted(self, "expansion_")

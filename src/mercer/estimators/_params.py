@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,14 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from mercer.kernels import Kernel, as_kernel
 
-__all__ = ["CONSTRAINTS", "common", "constraints", "resolve_gamma", "resolve_kernel"]
+__all__ = [
+    "CONSTRAINTS",
+    "SMOOTHING_CONSTRAINTS",
+    "common",
+    "constraints",
+    "resolve_gamma",
+    "resolve_kernel",
+]
 
 KERNEL_NAMES = {
     "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
@@ -51,6 +59,20 @@ CONSTRAINTS: dict[str, list] = {
 }
 
 
+# Kernel ridge and PCA have scikit-learn's defaults of their own.
+SMOOTHING_CONSTRAINTS: dict[str, list] = {
+    **{
+        name: CONSTRAINTS[name]
+        for name in (
+            "kernel", "degree", "coef0", "cache_size", "verbose", "time_limit", "n_jobs",
+            "callback",
+        )
+    },
+    "gamma": [None, Interval(Real, 0.0, None, closed="left")],
+    "kernel_params": [None, dict],
+}  # fmt: skip
+
+
 def constraints(*without: str) -> dict[str, list]:
     """The checks of an estimator that has all parameters but these."""
     return {name: allowed for name, allowed in CONSTRAINTS.items() if name not in without}
@@ -65,8 +87,9 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
     """The Kernel that an estimator's parameters mean on these rows, and γ as a number."""
     kernel = estimator.kernel
     if isinstance(kernel, Kernel):
-        for name, default in (("gamma", "scale"), ("degree", 3), ("coef0", 0.0)):
-            value = getattr(estimator, name)
+        defaults = estimator._defaults()
+        for name in ("gamma", "degree", "coef0"):
+            value, default = getattr(estimator, name), defaults[name]
             if value != default:
                 raise ValueError(
                     f"{name}={value!r} cannot be combined with the Kernel object "
@@ -74,15 +97,23 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
                     f"(for example kernel__{name} in a search) and leave {name}={default!r}."
                 )
         return kernel, 0.0
+    params = getattr(estimator, "kernel_params", None)
+    if params:
+        if not callable(kernel):
+            raise ValueError(
+                f"kernel_params={params!r} are arguments of a kernel function, but kernel="
+                f"{kernel!r} is a name: use gamma, degree and coef0."
+            )
+        kernel = partial(kernel, **params)
     if callable(kernel) or kernel in ("precomputed", "linear", "cosine"):
         return as_kernel(kernel, 1.0, estimator.degree, estimator.coef0), 0.0
     gamma = resolve_gamma(estimator.gamma, X, weight)
     return as_kernel(kernel, gamma, estimator.degree, estimator.coef0), gamma
 
 
-def resolve_gamma(gamma: float | str, X: Any, weight: np.ndarray | None) -> float:
-    """'scale' is 1 / (d · variance of X), each row counted by its weight; 'auto' is 1 / d."""
-    if gamma == "auto":
+def resolve_gamma(gamma: float | str | None, X: Any, weight: np.ndarray | None) -> float:
+    """'scale' is 1 / (d · variance of X), rows counted by weight; 'auto' and None are 1 / d."""
+    if gamma is None or gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma != "scale":
         return float(gamma)

@@ -1,14 +1,16 @@
 """How similarity is computed.
 
-gram.py    a kernel bound to points: tiles over threads, sums K β without storing K
-arena.py   memory for rows that outlives a fit without being held
-store.py   float32 rows over the columns still in play, within a byte budget
-whole.py   all of K for methods that use every value often: kept, or computed anew
-_rows.py   compiled passes over stored rows
+gram.py       a kernel bound to points: tiles over threads, sums K β without storing K
+arena.py      memory for rows that outlives a fit without being held
+store.py      float32 rows over the columns still in play, within a byte budget
+whole.py      all of K for methods that use every value often: kept, or computed anew
+symmetric.py  products K V, with half of K kept as far as a budget goes
+_rows.py      compiled passes over stored rows
 """
 
 from mercer.gram.gram import Gram
 from mercer.gram.store import RowStore
+from mercer.gram.symmetric import SymmetricProduct
 from mercer.gram.whole import WholeGram
 
-__all__ = ["Gram", "RowStore", "WholeGram"]
+__all__ = ["Gram", "RowStore", "SymmetricProduct", "WholeGram"]

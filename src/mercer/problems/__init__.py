@@ -7,6 +7,7 @@
 | `regression` | ε-SVR, ν-SVR |
 | `oneclass` | one-class SVM |
 | `logistic` | logistic regression, with its entropy dual |
+| `ridge` | kernel ridge regression, a linear system instead |
 """
 
 from mercer.problems.boxqp import BoxQP
@@ -14,5 +15,6 @@ from mercer.problems.classification import nu_svc, svc
 from mercer.problems.logistic import Logistic
 from mercer.problems.oneclass import one_class
 from mercer.problems.regression import nu_svr, svr
+from mercer.problems.ridge import Ridge
 
-__all__ = ["BoxQP", "Logistic", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
+__all__ = ["BoxQP", "Logistic", "Ridge", "nu_svc", "nu_svr", "one_class", "svc", "svr"]

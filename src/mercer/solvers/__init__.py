@@ -8,6 +8,9 @@ layout.py    the variables of some points; working sets in whole lanes
 lloyd.py     k-means in feature space        _lloyd.py: compiled
 perceptron.py  the kernel perceptron         _perceptron.py: compiled
 newton.py    logistic regression: Newton steps by conjugate gradients
+ridge.py     the linear system of kernel ridge regression, directly or by iteration
+cg.py        conjugate gradients with a Nyström preconditioner
+eigen.py     leading eigenvectors of the centred kernel matrix
 control.py   time limit, callback, Ctrl-C
 _pairs.py    compiled: second-order pair steps on a dense block
 _scan.py     compiled: violation, choice of the working set
