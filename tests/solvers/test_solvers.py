@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.gram import RowStore
 from mercer.result import Status
-from mercer.solvers import Control, nested
+from mercer.solvers import Control, nested, values
 from mercer.solvers.smo import intercepts
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix
@@ -204,3 +204,43 @@ def test_working_sets_without_progress_come_to_an_end(monkeypatch, scale):
     gram, tol = make_gram(KERNELS["linear"], scale * X), 1e-6 if scale == 1 else 1e-3
     result = solve(PROBLEMS["one-class"](*DATA), gram, tol=tol, control=Control(1.5))
     assert result.status is not Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("reach", [0.0, 1e-3, 1e9])
+def test_points_that_wait_are_looked_at_before_the_end(monkeypatch, reach):
+    """All that are satisfied wait, some do, or none: the answer is within tol at every point."""
+    shrink(monkeypatch)
+    monkeypatch.setattr(nested, "REACH", reach)
+    caught_up = []
+    original = values.Values.catch_up
+
+    def spy(self, beta, may_wait=None):
+        caught_up.append(0 if may_wait is None else np.count_nonzero(may_wait))
+        original(self, beta, may_wait)
+
+    monkeypatch.setattr(values.Values, "catch_up", spy)
+    K, made = LARGE_MATRIX["rbf"], PROBLEMS["svc"](*DATA_LARGE)
+    result = solve(made, make_gram(KERNELS["rbf"], X_LARGE, "dense"))
+    assert result.status is Status.SOLVED
+    assert violation(made, K, result.beta) <= 1.05e-3
+    assert (max(caught_up) > 0) == (reach < 1)
+
+
+def test_f_is_summed_afresh_only_where_it_matters(monkeypatch):
+    """With f spoilt everywhere, points that are satisfied by far keep their error, and say so."""
+    shrink(monkeypatch)
+    K, made = LARGE_MATRIX["rbf"], PROBLEMS["svc"](*DATA_LARGE)
+    gram = make_gram(KERNELS["rbf"], X_LARGE, "dense")
+    beta = solve(made, gram).beta
+    n, exact = K.shape[0], K @ made.at_points(beta, K.shape[0])
+    held = values.Values(made, gram, lambda: False)
+    noise = np.random.default_rng(0).uniform(-1e-3, 1e-3, n)
+    held.f = exact + noise
+    score = np.where(np.arange(n) % 2, -1.0, 0.0)  # every other point is satisfied by far
+    assert not held.is_exact(beta, score, tol=1e-3)
+    far = (score < 0) & (made.at_points(np.abs(beta), n) == 0)
+    assert far.any()
+    assert_allclose(held.f[~far], exact[~far], atol=1e-9)
+    assert_array_equal(held.f[far], (exact + noise)[far])
+    assert (np.abs(held.f - exact) <= held.error + 1e-9).all()
+    assert held.is_exact(beta, score, tol=1e-3)

@@ -3,6 +3,7 @@
 smo.py       the production solver: settings in, `Result` out
 direct.py    small problems: pairs on the whole kernel matrix
 nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
+values.py    f = Kβ at all points: who is up to date, how exact it is
 many.py      all class pairs of a small data set in one compiled call
 layout.py    the variables of some points; working sets in whole lanes
 lloyd.py     k-means in feature space        _lloyd.py: compiled

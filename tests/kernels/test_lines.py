@@ -1,0 +1,81 @@
+"""Products nonzero by nonzero: the same numbers as dense ones, for any cut of the rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import SVC
+from mercer.estimators._data import make_points
+from mercer.kernels import RBF, Linear
+from mercer.kernels._lines import LINE_BYTES, nonzeros
+from mercer.kernels._products import products
+from mercer.kernels.points import Points
+
+
+def rows(n, d=90, share=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, d)) < share, rng.normal(size=(n, d)), 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 63), (7, 64), (5, 65), (2, 200)])
+def test_products_are_dot_products(dtype, kind, n, m):
+    X = rows(n + m)
+    points = Points(kind(X))
+    assert points.has_few_nonzeros
+    out = np.full((n, m + 3), np.nan, dtype)
+    A, B = points.take(slice(0, n), dtype), points.take(slice(n, n + m), dtype)
+    products(A, B, out[:, :m])
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    assert_allclose(out[:, :m], X[:n] @ X[n:].T, atol=tolerance)
+    assert np.isnan(out[:, m:]).all()
+
+
+@pytest.mark.parametrize("start", [0, 64, 65, 100])
+def test_parts_of_a_block_share_its_panels_only_where_one_starts(start):
+    X = rows(300)
+    block = Points(X).take(slice(0, 300), np.float32)
+    part = block[start:250]
+    out = np.empty((300, 250 - start), np.float32)
+    products(block, part, out)
+    assert_allclose(out, X @ X[start:250].T, atol=1e-5)
+    width = LINE_BYTES // 4
+    assert np.shares_memory(part.panels, block.panels) == (start % width == 0)
+
+
+def test_nonzeros_are_those_of_scipy():
+    X = rows(20)
+    X[3] = 0
+    expected = sp.csr_matrix(X)
+    indptr, columns, values = nonzeros(X)
+    assert_array_equal(indptr, expected.indptr)
+    assert_array_equal(columns, expected.indices)
+    assert_array_equal(values, expected.data)
+
+
+def test_full_rows_few_columns_and_many_are_not_taken():
+    assert not Points(rows(50, share=0.9)).has_few_nonzeros
+    assert not Points(rows(50, d=20)).has_few_nonzeros
+    assert Points(sp.csr_matrix(rows(50, d=20))).has_few_nonzeros
+    assert not Points(sp.random(50, 10_000, 0.01, format="csr", random_state=0)).has_few_nonzeros
+
+
+def test_zeros_are_kept_unless_the_mean_outweighs_them():
+    X = rows(200)
+    assert make_points(X, RBF()).origin is None
+    X[:, 0] = 1e4 + X[:, 0]  # distances around the origin would lose most digits
+    assert make_points(X, RBF()).origin is not None
+    assert make_points(X, Linear()).origin is None
+
+
+def test_dense_and_sparse_rows_give_the_same_machine():
+    X = rows(2000, share=0.15)
+    y = np.sign(X[:, :5].sum(axis=1) + 0.1 * rows(2000, d=1, share=1, seed=1)[:, 0])
+    dense, sparse = (
+        SVC(gamma=0.1, tol=1e-5).fit(kind(X), y) for kind in (np.asarray, sp.csr_matrix)
+    )
+    assert_allclose(dense.certificate_.dual, sparse.certificate_.dual, rtol=1e-6)
+    values = sparse.decision_function(sp.csr_matrix(X[:100]))
+    assert_allclose(dense.decision_function(X[:100]), values, atol=1e-3)
