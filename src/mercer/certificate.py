@@ -111,7 +111,7 @@ class Certificate:
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
                              f"{self.n_bound:,} at the bound"),
-            ("effort", f"{self.iterations:,} pair updates, {self.rounds:,} rounds, "
+            ("effort", f"{self.iterations:,} steps, {self.rounds:,} rounds, "
                        f"{self.seconds:.3g} s"),
         ]  # fmt: skip
         title = f"Certificate: {self.status}" + (f"   ({what})" if what else "")
