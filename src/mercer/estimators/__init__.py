@@ -6,6 +6,7 @@ _classifier.py     what SVC and NuSVC share: classes, votes, probabilities
 svc.py             SVC, NuSVC
 svr.py             SVR, NuSVR
 oneclass.py        OneClassSVM
+pegasos.py         PegasosClassifier
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit

@@ -203,8 +203,8 @@ decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, c
 
     Attributes
     ----------
-    certificate_, solver_, kernel_, expansion_, classes_, class_weight_, support_, support_vectors_, \
-n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, \
+    certificate_, solver_, kernel_, expansion_, classes_, class_weight_, support_, \
+support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, \
 feature_names_in_, shape_fit_
         As in `SVC`; coefficients and intercepts are scaled to a margin of f = ±1.
 

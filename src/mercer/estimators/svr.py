@@ -147,8 +147,8 @@ time_limit, n_jobs, callback, warm_start
 
     Attributes
     ----------
-    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, dual_coef_, \
-intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, \
+dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
         As in `SVR`.
 
     Examples

@@ -11,6 +11,8 @@ qp.py        the dual and the primal in matrix form, by a QP library
 gradient.py  accelerated projected gradient, without intercept
 coordinate.py  coordinate ascent, cyclic or greedy, without intercept
 pegasos.py   sub-gradient descent, kernelised, without intercept
+descent.py   what it shares with `PegasosClassifier`: state, rows, the bound
+_pegasos.py  compiled: its steps on dense rows, sparse rows and kernel matrices
 answer.py    from a run to its `Result`
 layout.py    the variables of some points; working sets in whole lanes
 control.py   time limit, callback, Ctrl-C

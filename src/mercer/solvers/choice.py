@@ -68,7 +68,7 @@ def make_solver(solver: Any, tol: float, max_iter: int, cache_bytes: int, shrink
             limits[field.name],
         ):
             raise ValueError(
-                f"{field.name}={getattr(solver, field.name)!r} of {solver!r} contradicts "
-                f"{field.name}={limits[field.name]!r} of the estimator, which decides; set it there."
+                f"{field.name}={getattr(solver, field.name)!r} of {solver!r} contradicts the "
+                f"estimator's {field.name}={limits[field.name]!r}, which decides; set it there."
             )
     return replace(solver, **limits)

@@ -14,7 +14,7 @@ Comput. Math. 15, 2015 (adaptive restart).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class _Descent(Sweeps):
 
 def _largest_eigenvalue(K: np.ndarray) -> float:
     """A few steps of the power method, from a fixed vector; a lower bound is enough here."""
-    v = np.random.default_rng(0).normal(size=K.shape[0])
+    v: Any = np.random.default_rng(0).normal(size=K.shape[0])
     value = 0.0
     for _ in range(POWER_STEPS):
         size = float(np.linalg.norm(v))

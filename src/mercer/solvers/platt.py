@@ -112,7 +112,7 @@ class _Pairs(Sweeps):
         if not ((r > half and may_rise) or (r < -half and may_fall)):
             return None
         for j in self.partners(i):
-            step = self.take_step(int(j), i)
+            step = self.take_step(j, i)
             if step is not None:
                 return step
         return None
@@ -122,9 +122,9 @@ class _Pairs(Sweeps):
         difference = np.abs(self.errors() - self.error(i))
         free = np.flatnonzero(self.is_free())
         if free.size:
-            yield free[np.argmax(difference[free])]
-        yield from free
-        yield from np.argsort(-difference, kind="stable")
+            yield int(free[np.argmax(difference[free])])
+        yield from free.tolist()
+        yield from np.argsort(-difference, kind="stable").tolist()
 
     # ------------------------------------------------------------------ a step
 

@@ -139,7 +139,7 @@ class WholeMatrix(ABC):
     def _drive(self, run: Sweeps, gram: Gram, control: Control) -> Status:
         """Rounds until the tolerance, or a limit."""
         watch = HardMarginWatch(run.problem, gram)
-        most = np.inf if self.max_iter < 0 else self.max_iter
+        most = self._most_steps(gram.n)
         idle, dual = 0, run.dual()
         while True:
             violation = self._violation(run)
@@ -147,7 +147,7 @@ class WholeMatrix(ABC):
                 control.report(
                     Progress(control.seconds, run.rounds, run.steps, violation, self.tol)
                 )
-            if violation <= self.tol:
+            if self._is_solved(run, violation):
                 return Status.SOLVED
             proof = watch(run.beta, run.f)
             if proof is not None:
@@ -166,6 +166,12 @@ class WholeMatrix(ABC):
             run.rounds += 1
             before, dual = dual, run.dual()
             idle = 0 if dual - before > NO_PROGRESS * abs(dual) else idle + 1
+
+    def _most_steps(self, n: int) -> float:
+        return np.inf if self.max_iter < 0 else self.max_iter
+
+    def _is_solved(self, run: Any, violation: float) -> bool:
+        return violation <= self.tol
 
     def _violation(self, run: Sweeps) -> float:
         violation = intercepts(run.problem, run.beta, run.f)[2]
