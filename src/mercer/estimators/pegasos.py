@@ -67,7 +67,7 @@ class PegasosClassifier(ClassifierMixin, BaseEstimator):
         Most passes over the rows.
     tol : float, default=1e-2
         Relative gap at which to stop: the objective is then proved to be within this share of the
-        optimum. It is looked at after 1, 2, 4, 8, … passes.
+        optimum. It is looked at after 2, 4, 8, … passes.
     batch_size : int, default=1
         Examples of a step.
     average : bool, default=True

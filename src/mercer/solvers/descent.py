@@ -17,7 +17,7 @@ Schmidt and Bach, arXiv:1212.2002 (the average).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -29,8 +29,9 @@ from mercer.solvers.coordinate import sweep
 
 __all__ = ["Bound", "DenseRows", "Descent", "KernelRows", "Rows", "SparseRows", "descend"]
 
-# Sweeps of coordinate ascent each time the bound is asked for, and one for each four epochs.
-DUAL_SWEEPS = 2
+# Each time the bound is asked for there is one sweep of coordinate ascent, and one for each so many
+# epochs.
+EPOCHS_PER_SWEEP = 4
 # Multiplications of one compiled call, about: some ten milliseconds.
 WORK_PER_CALL = 10_000_000
 # What a row costs besides its multiplications.
@@ -57,9 +58,9 @@ class Rows(Protocol):
     def norm_sq(self, coef: np.ndarray) -> float: ...
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, order: np.ndarray, beta: np.ndarray
-    ) -> np.ndarray:
-        """One sweep of coordinate ascent from β, changed in place; its coefficients."""
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
+        """Sweeps of coordinate ascent from β, changed in place, one for each order."""
 
 
 @dataclass
@@ -130,11 +131,11 @@ class DenseRows:
         return float(coef @ coef)
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, order: np.ndarray, beta: np.ndarray
-    ) -> np.ndarray:
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
         w = self.combine(beta)
-        sweep_dense(self.X, self.one, y, bound, self.sq_norms, order, beta, w)
-        return w
+        for order in orders:
+            sweep_dense(self.X, self.one, y, bound, self.sq_norms, order, beta, w)
 
     @property
     def sq_norms(self) -> np.ndarray:
@@ -163,11 +164,12 @@ class SparseRows(DenseRows):
         )  # fmt: skip
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, order: np.ndarray, beta: np.ndarray
-    ) -> np.ndarray:
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
         w, X = self.combine(beta), self.X
-        sweep_sparse(X.indptr, X.indices, X.data, self.one, y, bound, self.sq_norms, order, beta, w)
-        return w
+        arrays = X.indptr, X.indices, X.data, self.one, y, bound, self.sq_norms
+        for order in orders:
+            sweep_sparse(*arrays, order, beta, w)
 
     def _squares(self) -> np.ndarray:
         X = self.X.astype(np.float64)
@@ -197,13 +199,12 @@ class KernelRows:
         return float(coef @ (self.K @ coef))
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, order: np.ndarray, beta: np.ndarray
-    ) -> np.ndarray:
-        edge = y * bound
-        lower, upper = np.minimum(edge, 0.0), np.maximum(edge, 0.0)
-        f = self.K @ beta
-        sweep(self.K, np.arange(self.n), y, lower, upper, beta, f, 0.0, self.n)
-        return beta.copy()
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
+        lower, upper = _ends(y * bound)
+        f, row = self.K @ beta, np.arange(self.n)
+        for _ in orders:  # cyclic: rows of K in their order are cheaper
+            sweep(self.K, row, y, lower, upper, beta, f, 0.0, self.n)
 
 
 class Bound:
@@ -232,22 +233,21 @@ class Bound:
         """A new candidate: the share, between 0 and 1, of Cᵢ; it is kept if it is better."""
         beta = self.y * self.bound * share
         norm_sq = self.rows.norm_sq(self.rows.combine(beta))
-        total = float(np.abs(beta).sum())
         if norm_sq > 0:  # the best multiple within the box
-            most = 1 / float(share.max())
-            beta = beta * min(total / norm_sq, most)
-            np.clip(beta, *_ends(self.y * self.bound), out=beta)
-        self._keep(beta, self.rows.combine(beta))
+            factor = min(float(np.abs(beta).sum()) / norm_sq, 1 / float(share.max()))
+            beta = np.clip(beta * factor, *_ends(self.y * self.bound))
+            norm_sq *= factor**2
+        self._keep(beta, norm_sq)
 
     def improve(self, rng: np.random.Generator, sweeps: int) -> None:
         """Coordinate ascent from the best β."""
-        for _ in range(sweeps):
-            beta = self.beta.copy()
-            self.rows.ascend(self.y, self.bound, rng.permutation(self.rows.n), beta)
-            self._keep(beta, self.rows.combine(beta))
+        beta = self.beta.copy()
+        self.rows.ascend(self.y, self.bound, [rng.permutation(beta.size) for _ in range(sweeps)],
+                         beta)  # fmt: skip
+        self._keep(beta, self.rows.norm_sq(self.rows.combine(beta)))
 
-    def _keep(self, beta: np.ndarray, coef: np.ndarray) -> None:
-        dual = float(np.abs(beta).sum()) - self.rows.norm_sq(coef) / 2
+    def _keep(self, beta: np.ndarray, norm_sq: float) -> None:
+        dual = float(np.abs(beta).sum()) - norm_sq / 2
         if dual > self.dual:
             self.beta, self.dual = beta, dual
 
@@ -269,7 +269,7 @@ def descend(
     tol: float,
     stopped: Callable[[], Status | None],
 ) -> tuple[Status, float, int]:
-    """Epochs until the relative gap is at most ``tol``; it is looked at after 1, 2, 4, 8, … epochs.
+    """Epochs until the relative gap is at most ``tol``; it is looked at after 2, 4, 8, … epochs.
 
     Returns
     -------
@@ -285,10 +285,10 @@ def descend(
             if status is not None:
                 break
         done, since = done + 1, since + 1
-        if status is None and done < epochs and done & (done - 1):
+        if status is None and done < epochs and (done & (done - 1) or done == 1):
             continue
         bound.offer(np.minimum(state.hits / since, 1.0))
-        bound.improve(rng, DUAL_SWEEPS + since // 4)
+        bound.improve(rng, 1 + since // EPOCHS_PER_SWEEP)
         primal = bound.primal(state.coef(average))
         if primal - bound.dual <= tol * primal:
             return Status.SOLVED, primal, done
