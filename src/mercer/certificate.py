@@ -23,13 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.problems import BoxQP
 from mercer.result import Result, Status
 
-__all__ = ["Certificate", "certify", "relative", "summarise"]
+if TYPE_CHECKING:
+    from mercer.solvers.descent import Bound
+
+__all__ = ["Certificate", "certify", "certify_bound", "relative", "summarise"]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
@@ -169,6 +173,33 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         rounds=int(result.rounds),
         seconds=float(result.seconds),
         name=name,
+    )
+
+
+def certify_bound(bound: Bound, coef: np.ndarray, primal: float, **effort: Any) -> Certificate:
+    """The certificate of a model that is no solution of its dual, by a feasible β of the latter.
+
+    Both values are sums over the rows; violation and counts are those of β.
+    """
+    gap = max(primal - bound.dual, 0.0) + _ROUNDING_UNITS * _EPS * (primal + bound.dual)
+    gap += bound.rows.n * _EPS * primal  # sums of so many terms
+    alpha = np.abs(bound.beta)
+    slope = 1.0 - bound.y * bound.rows.values(bound.rows.combine(bound.beta))
+    rising, falling = slope[alpha < bound.bound], slope[alpha > 0]
+    norm = np.sqrt(bound.rows.norm_sq(coef))
+    n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.bound).sum())
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(max(rising.max(initial=0.0), -falling.min(initial=0.0))),
+        bias_interval=(0.0, 0.0),
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=alpha.size - n_zero - n_bound,
+        n_bound=n_bound,
+        **effort,
     )
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.certificate import Certificate, relative, summarise
+from mercer.certificate import Certificate, certify_bound, summarise
 from mercer.estimators._data import (
     Data,
     check_rows,
@@ -23,12 +23,12 @@ from mercer.estimators._data import (
     make_points,
 )
 from mercer.estimators._params import CONSTRAINTS, resolve_kernel
+from mercer.estimators._stream import StreamMixin
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Linear
 from mercer.kernels.points import Points
-from mercer.result import Status
 from mercer.solvers import Control
 from mercer.solvers.descent import Bound, DenseRows, Descent, KernelRows, Rows, SparseRows, descend
 
@@ -36,11 +36,15 @@ __all__ = ["PegasosClassifier"]
 
 # Kernel matrices beyond this are refused.
 MOST_BYTES = 4 << 30
-# Units of rounding on top of the difference of two sums.
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
-class PegasosClassifier(ClassifierMixin, BaseEstimator):
+_AS_IN_SVC = (
+    "degree", "gamma", "coef0", "fit_intercept", "tol", "class_weight", "random_state", "n_jobs",
+    "time_limit",
+)  # fmt: skip
+
+
+class PegasosClassifier(ClassifierMixin, StreamMixin, BaseEstimator):
     """Support vector classification by Pegasos: a random example, a step of 1/(λt).
 
     Minimises (λ/2)(‖w‖² + b²) + mean of max(0, 1 − yᵢ f(xᵢ)), each class against the rest, with
@@ -118,6 +122,7 @@ class PegasosClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
+        **{name: CONSTRAINTS[name] for name in _AS_IN_SVC},
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "lam": [None, Interval(Real, 0.0, None, closed="neither")],
         "kernel": [None, *CONSTRAINTS["kernel"]],
@@ -126,20 +131,6 @@ class PegasosClassifier(ClassifierMixin, BaseEstimator):
         "average": ["boolean"],
         "project": ["boolean"],
         "replacement": ["boolean"],
-        **{
-            name: CONSTRAINTS[name]
-            for name in (
-                "degree",
-                "gamma",
-                "coef0",
-                "fit_intercept",
-                "tol",
-                "class_weight",
-                "random_state",
-                "n_jobs",
-                "time_limit",
-            )  # fmt: skip
-        },
     }
 
     def __init__(
@@ -243,7 +234,7 @@ class PegasosClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, data: Data) -> tuple[Rows, Gram | None]:
         if self._is_linear:
-            self.kernel_: Kernel = Linear()
+            self.kernel_ = Linear()
             self.kernel_.check(Points(data.X))
             return self._linear_rows(data.X), None
         self.kernel_, _ = resolve_kernel(self, data.X, data.weight)
@@ -292,47 +283,15 @@ class PegasosClassifier(ClassifierMixin, BaseEstimator):
                 average=self.average, replacement=self.replacement, epochs=self.max_iter,
                 tol=self.tol, stopped=lambda: control.stopped,
             )  # fmt: skip
-            coef = state.coef(self.average)
-            return state, self._certify(bound, coef, primal, status, state.t, epochs, control, task)
+            name = "" if len(signs) == 1 else f"{self.classes_[task]} / the rest"
+            proof = certify_bound(
+                bound, state.coef(self.average), primal, status=status, iterations=state.t,
+                rounds=epochs, seconds=control.seconds, name=name,
+            )  # fmt: skip
+            return state, proof
 
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
             return workers.map(one, range(len(signs)))
-
-    def _certify(
-        self,
-        bound: Bound,
-        coef: np.ndarray,
-        primal: float,
-        status: Status,
-        steps: int,
-        epochs: int,
-        control: Control,
-        task: int,
-    ) -> Certificate:
-        """P(w) − D(β) ≥ 0 with any feasible β: both are sums over the rows, in float64."""
-        gap = max(primal - bound.dual, 0.0) + ROUNDING * (primal + abs(bound.dual))
-        alpha = np.abs(bound.beta)
-        slope = 1.0 - bound.y * bound.rows.values(bound.rows.combine(bound.beta))
-        rising, falling = slope[alpha < bound.bound], slope[alpha > 0]
-        norm = np.sqrt(bound.rows.norm_sq(coef))
-        n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.bound).sum())
-        return Certificate(
-            primal=primal,
-            dual=primal - gap,
-            gap=gap,
-            relative_gap=relative(gap, primal),
-            kkt_violation=float(max(rising.max(initial=0.0), -falling.min(initial=0.0))),
-            bias_interval=(0.0, 0.0),
-            margin=float(2 / norm) if norm > 0 else np.inf,
-            n_zero=n_zero,
-            n_free=alpha.size - n_zero - n_bound,
-            n_bound=n_bound,
-            status=status,
-            iterations=steps,
-            rounds=epochs,
-            seconds=control.seconds,
-            name="" if self.classes_.size == 2 else f"{self.classes_[task]} / the rest",
-        )
 
     def _keep(
         self,
@@ -374,87 +333,6 @@ class PegasosClassifier(ClassifierMixin, BaseEstimator):
             self.kernel_, Points(vectors, origin), coef[:, support], self.intercept_, None, columns
         )
         del self._states  # a stream goes on from w only
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> PegasosClassifier:
-        """One pass over some rows, going on from where the last one ended; linear only.
-
-        There is no certificate: it is about all rows, and those before are gone.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        classes : array-like, optional
-            All classes there will be; at the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self : object
-        """
-        self._check_stream()
-        begins = not hasattr(self, "_states")
-        data = self._check_batch(X, y, sample_weight, begins)
-        if begins:
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit.")
-            self.classes_ = np.unique(classes)
-            if self.classes_.size < 2:
-                raise ValueError(f"classes must hold at least two, got {self.classes_!r}.")
-            self._rng = np.random.default_rng(
-                check_random_state(self.random_state).randint(0, 2**31 - 1)
-            )
-            self.lam_, self.kernel_ = self._resolve_lam(1.0), Linear()
-        unknown = np.setdiff1d(data.y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has labels that are not in classes: {unknown[:5].tolist()}.")
-        codes = np.searchsorted(self.classes_, data.y)
-        weight = self._weights(data.y, codes, data.weight)
-        rows, signs = self._linear_rows(data.X), self._signs(codes)
-        if begins:
-            self._states = [
-                Descent(self.lam_, rows.size, self.batch_size, self.project) for _ in signs
-            ]
-        order = self._rng.permutation(rows.n)
-        for state, labels in zip(self._states, signs, strict=True):
-            state.count_anew(rows.n)
-            rows.run(labels, weight, order, state)
-        self.n_iter_, self.t_ = getattr(self, "n_iter_", 0) + 1, self._states[0].t
-        if hasattr(self, "certificate_"):
-            del self.certificate_
-        self._keep_linear()
-        return self
-
-    def _check_stream(self) -> None:
-        if not self._is_linear:
-            raise ValueError(
-                f"partial_fit needs an explicit w, but kernel={self.kernel!r} keeps rows, without "
-                "end in a stream. Use kernel=None, on mapped rows if need be."
-            )
-        if self.lam is None:
-            raise ValueError(
-                "partial_fit needs lam: C stands for 1/(n lam), and n is not known in a stream."
-            )
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' needs all rows; give partial_fit a dict of class weights."
-            )
-
-    def _check_batch(self, X: Any, y: Any, sample_weight: Any, begins: bool) -> Data:
-        if begins:
-            return check_training(self, X, y, sample_weight)
-        names = self.n_features_in_
-        data = check_training(self, X, y, sample_weight)
-        if data.X.shape[1] != names:
-            self.n_features_in_ = names
-            raise ValueError(
-                f"X has {data.X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{names} features as input."
-            )
-        return data
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.

@@ -34,8 +34,9 @@ __all__ = ["PairStep", "Platt"]
 
 # Pair steps between two looks at the limits.
 STEPS_PER_ROUND = 200
-# A step must change its β by this share of it, or it is rounding.
-SMALLEST_STEP = 1e-14
+# Errors of a pair that differ by less than this share of tol are not what violates it: where b is
+# off, rounding alone would move such pairs for ever.
+WORTH_A_STEP = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ class _Pairs(Sweeps):
 
     def advance(self, room: int) -> None:
         for _ in range(min(room, STEPS_PER_ROUND)):
-            if next(self.stream, None) is None:
+            if next(self.stream, None) is None:  # the end, or rounding in the errors
+                self.sum_f()
+                self.stream = self.all_steps()
                 return
 
     # ------------------------------------------------------------------ the outer loop
@@ -138,13 +141,15 @@ class _Pairs(Sweeps):
         if not low < high:
             return None
         slope = self.error(j) - self.error(i)
+        if abs(slope) <= WORTH_A_STEP * self.tol:
+            return None
         eta = self.K[k, k] + self.K[m, m] - 2 * self.K[k, m]
         new = self.best_end(i, j, slope, eta, low, high)
         if not np.isfinite(new):
             self.is_unbounded = True
             return None
         delta = new - beta[j]
-        if abs(delta) <= SMALLEST_STEP * (abs(new) + abs(beta[j])):
+        if delta == 0:
             return None
         before = float(beta[i]), float(beta[j])
         beta[j] = new

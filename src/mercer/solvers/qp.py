@@ -94,8 +94,7 @@ class _Library(Sweeps):
         self.steps += max(solution.iterations, 1)
         status = str(solution.status)
         beta, b = self.recover(solution)
-        if status.endswith("Infeasible"):
-            self._prove(beta)
+        if status.endswith("Infeasible") and self._prove(beta, certain=status[:6] != "Almost"):
             return
         if np.isfinite(beta).all():
             self.beta = _restore_sums(self.problem, beta)
@@ -124,18 +123,20 @@ class _Library(Sweeps):
             return True
         return self.control.stopped is not None
 
-    def _prove(self, ray: np.ndarray) -> None:
-        """Without a solution: a hard margin that is impossible."""
+    def _prove(self, ray: np.ndarray, certain: bool) -> bool:
+        """Whether there is no solution: a hard margin that is impossible."""
+        p = self.problem
+        if not (np.isinf(p.upper) | np.isinf(p.lower)).any():  # a box always has one
+            return False
+        proof = None
+        if p.row is None:
+            proof = prove_inseparable(ray, self.block, fit_intercept=p.group is not None)
+        if proof is None and not certain:
+            return False
         self.is_unbounded = True
-        self.beta = ray
-        if self.problem.row is None:
-            proof = prove_inseparable(
-                ray,
-                lambda rows: self.block(rows),
-                fit_intercept=self.problem.group is not None,
-            )
-            self.beta = ray if proof is None else proof.weights
+        self.beta = ray if proof is None else proof.weights
         self.sum_f()
+        return True
 
     # ------------------------------------------------------------------ polishing
 

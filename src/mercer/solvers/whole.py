@@ -23,10 +23,12 @@ from mercer.solvers.control import Control, Progress
 
 __all__ = ["Sweeps", "WholeMatrix", "require"]
 
-# A round that improves the dual value by less than this share of it has met the end of float64.
+# A round that improves the dual value by less than this share of it has met the end of float64, and
+# the violation, its root, may still fall: progress is either.
 NO_PROGRESS = 1e-15
+LOWER_VIOLATION = 0.99
 # So many rounds without progress in a row are the end: some steps only move along a valley.
-PATIENCE = 5
+PATIENCE = 20
 
 
 def require(solver: Any, problem: BoxQP, gram: Gram, what: str = "this problem") -> None:
@@ -140,7 +142,7 @@ class WholeMatrix(ABC):
         """Rounds until the tolerance, or a limit."""
         watch = HardMarginWatch(run.problem, gram)
         most = self._most_steps(gram.n)
-        idle, dual = 0, run.dual()
+        idle, dual, least = 0, run.dual(), np.inf
         while True:
             violation = self._violation(run)
             if run.rounds:
@@ -165,7 +167,9 @@ class WholeMatrix(ABC):
             run.advance(int(min(most - run.steps, np.iinfo(np.int64).max)))
             run.rounds += 1
             before, dual = dual, run.dual()
-            idle = 0 if dual - before > NO_PROGRESS * abs(dual) else idle + 1
+            better = dual - before > NO_PROGRESS * abs(dual) or violation < LOWER_VIOLATION * least
+            least = min(least, violation)
+            idle = 0 if better else idle + 1
 
     def _most_steps(self, n: int) -> float:
         return np.inf if self.max_iter < 0 else self.max_iter
