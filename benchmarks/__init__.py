@@ -1,7 +1,7 @@
 """Benchmarks: the same problem to every library, each answer scored by one independent judge.
 
     python -m benchmarks kernel --peers sklearn,sklearnex,thundersvm
-    python -m benchmarks small | import | memory | firstfit
+    python -m benchmarks small | import | memory | firstfit | solvers
 
 | module | is |
 |---|---|
@@ -13,5 +13,5 @@
 | `runs` | starts workers and judges one after the other, keeps the JSON |
 | `floor` | one pass of Mercer's own tiles over n × n_sv elements |
 | `report` | ratios, geometric means, the Markdown table |
-| `small`, `imports`, `memory`, `firstfit` | the other questions |
+| `small`, `imports`, `memory`, `firstfit`, `solvers` | the other questions |
 """
