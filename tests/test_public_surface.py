@@ -15,7 +15,8 @@ import mercer
 import mercer.kernels
 
 MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA"]
-ESTIMATORS = [*MACHINES, "KernelKMeans", "KernelLogisticRegression", "KernelPerceptron"]
+OTHERS = ["KernelKMeans", "KernelLogisticRegression", "KernelPerceptron", "PegasosClassifier"]
+ESTIMATORS = [*MACHINES, *OTHERS]
 KERNELS = [
     "Linear",
     "Polynomial",

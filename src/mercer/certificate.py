@@ -23,13 +23,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.problems import BoxQP, Logistic
 from mercer.result import Result, Status
 
-__all__ = ["Certificate", "certify", "certify_logistic", "relative", "summarise"]
+if TYPE_CHECKING:
+    from mercer.solvers.descent import Bound
+
+__all__ = [
+    "Certificate",
+    "certify",
+    "certify_bound",
+    "certify_logistic",
+    "relative",
+    "summarise",
+]
 
 _EPS = float(np.finfo(np.float64).eps)
 # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
@@ -88,7 +99,7 @@ class Certificate:
     seconds: float = 0.0
     tasks: tuple[Certificate, ...] = field(default=(), repr=False)
     name: str = ""
-    unit: str = field(default="pair updates", repr=False)
+    unit: str = field(default="steps", repr=False)
 
     @property
     def n_support(self) -> int:
@@ -200,6 +211,33 @@ def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certi
         seconds=float(result.seconds),
         name=name,
         unit="products with K",
+    )
+
+
+def certify_bound(bound: Bound, coef: np.ndarray, primal: float, **effort: Any) -> Certificate:
+    """The certificate of a model that is no solution of its dual, by a feasible β of the latter.
+
+    Both values are sums over the rows; violation and counts are those of β.
+    """
+    gap = max(primal - bound.dual, 0.0) + _ROUNDING_UNITS * _EPS * (primal + bound.dual)
+    gap += bound.rows.n * _EPS * primal  # sums of so many terms
+    alpha = np.abs(bound.beta)
+    slope = 1.0 - bound.y * bound.rows.values(bound.rows.combine(bound.beta))
+    rising, falling = slope[alpha < bound.bound], slope[alpha > 0]
+    norm = np.sqrt(bound.rows.norm_sq(coef))
+    n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.bound).sum())
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(max(rising.max(initial=0.0), -falling.min(initial=0.0))),
+        bias_interval=(0.0, 0.0),
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=alpha.size - n_zero - n_bound,
+        n_bound=n_bound,
+        **effort,
     )
 
 

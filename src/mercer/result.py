@@ -50,7 +50,7 @@ class Result:
         LIBSVM's: the largest violating pair within a group.
     status : Status
     iterations : int
-        Pair updates.
+        Steps, each solver's own: pair updates of "smo".
     rounds : int
     seconds : float
     """

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.gram import RowStore
 from mercer.result import Status
 from mercer.solvers import Control, nested, values
-from mercer.solvers.smo import intercepts
+from mercer.solvers.answer import intercepts
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix
 from tests.solvers.small import (

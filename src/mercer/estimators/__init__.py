@@ -13,6 +13,7 @@ logistic.py        KernelLogisticRegression
 _rest.py           what the classifiers of one class against the rest share
 ridge.py           KernelRidge
 pca.py             KernelPCA
+pegasos.py         PegasosClassifier
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit

@@ -19,7 +19,7 @@ from mercer.gram import Gram
 from mercer.multiclass import Task, block_outputs, dual_layout, ovr_scores, pair_tasks, votes
 from mercer.problems import BoxQP
 from mercer.result import Result
-from mercer.solvers import SMO, Control
+from mercer.solvers import Control
 
 __all__ = ["KernelClassifier"]
 
@@ -78,7 +78,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self, data: Data, tasks: Sequence[Task], gram: Gram, control: Control
     ) -> tuple[np.ndarray, np.ndarray]:
         """Platt's sigmoid of every task, on decision values of held-out folds."""
-        solver = SMO(self.tol, self.max_iter, int(self.cache_size * (1 << 20)))
+        solver = self._make_solver(int(self.cache_size * (1 << 20)))
 
         def fit_part(task: Task, rows: np.ndarray) -> tuple[np.ndarray, float]:
             """Coefficients of the task restricted to some of its rows."""

@@ -176,7 +176,7 @@ def make_points(X: Any, kernel: Kernel) -> Points:
 
 def _holds_objects(kernel: Any, X: Any) -> bool:
     """Whether a plain callable is given something else than rows of numbers (strings, graphs)."""
-    if isinstance(kernel, (str, Kernel)) or sp.issparse(X):
+    if kernel is None or isinstance(kernel, (str, Kernel)) or sp.issparse(X):
         return False
     try:
         array = np.asarray(X)

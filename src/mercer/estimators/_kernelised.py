@@ -36,7 +36,7 @@ class KernelEstimator(BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {}
     kernel: Any
     # What a callback's ``iterations`` and ``violation`` are.
-    _progress_words: ClassVar[tuple[str, str]] = ("pair updates", "violation")
+    _progress_words: ClassVar[tuple[str, str]] = ("steps", "violation")
 
     def _bind(self, data: Data) -> Gram:
         X = dense_if_small(data.X)

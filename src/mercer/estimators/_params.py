@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
 from mercer.kernels import Kernel, as_kernel
+from mercer.solvers.choice import NAMES
 
 __all__ = [
     "CONSTRAINTS",
@@ -24,7 +25,6 @@ __all__ = [
 KERNEL_NAMES = {
     "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
 }  # fmt: skip
-SOLVERS = {"auto", "smo"}
 ROWS_AT_ONCE = 4096
 
 # The default's kind first: constraints are tried in turn, in every fit.
@@ -46,7 +46,7 @@ CONSTRAINTS: dict[str, list] = {
     "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     "break_ties": ["boolean"],
     "random_state": ["random_state"],
-    "solver": [StrOptions(SOLVERS)],
+    "solver": [StrOptions({"auto", *NAMES}), HasMethods(["solve", "refuses"])],
     "time_limit": [None, Interval(Real, 0.0, None, closed="left")],
     "n_jobs": [
         None,

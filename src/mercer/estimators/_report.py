@@ -58,7 +58,8 @@ def warn_not_converged(estimator: Any, data: Data, results: Sequence[Result]) ->
     status = worst.status
     if status is Status.STOPPED:  # the user asked for it
         return
-    opening = f"SMO stopped early ({status})."
+    name = estimator.solver_.name
+    opening = f"{name} stopped early ({status})."
     if status is Status.ITERATION_LIMIT:
         # scikit-learn's sentence, which programs and tests look for.
         opening = (
@@ -67,7 +68,7 @@ def warn_not_converged(estimator: Any, data: Data, results: Sequence[Result]) ->
         )
     which = f"{len(open_ends)} of {len(results)} tasks; the worst: " if len(results) > 1 else ""
     warn_user(
-        f"{opening} {which}SMO, {worst.rounds:,} rounds, {worst.iterations:,} pair updates, "
+        f"{opening} {which}{name}, {worst.rounds:,} rounds, {worst.iterations:,} steps, "
         f"{worst.seconds:.3g} s; violation {worst.violation:.3g} (tol={tol:g}), relative gap "
         f"{estimator.certificate_.relative_gap:.3g}. {_lever(estimator, data, status)}",
         ConvergenceWarning,

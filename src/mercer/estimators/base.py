@@ -30,7 +30,7 @@ from mercer.gram import Gram
 from mercer.multiclass import Task
 from mercer.problems import BoxQP
 from mercer.result import Result, Status
-from mercer.solvers import SMO, Control
+from mercer.solvers import Control, choose, make_solver, require
 
 __all__ = ["KernelMachine"]
 
@@ -110,11 +110,15 @@ class KernelMachine(HasWeights, KernelEstimator):
         control: Control,
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
+        self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
+        is_smo = self.solver_.name == "smo"
+        if not is_smo:
+            self._refuse_problems(tasks, problems, gram)
         starts = warm_starts(self, data.X, problems)
         work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
         threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
         answers: dict[int, Result] = {}
-        if work <= THREADS_PAY and len(tasks) > 1 and starts[0] is None:
+        if is_smo and work <= THREADS_PAY and len(tasks) > 1 and starts[0] is None:
             answers = self._solve_at_once(problems, gram, control)
         # Longest first, so that no thread is left alone with the last long task.
         order = sorted(
@@ -124,6 +128,18 @@ class KernelMachine(HasWeights, KernelEstimator):
         if order:
             answers |= self._solve_each(order, tasks, problems, gram, control, starts, threads)
         return [answers[t] for t in range(len(tasks))]
+
+    def _make_solver(self, cache_bytes: int) -> Any:
+        return make_solver(self.solver, self.tol, self.max_iter, cache_bytes, self.shrinking)
+
+    def _refuse_problems(
+        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: Gram
+    ) -> None:
+        """Raise before any work is done if the solver cannot do one of the problems."""
+        solver = self._make_solver(0)
+        for task, problem in zip(tasks, problems, strict=True):
+            part = gram if task.rows is None else gram.take(task.rows)
+            require(solver, problem, part, f"the problem of {type(self).__name__}")
 
     def _solve_at_once(
         self, problems: Sequence[BoxQP], gram: Gram, control: Control
@@ -144,7 +160,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
         share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
-        solver = SMO(self.tol, self.max_iter, share, self.shrinking)
+        solver = self._make_solver(share)
         at_once = min(threads, len(order), max(1, budget // share))
 
         # Tasks of a class share K within it, if all classes together fit into the budget.

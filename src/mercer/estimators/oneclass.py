@@ -35,8 +35,8 @@ time_limit, n_jobs, callback, warm_start
 
     Attributes
     ----------
-    certificate_, kernel_, expansion_, support_, support_vectors_, n_support_, dual_coef_, \
-intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, \
+dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
         As in `SVR`.
     offset_ : ndarray of shape (1,)
         ρ: ``decision_function = score_samples - offset_``.
@@ -68,7 +68,7 @@ intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shap
         cache_size: float = 200,
         verbose: Any = False,
         max_iter: int = -1,
-        solver: str = "auto",
+        solver: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,

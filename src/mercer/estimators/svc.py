@@ -57,15 +57,17 @@ class SVC(KernelClassifier):
     verbose : bool, default=False
         Print progress and the certificate.
     max_iter : int, default=-1
-        Limit on pair updates per task; −1 for none.
+        Limit on the solver's steps per task ("smo": pair updates); −1 for none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Shape of `decision_function` for more than two classes. Training is one-vs-one always.
     break_ties : bool, default=False
         Break ties of votes by the decision values.
     random_state : int, RandomState or None, default=None
         For the folds of ``probability=True``.
-    solver : {"auto", "smo"}, default="auto"
-        How the dual is solved.
+    solver : str or solver object, default="auto"
+        "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos", or
+        an object such as ``CoordinateAscent(order="greedy")`` (`mercer.solvers`), whose tol and
+        max_iter are those of the estimator. "auto" says in ``solver_`` what it chose and why.
     time_limit : float, optional
         Seconds for the whole fit; the model so far is kept.
     n_jobs : int, optional
@@ -81,6 +83,8 @@ class SVC(KernelClassifier):
     ----------
     certificate_ : Certificate
         What is proved about the fit: primal, dual, gap, violation, status.
+    solver_ : Choice
+        The solver that was used, and why.
     kernel_ : Kernel
         The kernel with its parameters as numbers.
     expansion_ : Expansion
@@ -99,7 +103,7 @@ class SVC(KernelClassifier):
     fit_status_ : int
         0 if the tolerance was reached.
     n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        Pair updates of each task.
+        Steps of each task ("smo": pair updates).
     n_features_in_, feature_names_in_, shape_fit_
         As in scikit-learn.
 
@@ -135,7 +139,7 @@ class SVC(KernelClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
-        solver: str = "auto",
+        solver: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
@@ -199,8 +203,8 @@ decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, c
 
     Attributes
     ----------
-    certificate_, kernel_, expansion_, classes_, class_weight_, support_, support_vectors_, \
-n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, \
+    certificate_, solver_, kernel_, expansion_, classes_, class_weight_, support_, \
+support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, \
 feature_names_in_, shape_fit_
         As in `SVC`; coefficients and intercepts are scaled to a margin of f = ±1.
 
@@ -237,7 +241,7 @@ feature_names_in_, shape_fit_
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         random_state: Any = None,
-        solver: str = "auto",
+        solver: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,

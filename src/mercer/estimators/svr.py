@@ -62,8 +62,8 @@ time_limit, n_jobs, callback, warm_start, fit_intercept
 
     Attributes
     ----------
-    certificate_, kernel_, expansion_, support_, support_vectors_, fit_status_, n_features_in_, \
-feature_names_in_, shape_fit_
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, fit_status_, \
+n_features_in_, feature_names_in_, shape_fit_
         As in `SVC`.
     dual_coef_ : ndarray or CSR of shape (1, n_support)
     intercept_ : ndarray of shape (1,)
@@ -71,7 +71,7 @@ feature_names_in_, shape_fit_
         For a linear kernel.
     n_support_ : ndarray of shape (1,)
     n_iter_ : int
-        Pair updates.
+        Steps of the solver ("smo": pair updates).
 
     Examples
     --------
@@ -99,7 +99,7 @@ feature_names_in_, shape_fit_
         cache_size: float = 200,
         verbose: Any = False,
         max_iter: int = -1,
-        solver: str = "auto",
+        solver: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
@@ -147,8 +147,8 @@ time_limit, n_jobs, callback, warm_start
 
     Attributes
     ----------
-    certificate_, kernel_, expansion_, support_, support_vectors_, n_support_, dual_coef_, \
-intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, \
+dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
         As in `SVR`.
 
     Examples
@@ -177,7 +177,7 @@ intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shap
         cache_size: float = 200,
         verbose: Any = False,
         max_iter: int = -1,
-        solver: str = "auto",
+        solver: Any = "auto",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,

@@ -5,6 +5,16 @@ direct.py    small problems: pairs on the whole kernel matrix
 nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
 values.py    f = Kβ at all points: who is up to date, how exact it is
 many.py      all class pairs of a small data set in one compiled call
+choice.py    solvers by name; what "auto" chose and why
+whole.py     what the following share: they hold the whole kernel matrix
+platt.py     SMO as in lecture notes, step by step
+qp.py        the dual and the primal in matrix form, by a QP library
+gradient.py  accelerated projected gradient, without intercept
+coordinate.py  coordinate ascent, cyclic or greedy, without intercept
+pegasos.py   sub-gradient descent, kernelised, without intercept
+descent.py   what it shares with `PegasosClassifier`: state, rows, the bound
+_pegasos.py  compiled: its steps on dense rows, sparse rows and kernel matrices
+answer.py    from a run to its `Result`
 layout.py    the variables of some points; working sets in whole lanes
 lloyd.py     k-means in feature space        _lloyd.py: compiled
 perceptron.py  the kernel perceptron         _perceptron.py: compiled
@@ -17,8 +27,19 @@ _pairs.py    compiled: second-order pair steps on a dense block
 _scan.py     compiled: violation, choice of the working set
 """
 
+from mercer.solvers.choice import Choice, choose, make_solver
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.many import solve_class_pairs
 from mercer.solvers.smo import SMO
+from mercer.solvers.whole import require
 
-__all__ = ["SMO", "Control", "Progress", "solve_class_pairs"]
+__all__ = [
+    "SMO",
+    "Choice",
+    "Control",
+    "Progress",
+    "choose",
+    "make_solver",
+    "require",
+    "solve_class_pairs",
+]

@@ -26,7 +26,7 @@ class Progress:
     seconds : float
         Since the fit began.
     rounds, iterations : int
-        Working-set rounds and pair updates of this task so far.
+        Rounds and steps of this task so far (of "smo": working sets and pair updates).
     violation, tol : float
         The largest violating pair now, and where the fit will stop.
     task, n_tasks : int

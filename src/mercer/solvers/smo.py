@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
-from mercer.result import Result, Status
-from mercer.solvers._scan import extremes
+from mercer.result import Result
+from mercer.solvers.answer import answer
 from mercer.solvers.control import Control
 from mercer.solvers.direct import DirectSMO
 from mercer.solvers.nested import NestedSMO
@@ -28,10 +29,6 @@ __all__ = ["SMO"]
 
 # Up to so many variables the whole matrix is the working set.
 DIRECT_VARIABLES = 1536
-# Where no progress is left, a violation of up to so many times tol is almost a solution.
-ALMOST = 10
-# A value this large stands for "no such variable".
-_ABSENT = 1e299
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,14 @@ class SMO:
         Whether points that stay far from violating leave play; if not, all stay in it.
     """
 
+    name: ClassVar[str] = "smo"
     tol: float = 1e-3
     max_iter: int = -1
     cache_bytes: int = 200 << 20
     shrinking: bool = True
+
+    def refuses(self, problem: BoxQP, gram: Gram) -> None:
+        """What it cannot do: nothing."""
 
     def solve(
         self, problem: BoxQP, gram: Gram, control: Control, start: np.ndarray | None = None
@@ -78,52 +79,4 @@ class SMO:
                     self.shrinking,
                 )
             status = run.run()
-        b, interval, violation = intercepts(problem, run.beta, run.f)
-        if run.met_negative_curvature:
-            status = Status.NOT_PSD
-        elif status is Status.STALLED and violation <= ALMOST * self.tol:
-            status = Status.ALMOST_SOLVED
-        return Result(
-            beta=run.beta,
-            f=run.f,
-            f_error=run.f_error,
-            b=b,
-            b_interval=interval,
-            violation=violation,
-            status=status,
-            iterations=run.steps,
-            rounds=run.rounds,
-            seconds=time.perf_counter() - began,
-        )
-
-
-def intercepts(
-    problem: BoxQP, beta: np.ndarray, f: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """The multiplier of each group, the interval KKT leaves it, and the largest violation.
-
-    On free variables target − f equals b: their mean, where there are any; else the middle of the
-    interval between the largest that may rise and the smallest that may fall.
-    """
-    m = problem.n_variables
-    row = np.arange(m) if problem.row is None else problem.row
-    group = np.zeros(m, np.int8) if problem.group is None else problem.group
-    v = np.empty(m)
-    top, bottom = extremes(
-        f, row, problem.target, beta, problem.lower, problem.upper, group, problem.n_groups, v
-    )
-    violation = max(float((top - bottom).max()), 0.0)
-    b = np.zeros(problem.n_groups)
-    interval = np.empty((problem.n_groups, 2))
-    free = (beta > problem.lower) & (beta < problem.upper)
-    for g in range(problem.n_groups):
-        free_v = v[free if problem.n_groups == 1 else free & (group == g)]
-        low = top[g] if top[g] > -_ABSENT else -np.inf
-        high = bottom[g] if bottom[g] < _ABSENT else np.inf
-        interval[g] = low, high
-        ends = [end for end in (low, high) if np.isfinite(end)]
-        if free_v.size:
-            b[g] = free_v.mean()
-        elif ends:
-            b[g] = sum(ends) / len(ends)
-    return b, interval, violation
+        return answer(problem, run, status, self.tol, began)

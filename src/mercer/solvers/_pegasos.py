@@ -1,0 +1,199 @@
+"""Compiled passes of Pegasos: sub-gradient steps on rows, and sweeps over its dual.
+
+After t steps w = u / (λt), where u is the sum of weight·y·x over the examples that were within the
+margin when they were met (a batch counts with its mean). So a step that meets no such example costs
+one dot product and changes nothing. Steps of the later and better w weigh more in the average,
+
+    w̄ = Σ t·w_t / Σ t = 2 Σ u_t / (λ t (t + 1)),
+
+and Σ u_t needs no work of its own either: with v the sum up to a common factor s, a = Σ s_t, and z
+the sum of what was added times the a before it, Σ s_t v_t = a v − z. The factor s is there for the
+projection of w onto the ball of radius 1/√λ, which shrinks everything by a number.
+
+The last entry of u belongs to a column of the constant ``one``: 1 with an intercept, else 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._compiled import REASSOCIATE, compiled
+
+__all__ = ["run_dense", "run_kernel", "run_sparse", "sweep_dense", "sweep_sparse"]
+
+
+@compiled(fastmath=REASSOCIATE)
+def _dot(x, v):
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] * v[j]
+    return total
+
+
+@compiled(fastmath=REASSOCIATE)
+def _add(v, x, factor):
+    for j in range(x.size):
+        v[j] += factor * x[j]
+
+
+@compiled
+def _shrink(norm_sq, s, lam, t):
+    """The factor after the projection onto the ball of radius 1/√λ."""
+    size_sq = norm_sq * (s / (lam * t)) ** 2
+    return s / np.sqrt(size_sq * lam) if size_sq * lam > 1.0 else s
+
+
+@compiled
+def run_dense(X, one, y, weight, order, batch, lam, project, t, u, total, hits):
+    """Steps over rows of an array in the given order; u, total and hits change in place."""
+    d = X.shape[1]
+    z = np.zeros(d + 1)
+    inside = np.empty(batch, np.bool_)
+    s, a, norm_sq = 1.0, 0.0, _dot(u, u) if project else 0.0
+    for first in range(0, order.size, batch):
+        size = min(batch, order.size - first)
+        scale = s / (lam * t) if t > 0 else 0.0
+        for p in range(size):
+            i = order[first + p]
+            inside[p] = y[i] * scale * (_dot(X[i], u) + one * u[d]) < 1.0
+        for p in range(size):
+            if not inside[p]:
+                continue
+            i = order[first + p]
+            c = weight[i] * y[i] / (size * s)
+            if project:
+                norm_sq += c * (2 * (_dot(X[i], u) + one * u[d]) + c * (_dot(X[i], X[i]) + one))
+            _add(u, X[i], c)
+            _add(z, X[i], a * c)
+            u[d] += c * one
+            z[d] += a * c * one
+            hits[i] += 1
+        t += 1
+        if project:
+            s = _shrink(norm_sq, s, lam, t)
+        a += s
+    for j in range(d + 1):
+        total[j] += a * u[j] - z[j]
+        u[j] *= s
+    return t
+
+
+@compiled
+def _dot_sparse(values, columns, v):
+    total = 0.0
+    for p in range(values.size):
+        total += values[p] * v[columns[p]]
+    return total
+
+
+@compiled
+def _add_sparse(v, values, columns, factor):
+    for p in range(values.size):
+        v[columns[p]] += factor * values[p]
+
+
+@compiled
+def run_sparse(
+    indptr, columns, values, one, y, weight, order, batch, lam, project, t, u, total, hits
+):
+    """As `run_dense` on sparse rows."""
+    d = u.size - 1
+    z = np.zeros(d + 1)
+    inside = np.empty(batch, np.bool_)
+    s, a, norm_sq = 1.0, 0.0, _dot(u, u) if project else 0.0
+    for first in range(0, order.size, batch):
+        size = min(batch, order.size - first)
+        scale = s / (lam * t) if t > 0 else 0.0
+        for p in range(size):
+            i = order[first + p]
+            x, at = values[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]]
+            inside[p] = y[i] * scale * (_dot_sparse(x, at, u) + one * u[d]) < 1.0
+        for p in range(size):
+            if not inside[p]:
+                continue
+            i = order[first + p]
+            x, at = values[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]]
+            c = weight[i] * y[i] / (size * s)
+            if project:
+                norm_sq += c * (2 * (_dot_sparse(x, at, u) + one * u[d]) + c * (_dot(x, x) + one))
+            _add_sparse(u, x, at, c)
+            _add_sparse(z, x, at, a * c)
+            u[d] += c * one
+            z[d] += a * c * one
+            hits[i] += 1
+        t += 1
+        if project:
+            s = _shrink(norm_sq, s, lam, t)
+        a += s
+    for j in range(d + 1):
+        total[j] += a * u[j] - z[j]
+        u[j] *= s
+    return t
+
+
+@compiled
+def run_kernel(K, f, y, weight, order, batch, lam, project, t, u, total, hits):
+    """As `run_dense` where u holds a coefficient for each point; f = K u is carried along."""
+    z = np.zeros(u.size)
+    inside = np.empty(batch, np.bool_)
+    s, a, norm_sq = 1.0, 0.0, _dot(u, f) if project else 0.0
+    for first in range(0, order.size, batch):
+        size = min(batch, order.size - first)
+        scale = s / (lam * t) if t > 0 else 0.0
+        for p in range(size):
+            i = order[first + p]
+            inside[p] = y[i] * scale * f[i] < 1.0
+        for p in range(size):
+            if not inside[p]:
+                continue
+            i = order[first + p]
+            c = weight[i] * y[i] / (size * s)
+            norm_sq += c * (2 * f[i] + c * K[i, i])
+            u[i] += c
+            z[i] += a * c
+            _add(f, K[i], c)
+            hits[i] += 1
+        t += 1
+        if project:
+            s = _shrink(norm_sq, s, lam, t)
+        a += s
+    for j in range(u.size):
+        total[j] += a * u[j] - z[j]
+        u[j] *= s
+        f[j] *= s
+    return t
+
+
+@compiled
+def sweep_dense(X, one, y, bound, sq_norms, order, beta, w):
+    """Coordinate ascent on the dual, once over the rows; w = Σ βᵢ xᵢ is carried along."""
+    d = X.shape[1]
+    for i in order:
+        if sq_norms[i] <= 0.0:
+            beta[i] = y[i] * bound[i]
+            continue
+        e = y[i] - _dot(X[i], w) - one * w[d]
+        alpha = min(max(y[i] * (beta[i] + e / sq_norms[i]), 0.0), bound[i])
+        delta = y[i] * alpha - beta[i]
+        if delta != 0.0:
+            beta[i] = y[i] * alpha
+            _add(w, X[i], delta)
+            w[d] += delta * one
+
+
+@compiled
+def sweep_sparse(indptr, columns, values, one, y, bound, sq_norms, order, beta, w):
+    """As `sweep_dense` on sparse rows."""
+    d = w.size - 1
+    for i in order:
+        if sq_norms[i] <= 0.0:
+            beta[i] = y[i] * bound[i]
+            continue
+        x, at = values[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]]
+        e = y[i] - _dot_sparse(x, at, w) - one * w[d]
+        alpha = min(max(y[i] * (beta[i] + e / sq_norms[i]), 0.0), bound[i])
+        delta = y[i] * alpha - beta[i]
+        if delta != 0.0:
+            beta[i] = y[i] * alpha
+            _add_sparse(w, x, at, delta)
+            w[d] += delta * one

@@ -1,0 +1,298 @@
+"""Pegasos: stochastic sub-gradient descent on the primal of the model without equality constraint.
+
+    minimise  (λ/2)‖w‖² + mean of weight·max(0, 1 − y w·x)
+
+Step t takes an example (or a small batch), w ← (1 − 1/t) w, plus y x/(λt) if it is within the
+margin, and optionally projects onto the ball of radius 1/√λ, where the optimum lies. Times 1/λ this
+is ½‖w‖² + Σ Cᵢξᵢ with Cᵢ = weightᵢ/(nλ), so λ = 1/(nC). (The λ = 1/C of other texts stands in
+(λ/2n)‖w‖² + mean loss: the same objective.)
+
+The way down bounds its own distance to the bottom: the share of its visits in which example i was
+within the margin, times yᵢCᵢ, is a feasible β of the dual, and D(β) ≤ optimum ≤ P(w). `Bound` keeps
+the best one, improved by a line search and by sweeps of coordinate ascent.
+
+References: Shalev-Shwartz, Singer, Srebro and Cotter, Math. Program. 127, 2011; Lacoste-Julien,
+Schmidt and Bach, arXiv:1212.2002 (the average).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from mercer.result import Status
+from mercer.solvers._pegasos import run_dense, run_kernel, run_sparse, sweep_dense, sweep_sparse
+from mercer.solvers.coordinate import sweep
+
+__all__ = ["Bound", "DenseRows", "Descent", "KernelRows", "Rows", "SparseRows", "descend"]
+
+# Each time the bound is asked for there is one sweep of coordinate ascent, and one for each so many
+# epochs.
+EPOCHS_PER_SWEEP = 4
+# Multiplications of one compiled call, about: some ten milliseconds.
+WORK_PER_CALL = 10_000_000
+# What a row costs besides its multiplications.
+ROW_COST = 50
+
+
+class Rows(Protocol):
+    """Examples as Pegasos needs them; a model is a vector of ``size`` coefficients."""
+
+    n: int
+    size: int
+    # Examples of one compiled call: Ctrl-C must not wait for a whole epoch.
+    per_call: int
+
+    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+        """Steps over the examples in this order."""
+
+    def values(self, coef: np.ndarray) -> np.ndarray:
+        """f at all examples."""
+
+    def combine(self, beta: np.ndarray) -> np.ndarray:
+        """The coefficients of w = Σ βᵢ φ(xᵢ)."""
+
+    def norm_sq(self, coef: np.ndarray) -> float: ...
+
+    def ascend(
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
+        """Sweeps of coordinate ascent from β, changed in place, one for each order."""
+
+
+@dataclass
+class Descent:
+    """Where Pegasos stands: all that goes on from one batch of rows to the next.
+
+    Attributes
+    ----------
+    lam : float
+    size : int
+        Of a model's vector.
+    batch_size : int
+    project : bool
+    t : int
+        Steps taken.
+    u, total : float64 arrays
+        w = u/(λt), and the sum of all u.
+    """
+
+    lam: float
+    size: int
+    batch_size: int = 1
+    project: bool = False
+    t: int = 0
+    u: np.ndarray = field(init=False)
+    total: np.ndarray = field(init=False)
+    hits: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.u, self.total = np.zeros(self.size), np.zeros(self.size)
+        self.hits = np.zeros(0)
+
+    def count_anew(self, n: int) -> None:
+        """Forget which of n examples were met within the margin."""
+        self.hits = np.zeros(n)
+
+    def coef(self, average: bool) -> np.ndarray:
+        """w, or the average of all w so far, step t with weight t."""
+        t = max(self.t, 1)
+        if average:
+            return self.total * (2 / (self.lam * t * (t + 1)))
+        return self.u / (self.lam * t)
+
+
+class DenseRows:
+    """Rows of an array, with a column of ones at its end or without."""
+
+    def __init__(self, X: Any, fit_intercept: bool, batch_size: int = 1):
+        self.X, self.one = X, float(fit_intercept)
+        self.n, self.size = X.shape[0], X.shape[1] + 1
+        some = WORK_PER_CALL // (self._row_size() + ROW_COST) + 1
+        self.per_call = -(-some // batch_size) * batch_size  # whole batches
+        self._sq_norms: np.ndarray | None = None
+
+    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+        state.t = run_dense(
+            self.X, self.one, y, weight, order, state.batch_size, state.lam, state.project,
+            state.t, state.u, state.total, state.hits,
+        )  # fmt: skip
+
+    def values(self, coef: np.ndarray) -> np.ndarray:
+        return self.X @ coef[:-1] + self.one * coef[-1]
+
+    def combine(self, beta: np.ndarray) -> np.ndarray:
+        return np.append(self.X.T @ beta, self.one * beta.sum())
+
+    def norm_sq(self, coef: np.ndarray) -> float:
+        return float(coef @ coef)
+
+    def ascend(
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
+        w = self.combine(beta)
+        for order in orders:
+            sweep_dense(self.X, self.one, y, bound, self.sq_norms, order, beta, w)
+
+    @property
+    def sq_norms(self) -> np.ndarray:
+        if self._sq_norms is None:
+            self._sq_norms = self._squares() + self.one
+        return self._sq_norms
+
+    def _row_size(self) -> int:
+        return self.X.shape[1]
+
+    def _squares(self) -> np.ndarray:
+        return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+
+
+class SparseRows(DenseRows):
+    """The same for CSR."""
+
+    def _row_size(self) -> int:
+        return self.X.nnz // max(self.n, 1)
+
+    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+        X = self.X
+        state.t = run_sparse(
+            X.indptr, X.indices, X.data, self.one, y, weight, order, state.batch_size, state.lam,
+            state.project, state.t, state.u, state.total, state.hits,
+        )  # fmt: skip
+
+    def ascend(
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
+        w, X = self.combine(beta), self.X
+        arrays = X.indptr, X.indices, X.data, self.one, y, bound, self.sq_norms
+        for order in orders:
+            sweep_sparse(*arrays, order, beta, w)
+
+    def _squares(self) -> np.ndarray:
+        X = self.X.astype(np.float64)
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+
+class KernelRows:
+    """Points with their kernel matrix; a model's vector has a coefficient for each."""
+
+    def __init__(self, K: np.ndarray):
+        self.K = K
+        self.n = self.size = self.per_call = K.shape[0]
+
+    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+        state.t = run_kernel(
+            self.K, self.K @ state.u, y, weight, order, state.batch_size, state.lam, state.project,
+            state.t, state.u, state.total, state.hits,
+        )  # fmt: skip
+
+    def values(self, coef: np.ndarray) -> np.ndarray:
+        return self.K @ coef
+
+    def combine(self, beta: np.ndarray) -> np.ndarray:
+        return beta.copy()
+
+    def norm_sq(self, coef: np.ndarray) -> float:
+        return float(coef @ (self.K @ coef))
+
+    def ascend(
+        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+    ) -> None:
+        lower, upper = _ends(y * bound)
+        f, row = self.K @ beta, np.arange(self.n)
+        for _ in orders:  # cyclic: rows of K in their order are cheaper
+            sweep(self.K, row, y, lower, upper, beta, f, 0.0, self.n)
+
+
+class Bound:
+    """The best feasible β of the dual so far: D(β) bounds every model's objective from below.
+
+    Parameters
+    ----------
+    rows : Rows
+    y : float64 array
+        ±1.
+    bound : float64 array
+        The Cᵢ.
+    """
+
+    def __init__(self, rows: Rows, y: np.ndarray, bound: np.ndarray):
+        self.rows, self.y, self.bound = rows, y, bound
+        self.beta = np.zeros(rows.n)
+        self.dual = 0.0
+
+    def primal(self, coef: np.ndarray) -> float:
+        """½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ))."""
+        slack = np.maximum(0.0, 1.0 - self.y * self.rows.values(coef))
+        return self.rows.norm_sq(coef) / 2 + float(self.bound @ slack)
+
+    def offer(self, share: np.ndarray) -> None:
+        """A new candidate: the share, between 0 and 1, of Cᵢ; it is kept if it is better."""
+        beta = self.y * self.bound * share
+        norm_sq = self.rows.norm_sq(self.rows.combine(beta))
+        if norm_sq > 0:  # the best multiple within the box
+            factor = min(float(np.abs(beta).sum()) / norm_sq, 1 / float(share.max()))
+            beta = np.clip(beta * factor, *_ends(self.y * self.bound))
+            norm_sq *= factor**2
+        self._keep(beta, norm_sq)
+
+    def improve(self, rng: np.random.Generator, sweeps: int) -> None:
+        """Coordinate ascent from the best β."""
+        beta = self.beta.copy()
+        self.rows.ascend(self.y, self.bound, [rng.permutation(beta.size) for _ in range(sweeps)],
+                         beta)  # fmt: skip
+        self._keep(beta, self.rows.norm_sq(self.rows.combine(beta)))
+
+    def _keep(self, beta: np.ndarray, norm_sq: float) -> None:
+        dual = float(np.abs(beta).sum()) - norm_sq / 2
+        if dual > self.dual:
+            self.beta, self.dual = beta, dual
+
+
+def _ends(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.minimum(edge, 0.0), np.maximum(edge, 0.0)
+
+
+def descend(
+    rows: Rows,
+    state: Descent,
+    bound: Bound,
+    weight: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    average: bool,
+    replacement: bool,
+    epochs: int,
+    tol: float,
+    stopped: Callable[[], Status | None],
+) -> tuple[Status, float, int]:
+    """Epochs until the relative gap is at most ``tol``; it is looked at after 2, 4, 8, … epochs.
+
+    Returns
+    -------
+    status, primal value, epochs
+    """
+    state.count_anew(rows.n)
+    done, since, status = 0, 0, None
+    while True:
+        order = rng.integers(0, rows.n, rows.n) if replacement else rng.permutation(rows.n)
+        for start in range(0, rows.n, rows.per_call):
+            rows.run(bound.y, weight, order[start : start + rows.per_call], state)
+            status = stopped()
+            if status is not None:
+                break
+        done, since = done + 1, since + 1
+        if status is None and done < epochs and (done & (done - 1) or done == 1):
+            continue
+        bound.offer(np.minimum(state.hits / since, 1.0))
+        bound.improve(rng, 1 + since // EPOCHS_PER_SWEEP)
+        primal = bound.primal(state.coef(average))
+        if primal - bound.dual <= tol * primal:
+            return Status.SOLVED, primal, done
+        if status is not None or done >= epochs:
+            return status or Status.ITERATION_LIMIT, primal, done
+        state.count_anew(rows.n)
+        since = 0
