@@ -28,7 +28,7 @@ KERNELS = [
 
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "NotSeparableError", "Status"}
-    assert set(mercer.__all__) == expected | {"kernels", "verify"}
+    assert set(mercer.__all__) == expected | {"kernels", "verify", "check_kernel", "nearest_psd"}
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 

@@ -9,6 +9,7 @@ from mercer.certificate import Certificate
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
+from mercer.psd import check_kernel, nearest_psd
 from mercer.result import Status
 from mercer.verify import verify
 
@@ -24,6 +25,8 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "Status",
+    "check_kernel",
     "kernels",
+    "nearest_psd",
     "verify",
 ]

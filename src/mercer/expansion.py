@@ -92,6 +92,10 @@ class Expansion:
         error, scale = self._float32_error()
         return self._values(X, FLOAT64 if error > FLOAT32_ERROR * scale else FLOAT32, n_jobs)
 
+    def exact(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """As the call, in float64 always."""
+        return self._values(X, FLOAT64, n_jobs)
+
     def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """As the call, but only the signs are as good as float64's: all that votes need."""
         error, _ = self._float32_error()
@@ -170,9 +174,10 @@ class Expansion:
         if self.b.size == 1:
             return self.coef[0, tile].copy()
         products = []
+        terms = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
         for first, last, outputs in self.blocks:
-            for start in range(max(first, tile.start), min(last, tile.stop), TERMS_PER_SUM):
-                stop = min(start + TERMS_PER_SUM, last, tile.stop)
+            for start in range(max(first, tile.start), min(last, tile.stop), terms):
+                stop = min(start + terms, last, tile.stop)
                 coef = np.ascontiguousarray(self.coef[:, start:stop].T, dtype=dtype)
                 products.append((slice(start - tile.start, stop - tile.start), outputs, coef))
         return products
