@@ -25,7 +25,7 @@ from mercer.gram import Gram
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.kernels.points import Points
 
-__all__ = ["KernelCheck", "check_kernel", "nearest_psd"]
+__all__ = ["FEWEST_UNITS", "KernelCheck", "check_kernel", "nearest_psd", "rounding_unit"]
 
 # Up to so many rows all eigenvalues are computed (a few seconds); of more, a part of that size.
 EXACT_ROWS = 2000
@@ -77,7 +77,8 @@ class KernelCheck:
             f"(rounding ±{self.tolerance:.2g}{how})"
         )
         if not self.is_symmetric:
-            return f"Not a kernel: not symmetric, K_ij and K_ji differ by {self.asymmetry:.3g}; {found}."
+            by = f"{self.asymmetry:.3g}"
+            return f"Not a kernel: not symmetric, K_ij and K_ji differ by {by}; {found}."
         if self.is_psd:
             limits = "No proof for other rows." if self.is_exact else "No proof."
             return f"Positive semidefinite on these rows: {found}. {limits}"
@@ -119,7 +120,7 @@ cᵀKc = -0.0130855 < 0.
     points = Points(X)
     _require_rows(kernel, points)
     kernel.check(points)
-    eps = _rounding(kernel, points)
+    eps = rounding_unit(kernel, points)
     rng = np.random.default_rng(random_state)
     exact = points.n <= EXACT_ROWS
     rows = np.arange(points.n) if exact else np.sort(rng.choice(points.n, EXACT_ROWS, False))
@@ -155,7 +156,7 @@ def _require_rows(kernel: Kernel, points: Points) -> None:
         raise ValueError(f"A precomputed kernel matrix must be square, got shape {points.X.shape}.")
 
 
-def _rounding(kernel: Kernel, points: Points) -> float:
+def rounding_unit(kernel: Kernel, points: Points) -> float:
     """eps of the numbers the values were computed in: a float32 matrix has its own."""
     if isinstance(kernel, Precomputed) and points.X.dtype == np.float32:
         return float(np.finfo(np.float32).eps)
