@@ -27,8 +27,14 @@ KERNELS = [
 
 
 def test_public_names():
-    expected = {*ESTIMATORS, "Certificate", "Expansion", "NotSeparableError", "Status"}
-    assert set(mercer.__all__) == expected | {"kernels", "verify", "check_kernel", "nearest_psd"}
+    expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
+    assert set(mercer.__all__) == expected | {
+        "kernels",
+        "verify",
+        "check_kernel",
+        "geometry",
+        "nearest_psd",
+    }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 

@@ -9,6 +9,7 @@ from mercer.certificate import Certificate
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
+from mercer.geometry import Geometry, geometry
 from mercer.psd import check_kernel, nearest_psd
 from mercer.result import Status
 from mercer.verify import verify
@@ -20,12 +21,14 @@ __all__ = [
     "SVR",
     "Certificate",
     "Expansion",
+    "Geometry",
     "NotSeparableError",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "Status",
     "check_kernel",
+    "geometry",
     "kernels",
     "nearest_psd",
     "verify",

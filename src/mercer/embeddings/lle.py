@@ -1,9 +1,9 @@
 """Locally linear embedding: coordinates that keep how each row is made of its neighbours.
 
 Weights w with Σw = 1 minimise ‖x − Σ wⱼ xⱼ‖² + reg·trace(G)·‖w‖², G the Gram matrix of the
-differences xⱼ − x; coordinates minimise Σ ‖yᵢ − Σ wᵢⱼ yⱼ‖², the eigenvectors of (I − W)ᵀ(I − W)
-with the smallest eigenvalues, the constant one left out (Roweis and Saul 2000). A new row is made of its
-neighbours' coordinates as it is made of them.
+differences xⱼ − x. Coordinates minimise Σ ‖yᵢ − Σ wᵢⱼ yⱼ‖²: the eigenvectors of (I − W)ᵀ(I − W)
+with the smallest eigenvalues, the constant one left out (Roweis and Saul 2000). A new row is made
+of its neighbours' coordinates as it is made of them.
 """
 
 from __future__ import annotations
