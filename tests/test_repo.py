@@ -19,6 +19,7 @@ PACKAGE = ROOT / "src" / "mercer"
 ROOMS = [
     "kernels",
     "gram",
+    "psd",
     "problems",
     "result",
     "solvers",
@@ -27,6 +28,9 @@ ROOMS = [
     "multiclass",
     "calibration",
     "estimators",
+    "geometry",
+    "embeddings",
+    "duality",
 ]
 
 

@@ -4,6 +4,9 @@ Estimators have scikit-learn's interface; every fit carries a certificate (``mod
 that `verify` recomputes from the model alone.
 """
 
+from importlib import import_module
+from typing import Any
+
 from mercer import kernels
 from mercer.certificate import Certificate
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -28,8 +31,18 @@ __all__ = [
     "OneClassSVM",
     "Status",
     "check_kernel",
+    "duality",
+    "embeddings",
     "geometry",
     "kernels",
     "nearest_psd",
     "verify",
 ]
+
+_LAZY = {"duality", "embeddings"}  # what they import takes longer than the rest of the package
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(f"mercer.{name}")
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}")
