@@ -29,11 +29,13 @@ KERNELS = [
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
     assert set(mercer.__all__) == expected | {
-        "kernels",
-        "verify",
         "check_kernel",
+        "duality",
+        "embeddings",
         "geometry",
+        "kernels",
         "nearest_psd",
+        "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 

@@ -109,8 +109,8 @@ def check_kernel(
     >>> from mercer import check_kernel
     >>> check = check_kernel(lambda X, Z: np.tanh(1 + X @ Z.T), np.array([[1.0], [2.0]]))
     >>> check
-    Not a kernel: smallest eigenvalue -0.0130855 on 2 rows (rounding ±1.4e-14); the witness c has \
-cᵀKc = -0.0130855 < 0.
+    Not a kernel: smallest eigenvalue -0.0132481 on 2 rows (rounding ±1.4e-14); the witness c has \
+cᵀKc = -0.0132481 < 0.
     """
     if X is None:
         kernel, X = Precomputed(), kernel
