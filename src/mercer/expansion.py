@@ -93,7 +93,7 @@ class Expansion:
         return self._values(X, FLOAT64 if error > FLOAT32_ERROR * scale else FLOAT32, n_jobs)
 
     def exact(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
-        """As the call, in float64 always."""
+        """As the call, with float64 kernel values whatever they cost."""
         return self._values(X, FLOAT64, n_jobs)
 
     def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
