@@ -1,7 +1,8 @@
 """The faces: estimators with scikit-learn's interface.
 
 =================  ==============================================================
-base.py            `KernelMachine`: fit as six steps, predictions, parameters
+_kernelised.py     `KernelEstimator`: parameters, kernel and fitted function of them all
+base.py            `KernelMachine`: fit as six steps, what the support vector machines share
 _classifier.py     what SVC and NuSVC share: classes, votes, probabilities
 svc.py             SVC, NuSVC
 svr.py             SVR, NuSVR

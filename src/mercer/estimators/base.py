@@ -12,40 +12,21 @@ keep      the Expansion, what the certificate is made of, scikit-learn's attribu
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import _fit_context
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, certify, summarise
-from mercer.estimators._data import (
-    Data,
-    check_rows,
-    check_training,
-    dense_if_small,
-    is_precomputed,
-    make_points,
-)
-from mercer.estimators._params import resolve_kernel
-from mercer.estimators._report import (
-    ProgressLines,
-    is_converged,
-    raise_not_separable,
-    warn_not_converged,
-)
+from mercer.estimators._data import Data, check_training
+from mercer.estimators._kernelised import KernelEstimator
+from mercer.estimators._report import is_converged, raise_not_separable, warn_not_converged
 from mercer.estimators._warm import Duals, warm_starts
-from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels import Kernel, Linear
-from mercer.kernels.points import Points
 from mercer.multiclass import Task
 from mercer.problems import BoxQP
 from mercer.result import Result, Status
@@ -67,15 +48,13 @@ MAP_COST = 50
 CERTIFIED_AT_ONCE = 20_000
 
 
-class KernelMachine(BaseEstimator):
+class KernelMachine(KernelEstimator):
     """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
 
     Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into
     coefficients their own way (`_coefficients`).
     """
 
-    _parameter_constraints: ClassVar[dict] = {}
-    kernel: Any
     # Formulations in which a model without intercept is another problem refuse to leave it out.
     _needs_intercept = False
 
@@ -118,13 +97,6 @@ class KernelMachine(BaseEstimator):
 
     def _encode(self, data: Data) -> list[Task]:
         raise NotImplementedError
-
-    def _bind(self, data: Data) -> Gram:
-        X = dense_if_small(data.X)
-        self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
-        points = make_points(X, self.kernel_)
-        self.kernel_.check(points)
-        return Gram(self.kernel_, points, Workers(1))
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         raise NotImplementedError
@@ -232,11 +204,6 @@ class KernelMachine(BaseEstimator):
 
     # ------------------------------------------------------------------ parts of them
 
-    def _callback(self) -> Any:
-        if self.verbose:
-            return ProgressLines(type(self).__name__, self.callback)
-        return self.callback
-
     def _task_name(self, task: Task) -> str:
         return ""
 
@@ -259,21 +226,7 @@ class KernelMachine(BaseEstimator):
     def _keep_expansion(
         self, data: Data, gram: Gram, support: np.ndarray, dual_coef: np.ndarray, blocks: Any
     ) -> None:
-        columns = None
-        if is_precomputed(self.kernel):
-            self.support_vectors_ = np.empty((0, 0))
-            columns = data.original(support)
-        else:
-            vectors = data.X[support]
-            # Integers would wrap around in the user's arithmetic, so float64, as in scikit-learn.
-            self.support_vectors_ = (
-                vectors if vectors.ndim == 1 else vectors.astype(np.float64, copy=False)
-            )
-        origin = None if sp.issparse(data.X) else gram.points.origin
-        points = Points(self.support_vectors_, origin)
-        self.expansion_ = Expansion(
-            self.kernel_, points, dual_coef, self.intercept_, blocks, columns
-        )
+        self.expansion_ = self._expansion(data, gram, support, dual_coef, self.intercept_, blocks)
 
     def _refuse_not_separable(
         self, data: Data, tasks: Sequence[Task], gram: Gram, results: Sequence[Result]
@@ -287,12 +240,6 @@ class KernelMachine(BaseEstimator):
         return "+1", "-1"
 
     # ------------------------------------------------------------------ the fitted function
-
-    def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
-        """Decision values of every task, shape (n, n_tasks)."""
-        check_is_fitted(self, "expansion_")
-        evaluate = self.expansion_.signs if signs_only else self.expansion_
-        return evaluate(check_rows(self, X), self.n_jobs)
 
     @property
     def certificate_(self) -> Certificate:
@@ -311,73 +258,13 @@ class KernelMachine(BaseEstimator):
         return proof
 
     @property
-    def coef_(self) -> Any:
-        """Weights of the features, for a linear kernel only; read-only."""
-        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        check_is_fitted(self, "expansion_")
-        coef = self.expansion_.weights()
-        if self.expansion_.support.is_sparse:
-            coef = sp.csr_matrix(coef)
-            coef.data.flags.writeable = False
-            return coef
-        coef = coef.view()
-        coef.flags.writeable = False
-        return coef
-
-    @property
     def n_support_(self) -> np.ndarray:
         """Number of support vectors, of each class for a classifier."""
         if not hasattr(self, "_n_support"):
             raise AttributeError("n_support_ is set by fit")
         return self._n_support
 
-    # ------------------------------------------------------------------ scikit-learn's protocol
-
-    def set_params(self, **params: Any) -> KernelMachine:
-        """Set parameters; ``kernel__gamma`` and the like replace the (frozen) kernel by another."""
-        inner = {name: params.pop(name) for name in list(params) if name.startswith("kernel__")}
-        super().set_params(**params)
-        if inner:
-            if not isinstance(self.kernel, Kernel):
-                raise ValueError(
-                    f"{', '.join(inner)} needs a Kernel object, got kernel={self.kernel!r}; "
-                    "for example kernel=RBF(gamma=1.0)."
-                )
-            names = {name.removeprefix("kernel__"): value for name, value in inner.items()}
-            self.kernel = self.kernel.set_params(**names)
-        return self
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        return super()._get_param_names()  # reading the signature costs a tenth of a small fit
-
-    @classmethod
-    @cache
-    def _defaults(cls) -> dict[str, Any]:
-        parameters = inspect.signature(cls).parameters.values()
-        return {parameter.name: parameter.default for parameter in parameters}
-
-    def _validate_params(self) -> None:
-        """Check the parameters that were set: defaults are valid, and checking costs time."""
-        defaults = self._defaults()
-        changed = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if value is not defaults.get(name, inspect.Parameter.empty)
-        }
-        validate_parameter_constraints(
-            self._parameter_constraints, changed, caller_name=type(self).__name__
-        )
-
     def __getstate__(self) -> dict:
         if hasattr(self, "_proof"):
             self._certify()
         return super().__getstate__()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.sparse = not tags.input_tags.pairwise
-        return tags

@@ -1,0 +1,139 @@
+"""What every kernel estimator shares: parameters, the kernel bound to rows, the fitted function."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._threads import Workers
+from mercer.estimators._data import (
+    Data,
+    check_rows,
+    dense_if_small,
+    is_precomputed,
+    make_points,
+)
+from mercer.estimators._params import resolve_kernel
+from mercer.estimators._report import ProgressLines
+from mercer.expansion import Expansion
+from mercer.gram import Gram
+from mercer.kernels import Kernel, Linear
+from mercer.kernels.points import Points
+
+__all__ = ["KernelEstimator"]
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator with the parameters ``kernel, degree, gamma, coef0`` and a kernel expansion."""
+
+    _parameter_constraints: ClassVar[dict] = {}
+    kernel: Any
+
+    def _bind(self, data: Data) -> Gram:
+        X = dense_if_small(data.X)
+        self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
+        points = make_points(X, self.kernel_)
+        self.kernel_.check(points)
+        return Gram(self.kernel_, points, Workers(1))
+
+    def _callback(self) -> Any:
+        if self.verbose:
+            return ProgressLines(type(self).__name__, self.callback)
+        return self.callback
+
+    def _expansion(
+        self,
+        data: Data,
+        gram: Gram,
+        support: np.ndarray,
+        coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Any = None,
+    ) -> Expansion:
+        """Σ cᵢ k(xᵢ, ·) + b over the rows ``support``, which are kept as support_vectors_."""
+        columns = None
+        if is_precomputed(self.kernel):
+            self.support_vectors_ = np.empty((0, 0))
+            columns = data.original(support)
+        else:
+            vectors = data.X[support]
+            # Integers would wrap around in the user's arithmetic, so float64, as in scikit-learn.
+            self.support_vectors_ = (
+                vectors if vectors.ndim == 1 else vectors.astype(np.float64, copy=False)
+            )
+        origin = None if sp.issparse(data.X) else gram.points.origin
+        points = Points(self.support_vectors_, origin)
+        return Expansion(self.kernel_, points, coef, b, blocks, columns)
+
+    def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
+        """Decision values of every task, shape (n, n_tasks)."""
+        check_is_fitted(self, "expansion_")
+        evaluate = self.expansion_.signs if signs_only else self.expansion_
+        return evaluate(check_rows(self, X), self.n_jobs)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for a linear kernel only; read-only."""
+        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self, "expansion_")
+        coef = self.expansion_.weights()
+        if self.expansion_.support.is_sparse:
+            coef = sp.csr_matrix(coef)
+            coef.data.flags.writeable = False
+            return coef
+        coef = coef.view()
+        coef.flags.writeable = False
+        return coef
+
+    # ------------------------------------------------------------------ scikit-learn's protocol
+
+    def set_params(self, **params: Any) -> KernelEstimator:
+        """Set parameters; ``kernel__gamma`` and the like replace the (frozen) kernel by another."""
+        inner = {name: params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        super().set_params(**params)
+        if inner:
+            if not isinstance(self.kernel, Kernel):
+                raise ValueError(
+                    f"{', '.join(inner)} needs a Kernel object, got kernel={self.kernel!r}; "
+                    "for example kernel=RBF(gamma=1.0)."
+                )
+            names = {name.removeprefix("kernel__"): value for name, value in inner.items()}
+            self.kernel = self.kernel.set_params(**names)
+        return self
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        return super()._get_param_names()  # reading the signature costs a tenth of a small fit
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        parameters = inspect.signature(cls).parameters.values()
+        return {parameter.name: parameter.default for parameter in parameters}
+
+    def _validate_params(self) -> None:
+        """Check the parameters that were set: defaults are valid, and checking costs time."""
+        defaults = self._defaults()
+        changed = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if value is not defaults.get(name, inspect.Parameter.empty)
+        }
+        validate_parameter_constraints(
+            self._parameter_constraints, changed, caller_name=type(self).__name__
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
