@@ -87,9 +87,11 @@ def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
     while chosen.size < m and residual.max() > smallest:
         k = chosen.size
         proposed = _draw(residual, block, rng)
-        K = _columns(gram, np.unique(proposed))
-        which = np.searchsorted(np.unique(proposed), proposed)
+        different, which = np.unique(proposed, return_inverse=True)
+        K = _columns(gram, different)
         H = K[proposed][:, which] - F[proposed, :k] @ F[proposed, :k].T
+        # explained already but for the rounding of the residual: never to be proposed again
+        residual[proposed[np.diag(H) <= smallest]] = 0.0
         accepted, factor = _thin(H, residual[proposed], smallest, m - k, rng)
         new = proposed[accepted]
         G = K[:, which[accepted]] - F[:, :k] @ F[new, :k].T
@@ -115,7 +117,8 @@ def _start(gram: Gram) -> tuple[np.ndarray, float]:
 def _draw(weight: np.ndarray, count: int, rng: np.random.RandomState) -> np.ndarray:
     """Row numbers with probability proportional to their weight, with replacement."""
     cumulative = np.cumsum(weight)
-    return np.searchsorted(cumulative, rng.uniform(size=count) * cumulative[-1], side="right")
+    rows = np.searchsorted(cumulative, rng.uniform(size=count) * cumulative[-1], side="right")
+    return np.minimum(rows, weight.size - 1)  # u·total may round up to the total
 
 
 def _thin(

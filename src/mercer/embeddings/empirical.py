@@ -10,10 +10,9 @@ import scipy.linalg as la
 from scipy.sparse.linalg import eigsh
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
+from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.embeddings._kernel import KernelFeatures
-from mercer.estimators._data import check_rows
 from mercer.psd import FEWEST_UNITS, rounding_unit
 
 __all__ = ["EmpiricalKernelMap"]
@@ -118,8 +117,10 @@ class EmpiricalKernelMap(KernelFeatures):
         return vectors * np.sqrt(self.eigenvalues_)
 
     def _fit(self, X: Any) -> np.ndarray:
-        data, gram = self._bind(X)
-        K = self._matrix(gram)
+        data = self._validate(X)
+        gram = self._bind(data)
+        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+            K = gram.matrix()
         values, vectors, rest = _largest(K, self.n_components)
         units = max(data.n, FEWEST_UNITS) * rounding_unit(self.kernel_, gram.points)
         rounding = units * max(np.abs(values).max(), abs(rest))
@@ -138,8 +139,7 @@ class EmpiricalKernelMap(KernelFeatures):
         self.error_ = float(np.abs(dropped).max())
         self.trace_residual_ = float(np.trace(K) - self.eigenvalues_.sum())
         vectors = vectors[:, kept]
-        self._keep(data, gram, None, vectors / np.sqrt(self.eigenvalues_))
-        self._n_rows = data.n
+        self._keep(data, gram, np.arange(data.n), vectors / np.sqrt(self.eigenvalues_))
         return vectors
 
     def eigenfunctions(self, X: Any) -> np.ndarray:
@@ -157,9 +157,7 @@ class EmpiricalKernelMap(KernelFeatures):
         -------
         psi : ndarray of shape (n_samples, n_components_)
         """
-        check_is_fitted(self, "expansion_")
-        features = self.expansion_.exact(check_rows(self, X), self.n_jobs)
-        return features * np.sqrt(self._n_rows / self.eigenvalues_)
+        return self.transform(X) * np.sqrt(self.expansion_.n_support / self.eigenvalues_)
 
 
 def _largest(K: np.ndarray, count: int | None) -> tuple[np.ndarray, np.ndarray, float]:

@@ -44,6 +44,8 @@ class Nystroem(KernelFeatures):
         Their row numbers.
     trace_residual_ : float
         trace(K − ΦΦᵀ) ≥ every unitarily invariant norm of K − ΦΦᵀ: the error bound.
+    support_vectors_ : ndarray or CSR of shape (n_landmarks, n_features)
+        The landmarks.
     kernel_, expansion_, n_components_, n_features_in_, feature_names_in_
 
     Examples
@@ -124,11 +126,11 @@ class Nystroem(KernelFeatures):
 
     def _fit(self, X: Any) -> tuple[Any, float]:
         """Choose and normalise; the rows, and the trace of their kernel matrix."""
-        data, gram = self._bind(X)
+        data = self._validate(X)
+        gram = self._bind(data)
         rng = check_random_state(self.random_state)
         m = min(self.n_components, data.n)
-        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
-            gram.workers = workers
+        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
             self.landmarks_ = choose(gram, m, self.landmarks, rng)
             if not self.landmarks_.size:
                 raise ValueError("The kernel is zero on these rows: there are no features.")
