@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks import firstfit, imports, kernel, memory, small
+from benchmarks import embeddings, firstfit, imports, kernel, memory, small
 
 __all__ = ["main"]
 
@@ -14,7 +14,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    for module in (kernel, small, imports, memory, firstfit):
+    for module in (kernel, small, imports, memory, firstfit, embeddings):
         module.add_command(commands)
     chosen = parser.parse_args(arguments)
     try:
