@@ -6,7 +6,17 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from benchmarks import family, firstfit, imports, kernel, learners, memory, small, solvers
+from benchmarks import (
+    embeddings,
+    family,
+    firstfit,
+    imports,
+    kernel,
+    learners,
+    memory,
+    small,
+    solvers,
+)
 
 __all__ = ["main"]
 
@@ -14,7 +24,9 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
-    for module in (kernel, small, imports, memory, firstfit, family, learners, solvers):
+    for module in (
+        kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings,
+    ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)
     try:

@@ -31,12 +31,23 @@ KERNELS = [
 
 
 def test_public_names():
-    expected = {*ESTIMATORS, "Certificate", "Expansion", "NotSeparableError", "Status"}
-    assert set(mercer.__all__) == expected | {"kernels", "verify"}
+    expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
+    assert set(mercer.__all__) == expected | {
+        "check_kernel",
+        "duality",
+        "embeddings",
+        "geometry",
+        "kernels",
+        "nearest_psd",
+        "verify",
+    }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 
-@pytest.mark.parametrize("module", [mercer, mercer.kernels], ids=lambda module: module.__name__)
+MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_public_names_exist_and_are_documented(module):
     for name in module.__all__:
         assert inspect.getdoc(getattr(module, name)), f"{module.__name__}.{name} has no docstring"
@@ -54,9 +65,13 @@ def test_signatures_contain_those_of_scikit_learn(name):
         assert mine[parameter.name].kind == parameter.kind, parameter.name
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_parameter_is_documented(name):
-    estimator = getattr(mercer, name)
+@pytest.mark.parametrize(
+    "estimator",
+    [getattr(mercer, name) for name in ESTIMATORS]
+    + [getattr(mercer.embeddings, name) for name in mercer.embeddings.__all__],
+)
+def test_every_parameter_is_documented(estimator):
+    name = estimator.__name__
     documentation = inspect.getdoc(estimator)
     for parameter in inspect.signature(estimator).parameters:
         assert parameter in documentation, f"{name}: {parameter} is not in the docstring"

@@ -19,6 +19,7 @@ PACKAGE = ROOT / "src" / "mercer"
 ROOMS = [
     "kernels",
     "gram",
+    "psd",
     "problems",
     "result",
     "residuals",
@@ -28,6 +29,9 @@ ROOMS = [
     "multiclass",
     "calibration",
     "estimators",
+    "geometry",
+    "embeddings",
+    "duality",
 ]
 
 

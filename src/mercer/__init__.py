@@ -4,6 +4,7 @@ Estimators have scikit-learn's interface; every fit carries a certificate (``mod
 that `verify` recomputes from the model alone.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mercer import kernels
@@ -22,6 +23,8 @@ from mercer.estimators import (
 )
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
+from mercer.geometry import Geometry, geometry
+from mercer.psd import check_kernel, nearest_psd
 from mercer.result import Status
 from mercer.verify import verify
 
@@ -35,6 +38,7 @@ __all__ = [
     "SVR",
     "Certificate",
     "Expansion",
+    "Geometry",
     "KernelKMeans",
     "KernelLogisticRegression",
     "KernelPCA",
@@ -46,17 +50,23 @@ __all__ = [
     "OneClassSVM",
     "PegasosClassifier",
     "Status",
+    "check_kernel",
+    "duality",
+    "embeddings",
+    "geometry",
     "kernels",
+    "nearest_psd",
     "verify",
 ]
 
-# Imported when they are asked for.
+# Imported when they are asked for: what they import takes longer than the rest of the package.
 _LAZY = {"PegasosClassifier": "mercer.estimators.pegasos"}
+_LAZY_ROOMS = {"duality", "embeddings"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        from importlib import import_module
-
         return getattr(import_module(_LAZY[name]), name)
+    if name in _LAZY_ROOMS:
+        return import_module(f"mercer.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

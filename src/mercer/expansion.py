@@ -189,9 +189,10 @@ class Expansion:
         if self.b.size == 1:
             return self.coef[0, tile].copy()
         products = []
+        terms = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
         for first, last, outputs in self.blocks:
-            for start in range(max(first, tile.start), min(last, tile.stop), TERMS_PER_SUM):
-                stop = min(start + TERMS_PER_SUM, last, tile.stop)
+            for start in range(max(first, tile.start), min(last, tile.stop), terms):
+                stop = min(start + terms, last, tile.stop)
                 coef = np.ascontiguousarray(self.coef[:, start:stop].T, dtype=dtype)
                 products.append((slice(start - tile.start, stop - tile.start), outputs, coef))
         return products

@@ -147,6 +147,28 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return values[:, 0]
         return ovr_scores(values, k) if self.decision_function_shape == "ovr" else values
 
+    @property
+    def margin_(self) -> np.ndarray:
+        """Full width 2/‖w‖ between the edges f = ±1 in feature space, of each task."""
+        certificate = self.certificate_
+        return np.array([task.margin for task in certificate.tasks or (certificate,)])
+
+    def distance(self, X: Any) -> np.ndarray:
+        """Signed distances f(x)/‖w‖ from the hyperplane in feature space.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,) for two classes, else (n_samples, n_tasks)
+            Positive on the side of ``classes_[1]``; of a pair, on the side of its first class.
+        """
+        values = self._decide(X) * (self.margin_ / 2)
+        return values[:, 0] if self.classes_.size == 2 else values
+
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row.
 

@@ -75,7 +75,7 @@ class StreamMixin:
         if unknown.size:
             raise ValueError(f"y has labels that are not in classes: {unknown[:5].tolist()}.")
         codes = np.searchsorted(self.classes_, data.y)
-        weight = self._weights(data.y, codes, data.weight)
+        weight = self._weights(codes, data.weight)
         rows, signs = self._linear_rows(data.X), self._signs(codes)
         if begins:
             self._states = [

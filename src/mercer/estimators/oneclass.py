@@ -45,8 +45,8 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
     --------
     >>> from mercer import OneClassSVM
     >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
-    >>> OneClassSVM(gamma="auto").fit(X).predict(X)
-    array([-1,  1,  1,  1, -1])
+    >>> OneClassSVM(gamma="auto").fit(X).predict([[0.45], [5.0]])
+    array([ 1, -1])
     """
 
     _parameter_constraints = constraints(

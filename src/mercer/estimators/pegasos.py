@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
@@ -19,13 +18,14 @@ from mercer.estimators._data import (
     Data,
     check_rows,
     check_training,
-    is_precomputed,
+    class_codes,
+    class_weights,
     make_points,
 )
+from mercer.estimators._kernelised import KernelEstimator
 from mercer.estimators._params import CONSTRAINTS, resolve_kernel
 from mercer.estimators._stream import StreamMixin
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.kernels.points import Points
@@ -44,7 +44,7 @@ _AS_IN_SVC = (
 )  # fmt: skip
 
 
-class PegasosClassifier(ClassifierMixin, StreamMixin, BaseEstimator):
+class PegasosClassifier(ClassifierMixin, StreamMixin, KernelEstimator):
     """Support vector classification by Pegasos: a random example, a step of 1/(λt).
 
     Minimises (λ/2)(‖w‖² + b²) + mean of max(0, 1 − yᵢ f(xᵢ)), each class against the rest, with
@@ -190,8 +190,8 @@ class PegasosClassifier(ClassifierMixin, StreamMixin, BaseEstimator):
         """
         with Control(self.time_limit) as control:
             data = check_training(self, X, y, sample_weight)
-            codes = self._encode(data.y)
-            weight = self._weights(data.y, codes, data.weight)
+            self.classes_, codes = class_codes(data)
+            weight = self._weights(codes, data.weight)
             self.lam_ = self._resolve_lam(float(weight.sum()))
             rows, gram = self._rows(data)
             bound = weight / (self.lam_ * weight.sum())
@@ -199,24 +199,9 @@ class PegasosClassifier(ClassifierMixin, StreamMixin, BaseEstimator):
             self._keep(data, gram, answers, control)
         return self
 
-    def _encode(self, y: Any) -> np.ndarray:
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got 1 class "
-                f"({self.classes_[0]!r})."
-            )
-        return codes
-
-    def _weights(self, y: Any, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        weight = np.ones(codes.size) if weight is None else weight
-        if self.class_weight is None:
-            return weight
-        if self.class_weight == "balanced":
-            count = np.bincount(codes, weights=weight, minlength=self.classes_.size)
-            return weight * (count.sum() / (count.size * count))[codes]
-        return weight * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[codes]
+    def _weights(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        of_class = class_weights(self.class_weight, self.classes_, codes, weight)
+        return of_class[codes] if weight is None else weight * of_class[codes]
 
     def _resolve_lam(self, total_weight: float) -> float:
         if self.lam is None:
@@ -325,13 +310,7 @@ class PegasosClassifier(ClassifierMixin, StreamMixin, BaseEstimator):
         coef = np.array([state.coef(self.average) for state in self._states])
         support = np.flatnonzero(coef.any(axis=0))
         self.intercept_ = coef.sum(axis=1) * float(self.fit_intercept)
-        precomputed = is_precomputed(self.kernel)
-        vectors = np.empty((0, 0)) if precomputed else data.X[support]
-        columns = data.original(support) if precomputed else None
-        origin = None if sp.issparse(data.X) or precomputed else gram.points.origin
-        self.expansion_ = Expansion(
-            self.kernel_, Points(vectors, origin), coef[:, support], self.intercept_, None, columns
-        )
+        self.expansion_ = self._expansion(data, gram, support, coef[:, support], self.intercept_)
         del self._states  # a stream goes on from w only
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -368,9 +347,3 @@ class PegasosClassifier(ClassifierMixin, StreamMixin, BaseEstimator):
         values = self.decision_function(X)
         best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[best]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.sparse = not tags.input_tags.pairwise
-        return tags

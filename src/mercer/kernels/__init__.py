@@ -8,6 +8,7 @@ dot.py          kernels of x·z: Linear, Polynomial, Sigmoid, Cosine
 distance.py     kernels of differences: RBF, Laplacian, Chi2
 coordinate.py   kernels gathered column by column: AllSubsets
 custom.py       Precomputed, functions, scikit-learn's names (`as_kernel`)
+feature_maps.py explicit features φ with k(x, z) = φ(x)·φ(z)
 _products.py    dot products of two blocks: BLAS, `_lines` or `_sparse`
 _lines.py       compiled products with rows of few nonzeros
 _sparse.py      compiled tiles on CSR rows

@@ -123,6 +123,45 @@ class Kernel(ABC):
                 self.tile(A, B, out[i : i + _SIDE, j : j + _SIDE])
         return out
 
+    def feature_map(self, X: Any, *, degree: int | None = None, max_bytes: float = 1e9) -> Any:
+        """Explicit features φ(x) with k(x, z) = φ(x)·φ(z), one row for each row of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+        degree : int, optional
+            Where the series of an RBF kernel is cut; `feature_map_error` bounds what is lost.
+        max_bytes : float, default=1e9
+            Larger results are refused.
+
+        Returns
+        -------
+        phi : float64 array, or CSR for CSR rows, of shape (n, n_features_out(d))
+
+        Examples
+        --------
+        >>> from mercer.kernels import Polynomial
+        >>> Polynomial(degree=2, coef0=1).feature_map([[2.0, 3.0]]).round(4)
+        array([[1.    , 2.8284, 4.2426, 4.    , 8.4853, 9.    ]])
+        >>> Polynomial(degree=3, coef0=1).n_features_out(100)
+        176851
+        """
+        from mercer.kernels.feature_maps import map_rows
+
+        return map_rows(self, X, degree, max_bytes)
+
+    def n_features_out(self, d: int, *, degree: int | None = None) -> int:
+        """The number of features `feature_map` makes of ``d`` columns."""
+        from mercer.kernels.feature_maps import count_features
+
+        return count_features(self, integer("n_features_out", "d", d, least=0), degree)
+
+    def feature_map_error(self, X: Any, *, degree: int | None = None) -> np.ndarray:
+        """e(x) of every row, with |k(x, z) − φ(x)·φ(z)| ≤ √(e(x) e(z)); zero for exact maps."""
+        from mercer.kernels.feature_maps import map_error
+
+        return map_error(self, X, degree)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of nested kernels, as ``k1__gamma``."""
         params: dict[str, Any] = {}

@@ -1,0 +1,43 @@
+"""Strong duality and a duality gap, drawn: the image of the box and the dual function.
+
+python examples/duality.py [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from mercer.duality import Program, draw_dual, draw_image
+
+SQUARE = [(-2, 2), (-2, 2)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("out/duality.png"), help="the picture")
+    path = parser.parse_args().out
+    path.parent.mkdir(parents=True, exist_ok=True)
+    programs = {
+        "g = 1 − w₂": Program(lambda a, b: a**2 + b**2, SQUARE, [lambda a, b: 1 - b]),
+        "g = 1 − w₂ + w₁² − ½w₁⁴": Program(
+            lambda a, b: a**2 + b**2, SQUARE, [lambda a, b: 1 - b + a**2 - a**4 / 2]
+        ),
+    }
+    fig, axes = plt.subplots(2, 2, figsize=(10.4, 8), layout="constrained")
+    for (left, right), (name, program) in zip(axes, programs.items(), strict=True):
+        found = program.solve()
+        draw_image(program, found, others=[found.alpha[0] / 2], ax=left)
+        draw_dual(program, found, ax=right)
+        left.set_title(f"min w₁² + w₂², {name} ≤ 0")
+        right.set_title(f"p* − d* = {max(found.gap, 0):.4g}")
+        print(f"{name}: p* = {found.primal:.6g}, d* = {found.dual:.6g}, α* = {found.alpha[0]:.6g}")
+    fig.savefig(path, dpi=90)
+    plt.close(fig)
+    print(f"picture: {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Slips of the lecture notes (docs/slips.md): what is printed fails, what is built holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from mercer import SVC
+from mercer.kernels import RBF, Linear, Polynomial
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 2)) + np.array([1.5, 0.0])
+y = np.where(X[:, 0] + 0.8 * rng.normal(size=60) > 1.2, 1, -1)
+C = 0.8
+
+
+def smallest_primal(rows, half=0.5, intercept=True):
+    """min half·‖w‖² + CΣξ by a general solver, ξ as variables of their own."""
+    n, d = rows.shape
+    A = y[:, None] * np.column_stack([rows, np.full(n, float(intercept))])
+    start = np.concatenate([np.zeros(d + 1), np.ones(n)])
+
+    def value(v):
+        return half * v[:d] @ v[:d] + C * v[d + 1 :].sum()
+
+    def slope(v):
+        return np.concatenate([2 * half * v[:d], [0.0], np.full(n, C)])
+
+    room = {"type": "ineq", "fun": lambda v: A @ v[: d + 1] + v[d + 1 :] - 1,
+            "jac": lambda v: np.hstack([A, np.eye(n)])}  # fmt: skip
+    bounds = [(None, None)] * (d + 1) + [(0, None)] * n
+    done = minimize(value, start, jac=slope, method="SLSQP", bounds=bounds, constraints=room,
+                    options={"maxiter": 1000, "ftol": 1e-12})  # fmt: skip
+    assert done.success
+    return done.fun
+
+
+def dual_value(model, K):
+    """Σα − ½ΣΣ ααyyK: the quadratic term is negative."""
+    beta = np.zeros(60)
+    beta[model.support_] = model.dual_coef_[0]
+    return np.abs(beta).sum() - 0.5 * beta @ K @ beta, beta
+
+
+def test_the_dual_belongs_to_half_the_squared_norm():
+    """½wᵀw + CΣξ, not wᵀw + CΣξ, has Σα − ½ΣΣ as its dual."""
+    model = SVC(kernel="linear", C=C, tol=1e-8).fit(X, y)
+    value, beta = dual_value(model, Linear()(X))
+    assert value == pytest.approx(smallest_primal(X), rel=1e-5)
+    assert value < 0.99 * smallest_primal(X, half=1.0)
+    assert beta.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_without_the_equality_it_is_the_model_without_intercept():
+    """Dropping Σαy = 0 gives the dual of the model whose b is zero: another, worse one here."""
+    K = Linear()(X)
+    without = SVC(kernel="linear", C=C, tol=1e-8, fit_intercept=False).fit(X, y)
+    value, beta = dual_value(without, K)
+    assert abs(beta.sum()) > 0.1
+    assert without.intercept_ == 0
+    assert value == pytest.approx(smallest_primal(X, intercept=False), rel=1e-5)
+    assert value > 1.01 * smallest_primal(X)
+
+
+def test_the_polynomial_of_degree_one_is_not_the_linear_kernel():
+    """1 + x·z without intercept is the linear model whose intercept Σβ is penalised with w."""
+    model = SVC(kernel=Polynomial(1, 1.0, 1.0), C=C, tol=1e-8, fit_intercept=False).fit(X, y)
+    augmented = np.column_stack([X, np.ones(60)])
+    value, beta = dual_value(model, Linear()(augmented))
+    assert value == pytest.approx(smallest_primal(augmented, intercept=False), rel=1e-5)
+    assert value > 1.01 * smallest_primal(X)
+    assert_allclose(model.decision_function(X), X @ (beta @ X) + beta.sum(), atol=1e-9)
+
+
+def test_the_non_linear_dual_has_its_bound_too():
+    alpha = np.abs(SVC(kernel=RBF(0.5), C=C, tol=1e-8).fit(X, y).dual_coef_)
+    assert alpha.max() == C
+    assert (alpha < C).any()
