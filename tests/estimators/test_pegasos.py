@@ -153,6 +153,14 @@ def test_partial_fit_is_the_same_descent():
     assert_allclose(sparse.coef_, dense.coef_, rtol=1e-12)
 
 
+def test_a_second_fit_forgets_the_first():
+    model = PegasosClassifier(C=0.1, random_state=0).fit(X, y)
+    model.set_params(kernel="rbf").fit(X, y)
+    fresh = PegasosClassifier(C=0.1, kernel="rbf", random_state=0).fit(X, y)
+    assert_array_equal(model.decision_function(X), fresh.decision_function(X))
+    assert not hasattr(model, "coef_")
+
+
 def test_errors_of_streams():
     stream = PegasosClassifier(lam=0.1)
     with pytest.raises(ValueError, match="classes must be given at the first call"):

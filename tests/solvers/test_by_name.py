@@ -205,6 +205,16 @@ def test_hard_margin_that_is_impossible(solver):
     assert_allclose(weights @ X, 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["qp", "qp-primal"])
+def test_a_tube_that_is_too_narrow(solver):
+    """Three points on a line in one column and one off it: no line is within 0.1 of all."""
+    X, t = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0.0, 1.0, 2.0, 9.0])
+    settings = {"kernel": "linear", "C": np.inf, "solver": solver}
+    with pytest.raises(ValueError, match="larger epsilon"):
+        SVR(epsilon=0.1, **settings).fit(X, t)
+    assert np.abs(SVR(epsilon=3.0, **settings).fit(X, t).predict(X) - t).max() <= 3 + 1e-6
+
+
 # ---------------------------------------------------------------------- faces
 
 

@@ -285,6 +285,8 @@ class PegasosClassifier(ClassifierMixin, StreamMixin, KernelEstimator):
         answers: list[tuple[Descent, Certificate]],
         control: Control,
     ) -> None:
+        for name in ("coef_", "expansion_", "_rng"):  # of a fit with another kernel, of a stream
+            self.__dict__.pop(name, None)
         self._states = [state for state, _ in answers]
         self.certificate_ = summarise([certificate for _, certificate in answers])
         self.n_iter_ = max(certificate.rounds for _, certificate in answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from sklearn.base import RegressorMixin
 from mercer.estimators._data import Data
 from mercer.estimators._params import constraints
 from mercer.estimators.base import KernelMachine
+from mercer.gram import Gram
 from mercer.multiclass import Task
 from mercer.problems import BoxQP, nu_svr, svr
+from mercer.result import Result, Status
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -28,6 +31,15 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     def _bounds(self, data: Data) -> float | np.ndarray:
         return self.C if data.weight is None else self.C * data.weight
+
+    def _refuse_not_separable(
+        self, data: Data, tasks: Sequence[Task], gram: Gram, results: Sequence[Result]
+    ) -> None:
+        if results[0].status is Status.NOT_SEPARABLE:
+            raise ValueError(
+                "C=inf asks for every row within epsilon of f, and no f of this kernel comes so "
+                "near. Use a finite C, a larger epsilon or another kernel."
+            )
 
     def predict(self, X: Any) -> np.ndarray:
         """f at each row.
