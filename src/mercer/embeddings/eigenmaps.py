@@ -19,12 +19,16 @@ from mercer.embeddings._neighbours import NeighbourEmbedding, graph, smallest_ei
 
 __all__ = ["LaplacianEigenmaps"]
 
+# γ‖x − z‖² of an edge counts as this at most: outliers stay tied to the rest, if loosely, or each
+# would be a part of its own with an eigenvalue of zero.
+FARTHEST = 16.0
+
 
 class LaplacianEigenmaps(NeighbourEmbedding):
     """Laplacian eigenmaps, with coordinates for new rows.
 
     Rows are joined to their nearest ones (an edge if either is among the other's) with the weight
-    exp(−γ ‖x − z‖²), and to themselves with weight 1, so that the walk may rest.
+    exp(−γ ‖x − z‖²), at least 1e-7, and to themselves with weight 1, so that the walk may rest.
 
     Parameters
     ----------
@@ -93,4 +97,4 @@ class LaplacianEigenmaps(NeighbourEmbedding):
         return step / (1.0 - self.eigenvalues_)
 
     def _weights(self, distances: np.ndarray) -> np.ndarray:
-        return np.exp(-self.gamma_ * distances**2)
+        return np.exp(-np.minimum(self.gamma_ * distances**2, FARTHEST))
