@@ -87,13 +87,8 @@ class Expansion:
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state, _prepared={}, _scratch=threading.local())
 
-    def __call__(self, X: Any, n_jobs: int | None = None, *, exact: bool = False) -> np.ndarray:
-        """f at the rows of X (dense or CSR, like the support vectors): shape (n, n_outputs).
-
-        ``exact`` kernel values are float64 whatever that takes.
-        """
-        if exact:
-            return self._values(X, FLOAT64, n_jobs)
+    def __call__(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """f at the rows of X (dense or CSR, like the support vectors): shape (n, n_outputs)."""
         error, scale = self._float32_error()
         return self._values(X, FLOAT64 if error > FLOAT32_ERROR * scale else FLOAT32, n_jobs)
 

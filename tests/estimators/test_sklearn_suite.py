@@ -58,6 +58,9 @@ DEVIATIONS: dict[str, str] = {
     "kernel functions are asked for tiles and support vectors",
 }
 
+# Its function happens to be right for SVR, whose support vectors are all rows there.
+PASSES_FOR_SOME = "test_custom_kernel_not_array_input"
+
 
 def _load(module: str) -> types.ModuleType:
     """scikit-learn's test module with its estimators replaced by ours."""
@@ -88,7 +91,8 @@ def _collect(module: types.ModuleType) -> dict[str, object]:
         if not name.startswith("test_") or not inspect.isfunction(value) or name in NOT_OURS:
             continue
         if name in DEVIATIONS:
-            value = pytest.mark.xfail(reason=DEVIATIONS[name], strict=False)(value)
+            strict = name != PASSES_FOR_SOME
+            value = pytest.mark.xfail(reason=DEVIATIONS[name], strict=strict)(value)
         tests[name] = value
     return tests
 

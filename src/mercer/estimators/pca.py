@@ -294,7 +294,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         T : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self, "expansion_")
-        return self.expansion_(check_rows(self, X), self.n_jobs, exact=True)
+        return self.expansion_.exact(check_rows(self, X), self.n_jobs)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows that have about these components, by the ridge regression learned in ``fit``.
@@ -314,7 +314,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 "hence the inverse transform is not available. For the RBF kernel there is "
                 "pre_image."
             )
-        return self._inverse(self._check_components(X), self.n_jobs, exact=True)
+        return self._inverse.exact(self._check_components(X), self.n_jobs)
 
     def pre_image(self, X: Any, *, max_iter: int = 300, tol: float = 1e-9) -> np.ndarray:
         """Rows whose feature vectors come closest to these components, for the RBF kernel.

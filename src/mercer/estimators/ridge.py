@@ -269,5 +269,5 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
         check_is_fitted(self, "expansion_")
-        values = self.expansion_(check_rows(self, X), self.n_jobs, exact=True)
+        values = self.expansion_.exact(check_rows(self, X), self.n_jobs)
         return values[:, 0] if self._one_target else values
