@@ -6,7 +6,16 @@ that `verify` recomputes from the model alone.
 
 from mercer import kernels
 from mercer.certificate import Certificate
-from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators import (
+    SVC,
+    SVR,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
 from mercer.result import Status
@@ -19,6 +28,9 @@ __all__ = [
     "SVR",
     "Certificate",
     "Expansion",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
     "NotSeparableError",
     "NuSVC",
     "NuSVR",

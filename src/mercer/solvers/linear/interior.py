@@ -1,0 +1,163 @@
+"""A primal–dual interior point method for tubes with d × d equations.
+
+Mehrotra's predictor and corrector (SIAM J. Optim. 2, 1992), with everything but (w, b) eliminated:
+each step solves d × d equations I + XᵀDX (Ferris and Munson, SIAM J. Optim. 13, 2002). For any w
+there are duals and slacks exactly centred, so that an old model is a good start: damped Newton
+steps on the barrier function bring it onto the path, predictor and corrector then follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer.problems.linear import LinearPrimal
+from mercer.problems.losses import FAR
+from mercer.solvers.linear._interior import (
+    advance,
+    barrier_slope,
+    centre,
+    directions,
+    weights,
+)
+from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.smooth import line_search, newton_equations, unbalanced
+
+__all__ = ["Interior"]
+
+STEPS = 80
+# Of the way to the boundary.
+NEARLY_ALL = 0.995
+# Newton steps that bring w to the path's point of a width, and how near is near enough.
+CENTRING_STEPS = 30
+CENTRED = 0.05
+# Rows whose weight in XᵀDX is below this part of the largest are left out of it.
+NEGLIGIBLE = 1e-6
+
+
+class Interior:
+    """The point (w, b), and α, ξ and z at the edges of all rows."""
+
+    def __init__(self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray):
+        self.rows, self.problem = rows, problem
+        self.w, self.b, self.g = w, b, g
+        lower, upper = np.flatnonzero(problem.low > -FAR), np.flatnonzero(problem.high < FAR)
+        self.row = np.concatenate([lower, upper])
+        self.sign = np.repeat([1.0, -1.0], [lower.size, upper.size])
+        self.edge = np.concatenate([problem.low[lower], problem.high[upper]])
+        self.cost = problem.cost[self.row]
+        size = self.row.size
+        self.alpha, self.xi, self.z = np.empty(size), np.empty(size), np.empty(size)
+        self.D, self.pull, self.bend = np.empty(size), np.empty(size), np.zeros(size)
+        self.d_alpha, self.d_xi, self.d_z = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.beta, self.right, self.curvature = (np.empty(rows.n) for _ in range(3))
+        self.steps = 0
+
+    def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
+        """Follow the path from a width in scores until the gap is ``enough``."""
+        together, grad_w, grad_b, left = self._onto_the_path(width, enough, stop)
+        for _ in range(STEPS):
+            if together + left <= enough or stop():
+                return
+            together = self._step(grad_w, grad_b, together)
+            self.steps += 1
+            grad_w, grad_b, left = self._gradient()
+
+    def _onto_the_path(self, width: float, enough: float, stop: Callable[[], bool]) -> tuple:
+        """Damped Newton steps on ½‖w‖² + ½κb² + the barrier's smooth loss."""
+        mu = width * float(self.cost.mean())
+        for _ in range(CENTRING_STEPS):
+            centre(
+                self.g, self.row, self.sign, self.edge, self.cost, mu, self.alpha, self.xi, self.z
+            )
+            together = self._advance(0.0)
+            grad_w, grad_b, left = self._gradient()
+            if together + left <= enough or stop():
+                break
+            self._weigh(0.0)
+            step_w, step_b = self._equations()(-grad_w, -grad_b)
+            decrease = -(step_w @ grad_w + step_b * grad_b)
+            if decrease <= CENTRED * together:
+                break
+            h = self.rows.scores(step_w, step_b)
+            t = self._line(step_w, step_b, h, mu, -decrease)
+            self._move(t, step_w, step_b, h)
+            self.steps += 1
+        return together, grad_w, grad_b, left
+
+    def _line(
+        self, step_w: np.ndarray, step_b: float, h: np.ndarray, mu: float, start: float
+    ) -> float:
+        kappa = self.problem.kappa or 0.0
+        square = float(step_w @ step_w) + kappa * step_b * step_b
+        linear = float(self.w @ step_w) + kappa * self.b * step_b
+
+        def at(t: float) -> tuple[float, float]:
+            first, second = barrier_slope(
+                self.g, h, t, self.row, self.sign, self.edge, self.cost, mu
+            )
+            return linear + t * square + first, square + second
+
+        return line_search(at, start)
+
+    def _gradient(self) -> tuple[np.ndarray, float, float]:
+        """Of w and b, and what it adds to the gap."""
+        kappa = self.problem.kappa
+        grad_w, grad_b = self.w - self.rows.sum(self.beta), 0.0
+        if kappa is not None:
+            grad_b = kappa * self.b - float(self.beta.sum())
+        return grad_w, grad_b, float(grad_w @ grad_w) / 2 + unbalanced(kappa, grad_b)
+
+    def _equations(self) -> Callable:
+        curvature = self.curvature
+        curvature[curvature < NEGLIGIBLE * curvature.max()] = 0.0
+        return newton_equations(self.rows, curvature, np.count_nonzero(curvature), self.problem)
+
+    def _step(self, grad_w: np.ndarray, grad_b: float, together: float) -> float:
+        """Predictor, corrector, step; Σ α z + (C − α) ξ after it."""
+        size = self.row.size
+        mu = together / (2 * size)
+        self.bend[:] = 0.0
+        self.d_xi[:] = 0.0
+        self._weigh(0.0)
+        equations = self._equations()
+        most, linear, square = self._direction(equations, grad_w, grad_b, 0.0)[:3]
+        t = min(1.0, most)
+        after = max(together + t * linear + t * t * square, 0.0) / (2 * size)
+        mu *= (after / mu) ** 3
+        np.multiply(self.d_alpha, self.d_xi, out=self.d_xi)  # what ξ's equation is corrected by
+        self._weigh(mu)
+        most, _, _, step_w, step_b, h = self._direction(equations, grad_w, grad_b, mu)
+        t = min(1.0, NEARLY_ALL * most)
+        self._move(t, step_w, step_b, h)
+        return self._advance(t)
+
+    def _move(self, t: float, step_w: np.ndarray, step_b: float, h: np.ndarray) -> None:
+        self.w = self.w + t * step_w
+        self.b += t * step_b
+        self.g = self.g + t * h
+
+    def _weigh(self, mu: float) -> None:
+        weights(
+            self.row, self.sign, self.cost, self.alpha, self.xi, self.z, mu, self.bend,
+            self.D, self.pull, self.curvature, self.right,
+        )  # fmt: skip
+
+    def _direction(
+        self, equations: Callable, grad_w: np.ndarray, grad_b: float, mu: float
+    ) -> tuple:
+        right_b = float(self.right.sum()) - grad_b
+        step_w, step_b = equations(self.rows.sum(self.right) - grad_w, right_b)
+        h = self.rows.scores(step_w, step_b)
+        found = directions(
+            h, self.row, self.sign, self.cost, self.alpha, self.xi, self.z, mu,
+            self.D, self.pull, self.bend, self.d_alpha, self.d_xi, self.d_z,
+        )  # fmt: skip
+        return *found, step_w, step_b, h
+
+    def _advance(self, t: float) -> float:
+        return advance(
+            self.row, self.sign, self.alpha, self.xi, self.z, t,
+            self.d_alpha, self.d_xi, self.d_z, self.cost, self.beta,
+        )  # fmt: skip
