@@ -13,6 +13,7 @@ import mercer
 import mercer.kernels
 
 ESTIMATORS = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
+LINEAR = ["LinearSVC", "LinearSVR", "LogisticRegression"]
 KERNELS = [
     "Linear",
     "Polynomial",
@@ -27,8 +28,8 @@ KERNELS = [
 
 
 def test_public_names():
-    expected = {*ESTIMATORS, "Certificate", "Expansion", "NotSeparableError", "Status"}
-    assert set(mercer.__all__) == expected | {"kernels", "verify"}
+    expected = {*ESTIMATORS, *LINEAR, "Certificate", "Expansion", "NotSeparableError", "Status"}
+    assert set(mercer.__all__) == expected | {"kernels", "path", "verify"}
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 
@@ -48,7 +49,7 @@ def test_signatures_contain_those_of_scikit_learn(name):
         assert mine[parameter.name].kind == parameter.kind, parameter.name
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", ESTIMATORS + LINEAR)
 def test_every_parameter_is_documented(name):
     estimator = getattr(mercer, name)
     documentation = inspect.getdoc(estimator)

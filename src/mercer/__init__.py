@@ -18,6 +18,7 @@ from mercer.estimators import (
 )
 from mercer.exceptions import NotSeparableError
 from mercer.expansion import Expansion
+from mercer.path import path
 from mercer.result import Status
 from mercer.verify import verify
 
@@ -37,5 +38,6 @@ __all__ = [
     "OneClassSVM",
     "Status",
     "kernels",
+    "path",
     "verify",
 ]

@@ -112,7 +112,9 @@ class Interior:
     def _equations(self) -> Callable:
         curvature = self.curvature
         curvature[curvature < NEGLIGIBLE * curvature.max()] = 0.0
-        return newton_equations(self.rows, curvature, np.count_nonzero(curvature), self.problem)
+        return newton_equations(
+            self.rows, curvature, int(np.count_nonzero(curvature)), self.problem
+        )
 
     def _step(self, grad_w: np.ndarray, grad_b: float, together: float) -> float:
         """Predictor, corrector, step; Σ α z + (C − α) ξ after it."""

@@ -7,6 +7,7 @@ their order: results do not depend on the threads.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def as_rows(X: Any, workers: Workers) -> Rows:
 
 def _cut(n: int, pieces: int) -> list[slice]:
     ends = np.linspace(0, n, min(pieces, max(n, 1)) + 1).astype(np.int64).tolist()
-    return [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
 def _in_order(parts: list[np.ndarray]) -> np.ndarray:
