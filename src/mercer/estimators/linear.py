@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -86,7 +86,7 @@ class LinearSVC(LinearClassifier):
     array([[0., 1.]])
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict] = {
         **_without("epsilon"),
         "penalty": [StrOptions({"l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
@@ -164,7 +164,7 @@ n_jobs, callback, warm_start
     array([7.])
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict] = {
         **_without("class_weight"),
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }

@@ -65,12 +65,14 @@ def weights(row, sign, cost, alpha, xi, z, mu, bend, D, pull, curvature, right):
 
 
 @compiled(fastmath=REASSOCIATE)
-def directions(h, row, sign, cost, alpha, xi, z, mu, D, pull, bend, d_alpha, d_xi, d_z):
-    """Steps of α, ξ and z for the scores' step h; the longest that stays inside, the μ after it.
+def directions(h, row, sign, cost, alpha, xi, z, mu, D, pull, bend, d_alpha, d_xi, reach):
+    """Steps of α and ξ for the scores' step h, and how far each edge can go.
+
+    Returns the linear and the quadratic change of Σ α z + (C − α) ξ with the length of the step.
 
     ``bend`` goes in as it was in `weights` and comes out as that of this step.
     """
-    most, linear, square = 1e300, 0.0, 0.0
+    linear, square = 0.0, 0.0
     for e in range(alpha.size):
         a, v = alpha[e], cost[e] - alpha[e]
         dm = sign[e] * h[row[e]]
@@ -78,32 +80,39 @@ def directions(h, row, sign, cost, alpha, xi, z, mu, D, pull, bend, d_alpha, d_x
         # (C−α) Δξ = μ − (C−α) ξ + ξ Δα + the part of the correction that belongs to ξ
         dxi = (mu + d_xi[e]) / v - xi[e] + xi[e] * da / v
         dz = dm + dxi
+        most = 1e300
         if da < 0:
-            most = min(most, -a / da)
+            most = -a / da
         elif da > 0:
-            most = min(most, v / da)
+            most = v / da
         if dxi < 0:
             most = min(most, -xi[e] / dxi)
         if dz < 0:
             most = min(most, -z[e] / dz)
         linear += a * dz + z[e] * da + v * dxi - xi[e] * da
         square += da * dz - da * dxi
-        d_alpha[e], d_z[e] = da, dz
-        d_xi[e] = dxi
+        d_alpha[e], d_xi[e], reach[e] = da, dxi, most
         bend[e] = da * (dz / a + dxi / v)
-    return most, linear, square
+    return linear, square
 
 
 @compiled(fastmath=REASSOCIATE)
-def advance(row, sign, alpha, xi, z, t, d_alpha, d_xi, d_z, cost, beta):
-    """Take a step of length t; β at rows, and Σ α z + (C − α) ξ."""
+def advance(g, row, sign, edge, t, keep, d_alpha, d_xi, cost, alpha, xi, z, beta):
+    """Take a step of length t, at each edge as far as α, C − α, ξ and z keep a part of themselves.
+
+    g are the scores after the step; z − ξ = m whatever is held back. Returns Σ α z + (C − α) ξ;
+    β at rows is written.
+    """
     for i in range(beta.size):
         beta[i] = 0.0
     total = 0.0
     for e in range(alpha.size):
-        alpha[e] += t * d_alpha[e]
-        xi[e] += t * d_xi[e]
-        z[e] += t * d_z[e]
-        beta[row[e]] += sign[e] * alpha[e]
-        total += alpha[e] * z[e] + (cost[e] - alpha[e]) * xi[e]
+        c, a = cost[e], alpha[e]
+        a = min(max(a + t * d_alpha[e], keep * a), c - keep * (c - a))
+        m = sign[e] * (g[row[e]] - edge[e])
+        slack = max(xi[e] + t * d_xi[e], keep * xi[e])
+        slack = max(slack, keep * z[e] - m)
+        alpha[e], xi[e], z[e] = a, slack, m + slack
+        beta[row[e]] += sign[e] * a
+        total += a * z[e] + (c - a) * slack
     return total

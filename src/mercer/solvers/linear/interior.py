@@ -26,12 +26,17 @@ from mercer.solvers.linear.smooth import line_search, newton_equations, unbalanc
 
 __all__ = ["Interior"]
 
-STEPS = 80
+STEPS = 300
 # Of the way to the boundary.
 NEARLY_ALL = 0.995
 # Newton steps that bring w to the path's point of a width, and how near is near enough.
 CENTRING_STEPS = 30
 CENTRED = 0.05
+# One edge of very many would make every step short. So many of all edges, and of those near (whose
+# weight is this part of the largest), may be held back instead: they keep this part of their α,
+# C − α, ξ and z, and what their β lacks stays in the gradient for the next step.
+HELD_BACK, HELD_NEAR, NEAR = 0.003, 0.05, 0.01
+KEPT = 0.1
 # Rows whose weight in XᵀDX is below this part of the largest are left out of it.
 NEGLIGIBLE = 1e-6
 
@@ -50,13 +55,18 @@ class Interior:
         size = self.row.size
         self.alpha, self.xi, self.z = np.empty(size), np.empty(size), np.empty(size)
         self.D, self.pull, self.bend = np.empty(size), np.empty(size), np.zeros(size)
-        self.d_alpha, self.d_xi, self.d_z = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.d_alpha, self.d_xi, self.reach = np.zeros(size), np.zeros(size), np.empty(size)
         self.beta, self.right, self.curvature = (np.empty(rows.n) for _ in range(3))
         self.steps = 0
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
-        """Follow the path from a width in scores until the gap is ``enough``."""
-        together, grad_w, grad_b, left = self._onto_the_path(width, enough, stop)
+        """Follow the path, at first from a width in scores, until the gap is ``enough``."""
+        if self.steps == 0:
+            together, grad_w, grad_b, left = self._onto_the_path(width, enough, stop)
+        else:
+            self.d_alpha[:] = self.d_xi[:] = 0.0
+            together = self._advance(0.0)
+            grad_w, grad_b, left = self._gradient()
         for _ in range(STEPS):
             if together + left <= enough or stop():
                 return
@@ -124,14 +134,14 @@ class Interior:
         self.d_xi[:] = 0.0
         self._weigh(0.0)
         equations = self._equations()
-        most, linear, square = self._direction(equations, grad_w, grad_b, 0.0)[:3]
-        t = min(1.0, most)
+        linear, square = self._direction(equations, grad_w, grad_b, 0.0)[:2]
+        t = self._length()
         after = max(together + t * linear + t * t * square, 0.0) / (2 * size)
         mu *= (after / mu) ** 3
         np.multiply(self.d_alpha, self.d_xi, out=self.d_xi)  # what ξ's equation is corrected by
         self._weigh(mu)
-        most, _, _, step_w, step_b, h = self._direction(equations, grad_w, grad_b, mu)
-        t = min(1.0, NEARLY_ALL * most)
+        _, _, step_w, step_b, h = self._direction(equations, grad_w, grad_b, mu)
+        t = self._length()
         self._move(t, step_w, step_b, h)
         return self._advance(t)
 
@@ -154,12 +164,18 @@ class Interior:
         h = self.rows.scores(step_w, step_b)
         found = directions(
             h, self.row, self.sign, self.cost, self.alpha, self.xi, self.z, mu,
-            self.D, self.pull, self.bend, self.d_alpha, self.d_xi, self.d_z,
+            self.D, self.pull, self.bend, self.d_alpha, self.d_xi, self.reach,
         )  # fmt: skip
         return *found, step_w, step_b, h
 
     def _advance(self, t: float) -> float:
         return advance(
-            self.row, self.sign, self.alpha, self.xi, self.z, t,
-            self.d_alpha, self.d_xi, self.d_z, self.cost, self.beta,
+            self.g, self.row, self.sign, self.edge, t, KEPT, self.d_alpha, self.d_xi, self.cost,
+            self.alpha, self.xi, self.z, self.beta,
         )  # fmt: skip
+
+    def _length(self) -> float:
+        """The longest step at which no more than a small share of the edges are held back."""
+        near = np.count_nonzero(NEAR * self.D.max() < self.D)
+        held = int(min(HELD_BACK * self.row.size, HELD_NEAR * near))
+        return min(1.0, NEARLY_ALL * float(np.partition(self.reach, held)[held]))

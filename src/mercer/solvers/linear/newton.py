@@ -60,33 +60,33 @@ class Newton:
     ) -> LinearResult:
         """The model, its duals and its gap."""
         began = time.perf_counter()
-        steps = 0
 
-        def limit(more: int = 0) -> Status | None:
-            if 0 <= self.max_iter <= steps + more:
+        def limit(more: int) -> Status | None:
+            if 0 <= self.max_iter <= before + more:
                 return Status.ITERATION_LIMIT
             return control.stopped
 
+        before = 0
         if start is None:
-            start, steps = self._sampled(problem, rows, control)
+            start, before = self._sampled(problem, rows, control)
         w, b, width = start.w, start.b, start.width
         best = evaluate(problem, rows, w, b)
+        method = (Interior if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
+        steps = before
         for rounds in range(1, ROUNDS + 1):
-            status = Status.SOLVED if best.gap <= self.tol * best.primal else limit()
+            status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
             if status is not None:
                 break
-            method = (Interior if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
             enough = INNER_GAP**rounds * self.tol * best.primal
-            method.solve(enough, width, lambda: limit(method.steps) is not None)  # noqa: B023
-            steps += method.steps
-            w, b, width = method.w, method.b, min(width, 1e-3)
-            found = evaluate(problem, rows, w, b, method.beta)
+            method.solve(enough, width, lambda: limit(method.steps) is not None)
+            steps = before + method.steps
+            found = evaluate(problem, rows, method.w, method.b, method.beta)
             best = min(best, found, key=lambda result: result.gap)
             now = Progress(control.seconds, rounds, steps, best.gap / best.primal, self.tol)
             control.report(now)
         else:
             solved = best.gap <= self.tol * best.primal
-            status = Status.SOLVED if solved else limit() or Status.STALLED
+            status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
         if problem.kind == TUBE:
             best = settle(problem, rows, best, self.tol)
         seconds = time.perf_counter() - began
