@@ -37,6 +37,8 @@ CENTRED = 0.05
 # C − α, ξ and z, and what their β lacks stays in the gradient for the next step.
 HELD_BACK, HELD_NEAR, NEAR = 0.003, 0.05, 0.01
 KEPT = 0.1
+# So many steps in a row that leave more than this part of Σ α z + (C − α) ξ are the end.
+SHORT_STEPS, TOO_LITTLE = 12, 0.97
 # Rows whose weight in XᵀDX is below this part of the largest are left out of it.
 NEGLIGIBLE = 1e-6
 
@@ -58,6 +60,7 @@ class Interior:
         self.d_alpha, self.d_xi, self.reach = np.zeros(size), np.zeros(size), np.empty(size)
         self.beta, self.right, self.curvature = (np.empty(rows.n) for _ in range(3))
         self.steps = 0
+        self.hold = True
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
         """Follow the path, at first from a width in scores, until the gap is ``enough``."""
@@ -67,12 +70,19 @@ class Interior:
             self.d_alpha[:] = self.d_xi[:] = 0.0
             together = self._advance(0.0)
             grad_w, grad_b, left = self._gradient()
+        short = 0
         for _ in range(STEPS):
-            if together + left <= enough or stop():
+            if together + left <= enough or stop() or short > SHORT_STEPS:
                 return
+            before = together
             together = self._step(grad_w, grad_b, together)
             self.steps += 1
             grad_w, grad_b, left = self._gradient()
+            short = short + 1 if together > TOO_LITTLE * before else 0
+            if short == SHORT_STEPS // 2 and self.hold:  # back onto the path, and in plain steps
+                self.hold = False
+                width = together / (2 * float(self.cost.sum()))
+                together, grad_w, grad_b, left = self._onto_the_path(width, enough, stop)
 
     def _onto_the_path(self, width: float, enough: float, stop: Callable[[], bool]) -> tuple:
         """Damped Newton steps on ½‖w‖² + ½κb² + the barrier's smooth loss."""
@@ -177,5 +187,5 @@ class Interior:
     def _length(self) -> float:
         """The longest step at which no more than a small share of the edges are held back."""
         near = np.count_nonzero(NEAR * self.D.max() < self.D)
-        held = int(min(HELD_BACK * self.row.size, HELD_NEAR * near))
+        held = int(min(HELD_BACK * self.row.size, HELD_NEAR * near)) if self.hold else 0
         return min(1.0, NEARLY_ALL * float(np.partition(self.reach, held)[held]))
