@@ -16,7 +16,8 @@ import mercer.kernels
 
 MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA"]
 OTHERS = ["KernelKMeans", "KernelLogisticRegression", "KernelPerceptron", "PegasosClassifier"]
-ESTIMATORS = [*MACHINES, *OTHERS]
+LINEAR = ["LinearSVC", "LinearSVR", "LogisticRegression"]
+ESTIMATORS = [*MACHINES, *OTHERS, *LINEAR]
 KERNELS = [
     "Linear",
     "Polynomial",
@@ -39,6 +40,7 @@ def test_public_names():
         "geometry",
         "kernels",
         "nearest_psd",
+        "path",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)

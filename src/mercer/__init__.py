@@ -29,6 +29,8 @@ from mercer.result import Status
 from mercer.verify import verify
 
 if TYPE_CHECKING:
+    from mercer.c_path import path
+    from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
     from mercer.estimators.pegasos import PegasosClassifier
 
 __version__ = "0.1.0"
@@ -44,6 +46,9 @@ __all__ = [
     "KernelPCA",
     "KernelPerceptron",
     "KernelRidge",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
     "NotSeparableError",
     "NuSVC",
     "NuSVR",
@@ -56,11 +61,18 @@ __all__ = [
     "geometry",
     "kernels",
     "nearest_psd",
+    "path",
     "verify",
 ]
 
 # Imported when they are asked for: what they import takes longer than the rest of the package.
-_LAZY = {"PegasosClassifier": "mercer.estimators.pegasos"}
+_LAZY = {
+    "LinearSVC": "mercer.estimators.linear",
+    "LinearSVR": "mercer.estimators.linear",
+    "LogisticRegression": "mercer.estimators.linear",
+    "PegasosClassifier": "mercer.estimators.pegasos",
+    "path": "mercer.c_path",
+}
 _LAZY_ROOMS = {"duality", "embeddings"}
 
 

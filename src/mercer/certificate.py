@@ -28,7 +28,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.problems import BoxQP, Logistic
-from mercer.result import Result, Status
+from mercer.problems.linear import LinearPrimal
+from mercer.problems.losses import TUBE
+from mercer.result import LinearResult, Result, Status
 
 if TYPE_CHECKING:
     from mercer.solvers.descent import Bound
@@ -37,6 +39,7 @@ __all__ = [
     "Certificate",
     "certify",
     "certify_bound",
+    "certify_linear",
     "certify_logistic",
     "relative",
     "summarise",
@@ -386,3 +389,41 @@ def _counts(problem: BoxQP, beta: np.ndarray, n: int) -> tuple[int, int]:
     zero = coef == 0
     bound = ~zero & ((coef <= lower) | (coef >= upper))
     return int(zero.sum()), int(bound.sum())
+
+
+def certify_linear(problem: LinearPrimal, result: LinearResult, name: str = "") -> Certificate:
+    """The certificate of a linear machine.
+
+    ``kkt_violation`` is how far a score is, at the most, from where its dual would be optimal.
+    """
+    beta, g = result.beta, result.g
+    size = np.abs(beta)
+    zero = size == 0
+    bound = ~zero & (size >= problem.cost) if problem.kind == TUBE else np.zeros_like(zero)
+    violation = 0.0
+    if problem.kind == TUBE:
+        under, over = problem.low - g, g - problem.high
+        up, down = beta > 0, beta < 0
+        edge = np.where(up, under, np.where(down, over, np.maximum(under, over)))
+        off = np.where(bound, np.maximum(-edge, 0.0), np.maximum(edge, 0.0))
+        violation = float(np.where(~zero & ~bound, np.abs(edge), off).max(initial=0.0))
+    rounding = _ROUNDING_UNITS * _EPS * (abs(result.primal) + abs(result.primal - result.gap))
+    gap = result.gap * _MARGIN + rounding
+    norm = float(np.sqrt(result.w @ result.w))
+    return Certificate(
+        primal=result.primal,
+        dual=result.primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, result.primal),
+        kkt_violation=violation,
+        bias_interval=(result.b, result.b),
+        margin=2 / norm if norm > 0 else np.inf,
+        n_zero=int(zero.sum()),
+        n_free=int((~zero & ~bound).sum()),
+        n_bound=int(bound.sum()),
+        status=result.status,
+        iterations=result.iterations,
+        rounds=result.rounds,
+        seconds=result.seconds,
+        name=name,
+    )

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-__all__ = ["Result", "Status"]
+__all__ = ["LinearResult", "Result", "Status"]
 
 
 class Status(Enum):
@@ -61,6 +61,41 @@ class Result:
     b: np.ndarray
     b_interval: np.ndarray
     violation: float
+    status: Status
+    iterations: int
+    rounds: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class LinearResult:
+    """The answer of a solver to a `LinearPrimal`.
+
+    Attributes
+    ----------
+    w, b : float64 array, float
+        The model.
+    beta : float64 array
+        One signed dual per row, feasible.
+    g, w_beta : float64 arrays
+        X w + b and Xᵀβ.
+    primal, gap : float
+        The value of the model, and how far it can be from optimal.
+    status : Status
+    iterations : int
+        Newton steps, or epochs of coordinate descent.
+    rounds : int
+        Passes over all rows that checked the gap.
+    seconds : float
+    """
+
+    w: np.ndarray
+    b: float
+    beta: np.ndarray
+    g: np.ndarray
+    w_beta: np.ndarray
+    primal: float
+    gap: float
     status: Status
     iterations: int
     rounds: int

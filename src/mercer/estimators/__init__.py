@@ -14,6 +14,8 @@ _rest.py           what the classifiers of one class against the rest share
 ridge.py           KernelRidge
 pca.py             KernelPCA
 pegasos.py         PegasosClassifier
+_linear.py         what the linear machines share
+linear.py          LinearSVC, LinearSVR, LogisticRegression
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit

@@ -95,6 +95,12 @@ class Control:
             return Status.TIME_LIMIT
         return None
 
+    def quiet(self) -> Control:
+        """The same limits without the callback, for a part of the fit that it should not see."""
+        part = Control(self.time_limit)
+        part.began = self.began
+        return part
+
     def report(self, progress: Progress) -> None:
         """Tell the callback, one task at a time."""
         if self.callback is not None:

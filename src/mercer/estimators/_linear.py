@@ -1,0 +1,247 @@
+"""The base of the linear machines: ``fit`` as validate, encode, pose, solve, keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.certificate import Certificate, certify_linear, summarise
+from mercer.estimators._data import DTYPES, Data, check_training, dense_if_small
+from mercer.estimators._params import CONSTRAINTS
+from mercer.exceptions import ConvergenceWarning, warn_user
+from mercer.problems.linear import LinearPrimal
+from mercer.problems.losses import TUBE
+from mercer.result import LinearResult, Status
+from mercer.solvers import Control
+from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate
+
+__all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
+
+# Threads pay from so many stored numbers on.
+THREADS_PAY = 2_000_000
+
+LINEAR_CONSTRAINTS: dict[str, list] = {
+    name: CONSTRAINTS[name]
+    for name in ("tol", "verbose", "random_state", "time_limit", "n_jobs", "callback",
+                 "warm_start", "fit_intercept", "class_weight", "epsilon")
+}  # fmt: skip
+
+
+class LinearMachine(BaseEstimator):
+    """Common to `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
+
+    _parameter_constraints: ClassVar[dict] = {}
+    kernel: ClassVar[str] = "linear"  # for the validation shared with kernel machines
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels, or target values for regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with Control(self.time_limit, self.callback) as control:
+            data = check_training(self, X, y, sample_weight)
+            tasks = self._encode(data)
+            X_used = dense_if_small(data.X)
+            size = X_used.nnz if sp.issparse(X_used) else X_used.size
+            threads = thread_count(self.n_jobs) if size > THREADS_PAY else 1
+            with Workers(threads) as workers, single_threaded_blas():
+                rows = as_rows(X_used, workers)
+                problems = [self._pose(task, data) for task in tasks]
+                results = self._solve(rows, problems, control)
+            self._keep(data, rows, problems, results, control)
+        return self
+
+    def _encode(self, data: Data) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
+        raise NotImplementedError
+
+    def _kappa(self) -> float | None:
+        """The price of the intercept."""
+        if not self.fit_intercept:
+            return None
+        return 0.0 if self.intercept_scaling is None else 1.0 / self.intercept_scaling**2
+
+    def _solve(
+        self, rows: Rows, problems: Sequence[LinearPrimal], control: Control
+    ) -> list[LinearResult]:
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.random_state else 0
+        solver, self.solver_ = choose(
+            rows, problems[0].kind, self.dual, self.tol, self.max_iter, seed
+        )
+        starts = self._starts(rows, problems)
+        results = []
+        for problem, start in zip(problems, starts, strict=True):
+            result = solver.solve(problem, rows, control, start)
+            if result.status is Status.STALLED and problem.kind == TUBE:
+                # Prices or scales too uneven for interior points: coordinates go on from there.
+                last = Start(result.w, result.b, beta=result.beta)
+                descent, _ = choose(rows, problem.kind, True, self.tol, self.max_iter, seed)
+                again = descent.solve(problem, rows, control, last)
+                result = min(result, again, key=lambda answer: answer.gap)
+            if rows.X.dtype == np.float32:  # the certificate is that of the published model
+                w, b = result.w.astype(np.float32), float(np.float32(result.b))
+                again = evaluate(problem, rows, w.astype(np.float64), b, result.beta)
+                result = replace(result, **{
+                    name: getattr(again, name)
+                    for name in ("w", "b", "beta", "g", "w_beta", "primal", "gap")
+                })  # fmt: skip
+            results.append(result)
+        return results
+
+    def _starts(self, rows: Rows, problems: Sequence[LinearPrimal]) -> list[Start | None]:
+        """From the last fit, where ``warm_start`` asks for it and the data have its shape."""
+        last = getattr(self, "_last", None)
+        if not getattr(self, "warm_start", False) or last is None or len(last) != len(problems):
+            return [None] * len(problems)
+        if last[0].w.size != rows.d:
+            return [None] * len(problems)
+        return [
+            Start(old.w, old.b, beta=_rescaled(old.beta, problem))
+            for old, problem in zip(last, problems, strict=True)
+        ]
+
+    def _keep(
+        self, data: Data, rows: Rows, problems: Sequence[LinearPrimal],
+        results: Sequence[LinearResult], control: Control,
+    ) -> None:  # fmt: skip
+        dtype = rows.X.dtype
+        self.coef_ = np.array([result.w for result in results], dtype=dtype)
+        self.intercept_ = np.array([result.b for result in results], dtype=dtype)
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError("The coefficients are not finite: scale the columns of X first.")
+        self.n_iter_ = max(int(result.iterations) for result in results)
+        names = self._task_names(len(results))
+        self.certificate_: Certificate = summarise([
+            certify_linear(p, r, name) for p, r, name in zip(problems, results, names, strict=True)
+        ])  # fmt: skip
+        if problems[0].kind == TUBE:
+            beta = np.zeros((len(results), data.shape[0]))
+            kept = slice(None) if data.rows is None else data.rows
+            for t, result in enumerate(results):
+                beta[t, kept] = result.beta
+            self.dual_coef_ = sp.csr_matrix(beta)
+        self._last = list(results) if getattr(self, "warm_start", False) else None
+        if self.verbose:
+            print(f"[{type(self).__name__}] {self.certificate_!r}")
+        if not self.certificate_.status.is_solved and not control.interrupted:
+            self._warn(problems)
+
+    def _warn(self, problems: Sequence[LinearPrimal]) -> None:
+        certificate = self.certificate_
+        lever = {
+            Status.ITERATION_LIMIT: f"Raise max_iter={self.max_iter} (-1: no limit).",
+            Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}.",
+        }.get(certificate.status, "Scale the columns (StandardScaler), or raise tol.")
+        if certificate.status is not Status.STOPPED:
+            warn_user(
+                f"{type(self).__name__} failed to converge ({certificate.status}): "
+                f"{self.solver_}; {certificate.iterations:,} iterations, "
+                f"{certificate.seconds:.3g} s, relative gap {certificate.relative_gap:.3g} "
+                f"(tol={self.tol:g}). {lever}",
+                ConvergenceWarning,
+            )
+
+    def _task_names(self, n_tasks: int) -> list[str]:
+        return [""] * n_tasks
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return X @ self.coef_.T + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearClassifier(ClassifierMixin, LinearMachine):
+    """Linear machines whose targets are classes: one task, or one for each class."""
+
+    def _encode(self, data: Data) -> list[np.ndarray]:
+        check_classification_targets(data.y)
+        self.classes_, codes = np.unique(data.y, return_inverse=True)
+        k = self.classes_.size
+        if k < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {k} class "
+                f"({self.classes_[0]!r})."
+            )
+        if self.class_weight == "balanced":
+            count = np.bincount(codes, weights=data.weight, minlength=k)
+            self.class_weight_ = count.sum() / (k * count)
+        else:
+            self.class_weight_ = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=data.y
+            )
+        self._codes = codes
+        return [np.where(codes == c, 1.0, -1.0) for c in ([1] if k == 2 else range(k))]
+
+    def _prices(self, y: np.ndarray, data: Data) -> np.ndarray:
+        """C times class weight times sample weight; against the rest, the rest counts once."""
+        of_row = self.class_weight_[self._codes]
+        if self.classes_.size > 2:
+            of_row = np.where(y > 0, of_row, 1.0)
+        return self.C * of_row * (1.0 if data.weight is None else data.weight)
+
+    def _task_names(self, n_tasks: int) -> list[str]:
+        return [""] if n_tasks == 1 else [f"{c} / rest" for c in self.classes_]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores w·x + b: one for each row, or one for each row and class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[index]
+
+
+def _rescaled(beta: np.ndarray, problem: LinearPrimal) -> np.ndarray | None:
+    """Duals of an earlier price, inside this one's box."""
+    if beta.size != problem.n:
+        return None
+    return np.clip(beta, -problem.cost, problem.cost) if problem.kind == TUBE else beta

@@ -1,0 +1,123 @@
+"""Losses of linear machines, as three families that compiled code can tell apart by a number.
+
+With the score g = w·x + b of a row, its price C, and edges low ≤ high:
+
+    TUBE      L(g) = C (low − g)₊ + C (g − high)₊
+    SQUARED   L(g) = C (low − g)₊² + C (g − high)₊²
+    LOGISTIC  L(g) = C log(1 + exp(−low·g)), low = ±1
+
+The hinge of a positive row is the tube with low = 1 and no upper edge, of a negative row the one
+with high = −1 and no lower edge; the ε-insensitive loss has low = y − ε and high = y + ε.
+
+A signed dual β belongs to −∂L(g). The Fenchel–Young term
+
+    L(g) + L*(−β) + β g  ≥ 0
+
+vanishes where it does; summed over the rows it is the duality gap (`mercer.problems.linear`).
+"""
+
+from __future__ import annotations
+
+import math
+
+from mercer._compiled import REASSOCIATE, compiled
+
+__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "responses", "slope", "terms"]
+
+TUBE, SQUARED, LOGISTIC = 0, 1, 2
+# An edge that no score reaches; finite, so that 0 · FAR is 0.
+FAR = 1e200
+
+
+@compiled
+def _logistic(margin):
+    """1 / (1 + exp(margin)), without overflow."""
+    if margin > 0:
+        e = math.exp(-margin)
+        return e / (1.0 + e)
+    return 1.0 / (1.0 + math.exp(margin))
+
+
+@compiled(fastmath=REASSOCIATE)
+def responses(kind, g, low, high, cost, out):
+    """Write −L'(g) into ``out`` and return its sum; of a tube, 0 on the edges themselves."""
+    total = 0.0
+    if kind == TUBE:
+        for i in range(g.size):
+            out[i] = cost[i] * ((g[i] < low[i]) - (g[i] > high[i]))
+            total += out[i]
+    elif kind == SQUARED:
+        for i in range(g.size):
+            out[i] = 2 * cost[i] * (max(low[i] - g[i], 0.0) - max(g[i] - high[i], 0.0))
+            total += out[i]
+    else:
+        for i in range(g.size):
+            out[i] = low[i] * cost[i] * _logistic(low[i] * g[i])
+            total += out[i]
+    return total
+
+
+@compiled(fastmath=REASSOCIATE)
+def curvatures(kind, g, low, high, cost, out):
+    """Write L''(g) of a smooth loss into ``out``; return how many are not zero, and their sum."""
+    used, total = 0, 0.0
+    for i in range(g.size):
+        if kind == SQUARED:
+            out[i] = 2 * cost[i] if g[i] < low[i] or g[i] > high[i] else 0.0
+        else:
+            p = _logistic(low[i] * g[i])
+            out[i] = cost[i] * p * (1 - p)
+        used += out[i] != 0.0
+        total += out[i]
+    return used, total
+
+
+@compiled(fastmath=REASSOCIATE)
+def slope(kind, g, h, t, low, high, cost):
+    """First and second derivative of Σ L(g + t h) in t, of a smooth loss."""
+    first, second = 0.0, 0.0
+    if kind == SQUARED:
+        for i in range(g.size):
+            s = g[i] + t * h[i]
+            off = max(low[i] - s, 0.0) - max(s - high[i], 0.0)
+            first -= 2 * cost[i] * off * h[i]
+            second += 2 * cost[i] * h[i] * h[i] if off != 0.0 else 0.0
+    else:
+        for i in range(g.size):
+            p = _logistic(low[i] * (g[i] + t * h[i]))
+            first -= low[i] * cost[i] * p * h[i]
+            second += cost[i] * p * (1 - p) * h[i] * h[i]
+    return first, second
+
+
+@compiled
+def _x_log_x(x):
+    return x * math.log(x) if x > 0.0 else 0.0
+
+
+@compiled(fastmath=REASSOCIATE)
+def terms(kind, g, beta, low, high, cost):
+    """Σ L(g), and Σ L(g) + L*(−β) + β g; β must be in the domain of L*."""
+    loss, gap = 0.0, 0.0
+    for i in range(g.size):
+        c = cost[i]
+        if kind == LOGISTIC:
+            margin, a = low[i] * g[i], low[i] * beta[i] / c
+            value = math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0)
+            loss += c * value
+            gap += c * max(value + _x_log_x(a) + _x_log_x(1.0 - a) + a * margin, 0.0)
+            continue
+        under, over = low[i] - g[i], g[i] - high[i]
+        up, down = max(beta[i], 0.0), max(-beta[i], 0.0)
+        if kind == TUBE:
+            loss += c * (max(under, 0.0) + max(over, 0.0))
+            gap += (c - up) * max(under, 0.0) + up * max(-under, 0.0)
+            gap += (c - down) * max(over, 0.0) + down * max(-over, 0.0)
+        else:
+            # β²/4C − β·slack + C slack², and β times the way from slack's edge to its own.
+            slack = max(under, 0.0) - max(over, 0.0)
+            loss += c * slack * slack
+            off = beta[i] - 2 * c * slack
+            gap += off * off / (4 * c) + up * (max(-under, 0.0) - max(over, 0.0))
+            gap += down * (max(-over, 0.0) - max(under, 0.0))
+    return loss, gap

@@ -1,0 +1,15 @@
+"""How the primal of a linear machine is solved.
+
+choose.py    which method fits the shape of the data, and why
+newton.py    tall data: from a sample to all rows; interior point for tubes, Newton otherwise
+interior.py  primal–dual interior point method, d × d equations; compiled: _interior.py
+smooth.py    Newton's method for smooth losses, direct or by conjugate gradients
+descent.py   sparse and wide data: dual coordinate descent; compiled: _epoch.py
+rows.py      the data as passes over rows; compiled: _passes.py
+"""
+
+from mercer.solvers.linear.choose import choose
+from mercer.solvers.linear.newton import Start, evaluate
+from mercer.solvers.linear.rows import Rows, as_rows
+
+__all__ = ["Rows", "Start", "as_rows", "choose", "evaluate"]

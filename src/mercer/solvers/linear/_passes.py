@@ -1,0 +1,107 @@
+"""Compiled passes over rows, dense or CSR: scores X w + b, sums Xᵀβ, and XᵀDX of sparse rows.
+
+Data may be float32 or float64; sums are float64 always. Compiled code allocates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mercer._compiled import REASSOCIATE, compiled
+
+__all__ = [
+    "csr_gram",
+    "csr_scores",
+    "csr_sum",
+    "dense_scale",
+    "dense_scores",
+    "dense_sum",
+    "sq_norms_csr",
+]
+
+
+@compiled(fastmath=REASSOCIATE)
+def dense_scores(X, w, b, out):
+    """out = X w + b."""
+    d = w.size
+    for i in range(X.shape[0]):
+        row = X[i]
+        total = 0.0
+        for j in range(d):
+            total += row[j] * w[j]
+        out[i] = total + b
+
+
+@compiled(fastmath=REASSOCIATE)
+def dense_sum(X, beta, out):
+    """out = Xᵀβ; rows with β = 0 are not read."""
+    d = out.size
+    for j in range(d):
+        out[j] = 0.0
+    for i in range(X.shape[0]):
+        c = beta[i]
+        if c != 0.0:
+            row = X[i]
+            for j in range(d):
+                out[j] += c * row[j]
+
+
+@compiled(fastmath=REASSOCIATE)
+def dense_scale(X, curvature, first, last, out):
+    """Rows first..last with a curvature, times its root, with a 1 at their end; how many."""
+    used, d = 0, X.shape[1]
+    for i in range(first, last):
+        if curvature[i] != 0.0:
+            root = math.sqrt(curvature[i])
+            row, to = X[i], out[used]
+            for j in range(d):
+                to[j] = root * row[j]
+            to[d] = root
+            used += 1
+    return used
+
+
+@compiled
+def csr_scores(indptr, columns, values, w, b, out):
+    """out = X w + b."""
+    for i in range(indptr.size - 1):
+        total = 0.0
+        for t in range(indptr[i], indptr[i + 1]):
+            total += values[t] * w[columns[t]]
+        out[i] = total + b
+
+
+@compiled
+def csr_sum(indptr, columns, values, beta, out):
+    """out = Xᵀβ."""
+    for j in range(out.size):
+        out[j] = 0.0
+    for i in range(indptr.size - 1):
+        c = beta[i]
+        if c != 0.0:
+            for t in range(indptr[i], indptr[i + 1]):
+                out[columns[t]] += c * values[t]
+
+
+@compiled
+def csr_gram(indptr, columns, values, curvature, out):
+    """Add Xᵀ D X, with a 1 at the end of each row, to the lower half of ``out``."""
+    d = out.shape[0] - 1
+    for i in range(indptr.size - 1):
+        c = curvature[i]
+        if c != 0.0:
+            for t in range(indptr[i], indptr[i + 1]):
+                scaled, row = c * values[t], out[columns[t]]
+                for u in range(indptr[i], t + 1):  # columns are sorted
+                    row[columns[u]] += scaled * values[u]
+                out[d, columns[t]] += scaled
+            out[d, d] += c
+
+
+@compiled
+def sq_norms_csr(indptr, values, out):
+    for i in range(indptr.size - 1):
+        total = 0.0
+        for t in range(indptr[i], indptr[i + 1]):
+            total += values[t] * values[t]
+        out[i] = total

@@ -1,0 +1,133 @@
+"""Newton's method for linear machines, from a sample of the rows to all of them.
+
+A random sample is solved loosely, its prices raised to those of all rows; its model is where the
+method begins on all rows. What follows is an interior point method for tubes (`Interior`), plain
+Newton for smooth losses (`Smooth`), and a check of the gap from scratch.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.problems.linear import LinearPrimal
+from mercer.problems.losses import TUBE, responses
+from mercer.result import LinearResult, Status
+from mercer.solvers.control import Control, Progress
+from mercer.solvers.linear.interior import Interior
+from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.smooth import Smooth
+
+__all__ = ["Newton", "Start"]
+
+# A sample is worth its time from so many rows on; it has this part of them, and rows enough to
+# determine w.
+SAMPLE_FROM = 8_000
+SAMPLE_SHARE = 1 / 16
+SAMPLE_ROWS_PER_COLUMN = 5
+SAMPLE_GAP = 1e-2
+# Width of the first point on the central path, in scores: with a model to begin from, and without.
+WIDTH = {True: 0.05, False: 1.0}
+# The method is asked for this part of the gap; rounds that ask for less and less.
+INNER_GAP = 0.5
+ROUNDS = 4
+# A dual this near to a bound, as a part of C, is put there if the gap allows.
+AT_BOUND = (1e-2, 1e-4, 1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: a model, the width of the central path's point for it, and its duals."""
+
+    w: np.ndarray
+    b: float
+    width: float = WIDTH[True]
+    beta: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Settings: relative gap ``tol``, at most ``max_iter`` Newton steps (−1: no limit)."""
+
+    tol: float = 1e-4
+    max_iter: int = -1
+    seed: int = 0
+
+    def solve(
+        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
+    ) -> LinearResult:
+        """The model, its duals and its gap."""
+        began = time.perf_counter()
+
+        def limit(more: int) -> Status | None:
+            if 0 <= self.max_iter <= before + more:
+                return Status.ITERATION_LIMIT
+            return control.stopped
+
+        before = 0
+        if start is None:
+            start, before = self._sampled(problem, rows, control)
+        w, b, width = start.w, start.b, start.width
+        best = evaluate(problem, rows, w, b)
+        method = (Interior if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
+        steps = before
+        for rounds in range(1, ROUNDS + 1):
+            status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
+            if status is not None:
+                break
+            enough = INNER_GAP**rounds * self.tol * best.primal
+            method.solve(enough, width, lambda: limit(method.steps) is not None)
+            steps = before + method.steps
+            found = evaluate(problem, rows, method.w, method.b, method.beta)
+            best = min(best, found, key=lambda result: result.gap)
+            now = Progress(control.seconds, rounds, steps, best.gap / best.primal, self.tol)
+            control.report(now)
+        else:
+            solved = best.gap <= self.tol * best.primal
+            status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
+        if problem.kind == TUBE:
+            best = settle(problem, rows, best, self.tol)
+        seconds = time.perf_counter() - began
+        return replace(best, status=status, iterations=steps, rounds=rounds, seconds=seconds)
+
+    def _sampled(self, problem: LinearPrimal, rows: Rows, control: Control) -> tuple[Start, int]:
+        """The answer to a sample and its steps, or zero where all rows are few enough."""
+        n, d = rows.n, rows.d
+        size = max(int(n * SAMPLE_SHARE), SAMPLE_ROWS_PER_COLUMN * (d + 1), SAMPLE_FROM // 4)
+        if n < SAMPLE_FROM or size > n // 2:
+            return Start(np.zeros(d), 0.0, WIDTH[False]), 0
+        rng = np.random.default_rng(self.seed)
+        index = np.sort(rng.choice(n, size, replace=False))
+        factor = float(problem.cost.sum() / problem.cost[index].sum())
+        inner = replace(self, tol=max(SAMPLE_GAP, self.tol))
+        found = inner.solve(problem.take(index, factor), rows.take(index), control.quiet())
+        return Start(found.w, found.b), found.iterations
+
+
+def evaluate(
+    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None
+) -> LinearResult:
+    """Value and gap of a model, with these duals or its own, which are the best at an optimum."""
+    g = rows.scores(w, b)
+    if problem.kind != TUBE or beta is None:
+        beta = np.empty(rows.n)
+        responses(problem.kind, g, *problem.arrays, beta)
+    beta = problem.feasible(beta)
+    w_beta = rows.sum(beta)
+    primal, gap = problem.values(w, b, beta, g, w_beta)
+    return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
+
+
+def settle(problem: LinearPrimal, rows: Rows, best: LinearResult, tol: float) -> LinearResult:
+    """Duals that are as good as at a bound are put there, as far as the gap stays within tol."""
+    for near in AT_BOUND:
+        size = np.abs(best.beta)
+        snapped = np.where(size < near * problem.cost, 0.0, best.beta)
+        top = size > (1 - near) * problem.cost
+        snapped[top] = np.copysign(problem.cost[top], best.beta[top])
+        found = evaluate(problem, rows, best.w, best.b, snapped)
+        if found.gap <= max(tol * found.primal, best.gap):
+            return found
+    return best

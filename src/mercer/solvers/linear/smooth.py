@@ -1,0 +1,186 @@
+"""Newton's method for smooth losses.
+
+    F(w, b) = ½‖w‖² + ½ κ b² + Σ Lᵢ(xᵢ·w + b)
+
+Squared losses are piecewise quadratic: semismooth Newton steps with an exact line search end after
+finitely many. Only rows on the wrong side of their edge have a curvature, so XᵀDX is taken over
+those. Up to `DIRECT_COLUMNS` columns the equations are solved by Cholesky, beyond by conjugate
+gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from mercer.problems.linear import LinearPrimal
+from mercer.problems.losses import curvatures, responses, slope
+from mercer.solvers.linear.rows import Rows
+
+__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbalanced"]
+
+# Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
+DIRECT_COLUMNS = 1500
+CG_STEPS = 200
+CG_REDUCTION = 0.05
+# The line search ends where the slope is this part of what it was.
+SLOPE_LEFT = 0.1
+LINE_STEPS = 20
+STEPS = 100
+# XᵀDX over more rows than this is multiplied in float32: directions need few digits there, and
+# later steps, over fewer rows, make up for it.
+FLOAT32_ROWS = 30_000
+RIDGE = 1e-13
+
+
+class Smooth:
+    """The point (w, b) and its duals β = −L'(g)."""
+
+    def __init__(self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray):
+        self.rows, self.problem = rows, problem
+        self.w, self.b, self.g = w, b, g.copy()
+        self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
+        self.steps = 0
+
+    def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
+        """Newton steps until the gap, which is what the gradient leaves, is ``enough``."""
+        for _ in range(STEPS):
+            grad_w, grad_b = self._gradient()
+            gap = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
+            if gap <= enough or stop() or not self._step(grad_w, grad_b):
+                return
+            self.steps += 1
+
+    def _gradient(self) -> tuple[np.ndarray, float]:
+        problem = self.problem
+        total = responses(problem.kind, self.g, *problem.arrays, self.beta)
+        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - total
+        return self.w - self.rows.sum(self.beta), grad_b
+
+    # ------------------------------------------------------------------ a step
+
+    def _step(self, grad_w: np.ndarray, grad_b: float) -> bool:
+        """One Newton step; False where there is no way down in float64."""
+        problem = self.problem
+        used, total = curvatures(problem.kind, self.g, *problem.arrays, self.curvature)
+        if self.rows.d <= DIRECT_COLUMNS:
+            step_w, step_b = self._direct(grad_w, grad_b, used)
+        else:
+            step_w, step_b = self._conjugate(grad_w, grad_b, total)
+        h = self.rows.scores(step_w, step_b)
+        t = self._line(step_w, step_b, h)
+        if t == 0:
+            return False
+        self.w = self.w + t * step_w
+        self.b += t * step_b
+        self.g += t * h
+        return True
+
+    def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
+        solve = newton_equations(self.rows, self.curvature, used, self.problem)
+        return solve(-grad_w, -grad_b)
+
+    def _conjugate(
+        self, grad_w: np.ndarray, grad_b: float, total: float
+    ) -> tuple[np.ndarray, float]:
+        """Conjugate gradients; b is eliminated by its own equation in the preconditioner."""
+        has_b = self.problem.kappa is not None
+        hold_b = (self.problem.kappa or 0.0) + total
+        if hold_b == 0:
+            hold_b = float(self.problem.cost.sum())
+        near = self.rows.take(np.flatnonzero(self.curvature))
+        curvature = self.curvature[self.curvature != 0]
+
+        def apply(v: np.ndarray, v_b: float) -> tuple[np.ndarray, float]:
+            bent = curvature * near.scores(v, v_b)
+            out_b = bent.sum() + ((self.problem.kappa or 0.0) + 1e-12 * hold_b) * v_b
+            return v + near.sum(bent), out_b if has_b else 0.0
+
+        x, x_b = np.zeros_like(grad_w), 0.0
+        r, r_b = -grad_w, -grad_b if has_b else 0.0
+        z_b = r_b / hold_b
+        p, p_b = r.copy(), z_b
+        rho = r @ r + r_b * z_b
+        end = CG_REDUCTION**2 * rho
+        for _ in range(CG_STEPS):
+            if rho <= end:
+                break
+            q, q_b = apply(p, p_b)
+            a = rho / (p @ q + p_b * q_b)
+            x, x_b = x + a * p, x_b + a * p_b
+            r, r_b = r - a * q, r_b - a * q_b
+            z_b = r_b / hold_b
+            rho, before = r @ r + r_b * z_b, rho
+            p, p_b = r + (rho / before) * p, z_b + (rho / before) * p_b
+        return x, float(x_b)
+
+    def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray) -> float:
+        """The t with a zero slope of F along the step: Newton's method between brackets."""
+        problem = self.problem
+        kappa = problem.kappa or 0.0
+        square = float(step_w @ step_w) + kappa * step_b * step_b
+        linear = float(self.w @ step_w) + kappa * self.b * step_b
+
+        def at(t: float) -> tuple[float, float]:
+            first, second = slope(problem.kind, self.g, h, t, *problem.arrays)
+            return linear + t * square + first, square + second
+
+        return line_search(at, at(0.0)[0])
+
+
+def line_search(at: Callable[[float], tuple[float, float]], start: float) -> float:
+    """Where a rising slope, ``start`` < 0 at 0, is about zero: Newton's method between brackets.
+
+    ``at(t)`` gives slope and curvature. Returns 0 where there is no way down in float64.
+    """
+    if not start < 0:
+        return 0.0
+    low, high, t = 0.0, np.inf, 1.0
+    for _ in range(LINE_STEPS):
+        first, second = at(t)
+        if abs(first) <= SLOPE_LEFT * -start:
+            break
+        if first < 0:
+            low = t
+        else:
+            high = t
+        new = t - first / second if second > 0 else np.inf
+        if not low < new < high:
+            new = (low + high) / 2 if np.isfinite(high) else 4 * t
+        t = new
+    return t
+
+
+def unbalanced(kappa: float | None, grad_b: float) -> float:
+    """What κ b ≠ Σβ adds to the gap: exactly for κ > 0, as an estimate for κ = 0."""
+    if kappa:
+        return grad_b * grad_b / (2 * kappa)
+    return abs(grad_b)
+
+
+def newton_equations(
+    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal
+) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
+    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
+    d = rows.d
+    H = rows.gram(curvature, np.float32 if used > FLOAT32_ROWS else np.float64)
+    diagonal = H.ravel()[:: d + 2]
+    diagonal[:d] += 1.0
+    diagonal += RIDGE * float(diagonal.max())
+    if problem.kappa is None:
+        H = H[:d, :d]
+    else:
+        diagonal[d] += problem.kappa
+        if used == 0 and not problem.kappa:  # nothing holds b: a step that crosses the rows
+            diagonal[d] += float(problem.cost.sum())
+    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
+        if problem.kappa is None:
+            return cho_solve(factor, right_w, check_finite=False), 0.0
+        step = cho_solve(factor, np.append(right_w, right_b), check_finite=False)
+        return step[:d], float(step[d])
+
+    return solve
