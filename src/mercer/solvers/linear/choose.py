@@ -12,8 +12,8 @@ from mercer.solvers.linear.smooth import DIRECT_COLUMNS
 
 __all__ = ["choose"]
 
-# On sparse rows of more columns coordinate descent is ahead of interior points.
-SPARSE_COLUMNS = 500
+# With more columns coordinate descent is ahead of interior points.
+INTERIOR_COLUMNS = 200
 
 
 def choose(
@@ -35,7 +35,7 @@ def choose(
                 'columns; use dual="auto", or a squared loss.'
             )
         return newton, "Newton: asked for (dual=False)"
-    most = SPARSE_COLUMNS if rows.is_sparse and kind == TUBE else DIRECT_COLUMNS
+    most = INTERIOR_COLUMNS if kind == TUBE else DIRECT_COLUMNS
     if rows.d <= most and rows.n >= rows.d:
         method = "interior point" if kind == TUBE else "semismooth Newton"
         return newton, f"{method} with {equations}: {shape}"

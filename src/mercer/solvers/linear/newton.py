@@ -81,14 +81,14 @@ class Newton:
             method.solve(enough, width, lambda: limit(method.steps) is not None)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
+            if problem.kind == TUBE:
+                found = settle(problem, rows, found, self.tol)
             best = min(best, found, key=lambda result: result.gap)
             now = Progress(control.seconds, rounds, steps, best.gap / best.primal, self.tol)
             control.report(now)
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
-        if problem.kind == TUBE:
-            best = settle(problem, rows, best, self.tol)
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=steps, rounds=rounds, seconds=seconds)
 
