@@ -23,34 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.problems import BoxQP, Logistic
-from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import TUBE
-from mercer.result import LinearResult, Result, Status
+from mercer.problems import BoxQP
+from mercer.result import Result, Status
 
-if TYPE_CHECKING:
-    from mercer.solvers.descent import Bound
+__all__ = ["EPS", "MARGIN", "ROUNDING_UNITS", "Certificate", "certify", "relative", "summarise"]
 
-__all__ = [
-    "Certificate",
-    "certify",
-    "certify_bound",
-    "certify_linear",
-    "certify_logistic",
-    "relative",
-    "summarise",
-]
-
-_EPS = float(np.finfo(np.float64).eps)
+EPS = float(np.finfo(np.float64).eps)
 # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
 # alone is found between half as large and as large as stated.
-_ROUNDING_UNITS = 16
+ROUNDING_UNITS = 16
 # δ is an estimate, and sums of other order round otherwise: a thousandth on top.
-_MARGIN = 1.001
+MARGIN = 1.001
 
 
 @dataclass(frozen=True)
@@ -189,61 +175,6 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     )
 
 
-def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certificate:
-    """The certificate of a logistic model, whose violation is the length of its gradient."""
-    beta, f, b = result.beta, result.f, float(result.b[0])
-    primal = problem.primal(beta, f, b)
-    drift = abs(b * float(problem.duals(f + b).sum())) if problem.fit_intercept else 0.0
-    gap = (result.violation**2 / 2 + drift) * _MARGIN + _ROUNDING_UNITS * _EPS * primal
-    n_zero = int(np.count_nonzero(beta == 0))
-    norm = np.sqrt(max(0.0, float(beta @ f)))
-    return Certificate(
-        primal=primal,
-        dual=primal - gap,
-        gap=gap,
-        relative_gap=relative(gap, primal),
-        kkt_violation=float(result.violation),
-        bias_interval=(b, b),
-        margin=float(2 / norm) if norm > 0 else np.inf,
-        n_zero=n_zero,
-        n_free=beta.size - n_zero,
-        n_bound=0,
-        status=result.status,
-        iterations=int(result.iterations),
-        rounds=int(result.rounds),
-        seconds=float(result.seconds),
-        name=name,
-        unit="products with K",
-    )
-
-
-def certify_bound(bound: Bound, coef: np.ndarray, primal: float, **effort: Any) -> Certificate:
-    """The certificate of a model that is no solution of its dual, by a feasible β of the latter.
-
-    Both values are sums over the rows; violation and counts are those of β.
-    """
-    gap = max(primal - bound.dual, 0.0) + _ROUNDING_UNITS * _EPS * (primal + bound.dual)
-    gap += bound.rows.n * _EPS * primal  # sums of so many terms
-    alpha = np.abs(bound.beta)
-    slope = 1.0 - bound.y * bound.rows.values(bound.rows.combine(bound.beta))
-    rising, falling = slope[alpha < bound.bound], slope[alpha > 0]
-    norm = np.sqrt(bound.rows.norm_sq(coef))
-    n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.bound).sum())
-    return Certificate(
-        primal=primal,
-        dual=primal - gap,
-        gap=gap,
-        relative_gap=relative(gap, primal),
-        kkt_violation=float(max(rising.max(initial=0.0), -falling.min(initial=0.0))),
-        bias_interval=(0.0, 0.0),
-        margin=float(2 / norm) if norm > 0 else np.inf,
-        n_zero=n_zero,
-        n_free=alpha.size - n_zero - n_bound,
-        n_bound=n_bound,
-        **effort,
-    )
-
-
 def summarise(tasks: Sequence[Certificate]) -> Certificate:
     """One certificate over several tasks: sums of values and counts, the worst of the rest."""
     if len(tasks) == 1:
@@ -323,7 +254,7 @@ def _values(
     else:
         b = b_group[problem.group]
         drift = problem.group_sums - np.bincount(problem.group, beta, problem.n_groups)
-    delta = f_error + 2 * _EPS * (np.abs(target) + np.abs(f) + np.abs(b))
+    delta = f_error + 2 * EPS * (np.abs(target) + np.abs(f) + np.abs(b))
     dual, quad = _dual(problem, beta, f), float(beta @ f)
     if np.isinf(upper).any() or np.isinf(lower).any():
         s = _smallest_feasible_scale(problem, f + b, delta)
@@ -340,8 +271,8 @@ def _values(
         primal = quad / 2 + loss.sum() + b_group @ problem.group_sums
         gap = np.maximum(_terms(problem, beta, r + delta), _terms(problem, beta, r - delta)).sum()
         gap += np.abs(b_group) @ np.abs(drift)
-    rounding = _ROUNDING_UNITS * _EPS * (abs(primal) + abs(dual))
-    return float(primal), float(max(gap, 0.0) * _MARGIN + rounding)
+    rounding = ROUNDING_UNITS * EPS * (abs(primal) + abs(dual))
+    return float(primal), float(max(gap, 0.0) * MARGIN + rounding)
 
 
 def _terms(problem: BoxQP, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -389,41 +320,3 @@ def _counts(problem: BoxQP, beta: np.ndarray, n: int) -> tuple[int, int]:
     zero = coef == 0
     bound = ~zero & ((coef <= lower) | (coef >= upper))
     return int(zero.sum()), int(bound.sum())
-
-
-def certify_linear(problem: LinearPrimal, result: LinearResult, name: str = "") -> Certificate:
-    """The certificate of a linear machine.
-
-    ``kkt_violation`` is how far a score is, at the most, from where its dual would be optimal.
-    """
-    beta, g = result.beta, result.g
-    size = np.abs(beta)
-    zero = size == 0
-    bound = ~zero & (size >= problem.cost) if problem.kind == TUBE else np.zeros_like(zero)
-    violation = 0.0
-    if problem.kind == TUBE:
-        under, over = problem.low - g, g - problem.high
-        up, down = beta > 0, beta < 0
-        edge = np.where(up, under, np.where(down, over, np.maximum(under, over)))
-        off = np.where(bound, np.maximum(-edge, 0.0), np.maximum(edge, 0.0))
-        violation = float(np.where(~zero & ~bound, np.abs(edge), off).max(initial=0.0))
-    rounding = _ROUNDING_UNITS * _EPS * (abs(result.primal) + abs(result.primal - result.gap))
-    gap = result.gap * _MARGIN + rounding
-    norm = float(np.sqrt(result.w @ result.w))
-    return Certificate(
-        primal=result.primal,
-        dual=result.primal - gap,
-        gap=gap,
-        relative_gap=relative(gap, result.primal),
-        kkt_violation=violation,
-        bias_interval=(result.b, result.b),
-        margin=2 / norm if norm > 0 else np.inf,
-        n_zero=int(zero.sum()),
-        n_free=int((~zero & ~bound).sum()),
-        n_bound=int(bound.sum()),
-        status=result.status,
-        iterations=result.iterations,
-        rounds=result.rounds,
-        seconds=result.seconds,
-        name=name,
-    )

@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.certificate import Certificate, certify_linear, summarise
+from mercer.certificate import Certificate, summarise
+from mercer.certify_others import certify_linear
 from mercer.estimators._data import DTYPES, Data, check_training, dense_if_small
 from mercer.estimators._params import CONSTRAINTS
 from mercer.exceptions import ConvergenceWarning, warn_user

@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.certificate import Certificate, certify_logistic, summarise
+from mercer.certificate import Certificate, summarise
+from mercer.certify_others import certify_logistic
 from mercer.estimators._data import Data, check_training, class_weights
 from mercer.estimators._params import common
 from mercer.estimators._rest import RestClassifier

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.certificate import Certificate, certify_bound, summarise
+from mercer.certificate import Certificate, summarise
+from mercer.certify_others import certify_bound
 from mercer.estimators._data import (
     Data,
     check_rows,

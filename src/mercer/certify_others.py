@@ -1,0 +1,112 @@
+"""Certificates of machines that are no box QP: linear ones, logistic ones, Pegasos.
+
+What each states is in its problem's file; here it is put into the one form of `Certificate`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.certificate import EPS, MARGIN, ROUNDING_UNITS, Certificate, relative
+from mercer.problems import Logistic
+from mercer.problems.linear import LinearPrimal
+from mercer.problems.losses import TUBE
+from mercer.result import LinearResult, Result
+from mercer.solvers.descent import Bound
+
+__all__ = ["certify_bound", "certify_linear", "certify_logistic"]
+
+
+def certify_linear(problem: LinearPrimal, result: LinearResult, name: str = "") -> Certificate:
+    """The certificate of a linear machine.
+
+    ``kkt_violation`` is how far a score is, at the most, from where its dual would be optimal.
+    """
+    beta, g = result.beta, result.g
+    size = np.abs(beta)
+    zero = size == 0
+    bound = ~zero & (size >= problem.cost) if problem.kind == TUBE else np.zeros_like(zero)
+    violation = 0.0
+    if problem.kind == TUBE:
+        under, over = problem.low - g, g - problem.high
+        up, down = beta > 0, beta < 0
+        edge = np.where(up, under, np.where(down, over, np.maximum(under, over)))
+        off = np.where(bound, np.maximum(-edge, 0.0), np.maximum(edge, 0.0))
+        violation = float(np.where(~zero & ~bound, np.abs(edge), off).max(initial=0.0))
+    rounding = ROUNDING_UNITS * EPS * (abs(result.primal) + abs(result.primal - result.gap))
+    gap = result.gap * MARGIN + rounding
+    norm = float(np.sqrt(result.w @ result.w))
+    return Certificate(
+        primal=result.primal,
+        dual=result.primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, result.primal),
+        kkt_violation=violation,
+        bias_interval=(result.b, result.b),
+        margin=2 / norm if norm > 0 else np.inf,
+        n_zero=int(zero.sum()),
+        n_free=int((~zero & ~bound).sum()),
+        n_bound=int(bound.sum()),
+        status=result.status,
+        iterations=result.iterations,
+        rounds=result.rounds,
+        seconds=result.seconds,
+        name=name,
+    )
+
+
+def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certificate:
+    """The certificate of a logistic model, whose violation is the length of its gradient."""
+    beta, f, b = result.beta, result.f, float(result.b[0])
+    primal = problem.primal(beta, f, b)
+    drift = abs(b * float(problem.duals(f + b).sum())) if problem.fit_intercept else 0.0
+    gap = (result.violation**2 / 2 + drift) * MARGIN + ROUNDING_UNITS * EPS * primal
+    n_zero = int(np.count_nonzero(beta == 0))
+    norm = np.sqrt(max(0.0, float(beta @ f)))
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(result.violation),
+        bias_interval=(b, b),
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=beta.size - n_zero,
+        n_bound=0,
+        status=result.status,
+        iterations=int(result.iterations),
+        rounds=int(result.rounds),
+        seconds=float(result.seconds),
+        name=name,
+        unit="products with K",
+    )
+
+
+def certify_bound(bound: Bound, coef: np.ndarray, primal: float, **effort: Any) -> Certificate:
+    """The certificate of a model that is no solution of its dual, by a feasible β of the latter.
+
+    Both values are sums over the rows; violation and counts are those of β.
+    """
+    gap = max(primal - bound.dual, 0.0) + ROUNDING_UNITS * EPS * (primal + bound.dual)
+    gap += bound.rows.n * EPS * primal  # sums of so many terms
+    alpha = np.abs(bound.beta)
+    slope = 1.0 - bound.y * bound.rows.values(bound.rows.combine(bound.beta))
+    rising, falling = slope[alpha < bound.bound], slope[alpha > 0]
+    norm = np.sqrt(bound.rows.norm_sq(coef))
+    n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.bound).sum())
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(max(rising.max(initial=0.0), -falling.min(initial=0.0))),
+        bias_interval=(0.0, 0.0),
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=alpha.size - n_zero - n_bound,
+        n_bound=n_bound,
+        **effort,
+    )
