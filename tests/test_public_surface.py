@@ -16,7 +16,8 @@ import mercer.kernels
 
 MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA"]
 OTHERS = ["KernelKMeans", "KernelLogisticRegression", "KernelPerceptron", "PegasosClassifier"]
-ESTIMATORS = [*MACHINES, *OTHERS]
+STREAMED = ["PegasosRegressor"]
+ESTIMATORS = [*MACHINES, *OTHERS, *STREAMED]
 KERNELS = [
     "Linear",
     "Polynomial",
@@ -39,12 +40,13 @@ def test_public_names():
         "geometry",
         "kernels",
         "nearest_psd",
+        "streams",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 
-MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings]
+MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings, mercer.streams]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

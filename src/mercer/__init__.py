@@ -29,7 +29,7 @@ from mercer.result import Status
 from mercer.verify import verify
 
 if TYPE_CHECKING:
-    from mercer.estimators.pegasos import PegasosClassifier
+    from mercer.estimators.pegasos import PegasosClassifier, PegasosRegressor
 
 __version__ = "0.1.0"
 
@@ -49,6 +49,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "PegasosClassifier",
+    "PegasosRegressor",
     "Status",
     "check_kernel",
     "duality",
@@ -56,12 +57,13 @@ __all__ = [
     "geometry",
     "kernels",
     "nearest_psd",
+    "streams",
     "verify",
 ]
 
 # Imported when they are asked for: what they import takes longer than the rest of the package.
-_LAZY = {"PegasosClassifier": "mercer.estimators.pegasos"}
-_LAZY_ROOMS = {"duality", "embeddings"}
+_LAZY = dict.fromkeys(("PegasosClassifier", "PegasosRegressor"), "mercer.estimators.pegasos")
+_LAZY_ROOMS = {"duality", "embeddings", "streams"}
 
 
 def __getattr__(name: str) -> Any:
