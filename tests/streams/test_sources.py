@@ -39,7 +39,7 @@ def npy(folder):
 
 
 def svmlight(folder):
-    dump_svmlight_file(X, y, folder / "rows.svm", zero_based=False)
+    dump_svmlight_file(X, y, str(folder / "rows.svm"), zero_based=False)
     return Svmlight(folder / "rows.svm", batch_rows=150)
 
 

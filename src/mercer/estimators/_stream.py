@@ -24,6 +24,9 @@ from mercer.streams import StreamProgress, as_stream
 
 __all__ = ["StreamMixin", "has_stream"]
 
+# Sums of rows beyond this have squares that overflow.
+LARGEST = 1e150
+
 
 def has_stream(estimator: Any) -> bool:
     """Whether the parameters allow rows to come and go; else an AttributeError that says why."""
@@ -212,7 +215,7 @@ class StreamMixin:
         n_threads = 1 if len(corridors) == 1 else thread_count(self.n_jobs)
         with Workers(n_threads) as workers:
             workers.map(one, range(len(corridors)))
-        if not all(np.isfinite(state.total).all() for state in self._states):
+        if not all(np.abs(state.u).max() < LARGEST for state in self._states):
             raise ValueError("The values of X are so large that w overflows. Scale the columns.")
 
     def _new_states(self: Any, size: int, n_tasks: int) -> list[Descent]:

@@ -66,10 +66,10 @@ class Checkpoint:
     def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """What was saved last; None if nothing was."""
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as saved:
+                arrays = {name: saved[name] for name in saved.files}
             head = json.loads(str(arrays.pop("head")))
-            version, saved, values = head["version"], head["fingerprint"], head["values"]
+            version, of, values = head["version"], head["fingerprint"], head["values"]
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile,
@@ -83,7 +83,7 @@ class Checkpoint:
                 f"checkpoint {self.path} has version {version}, but this is {VERSION}. Finish the "
                 "run with the version of Mercer that began it, or delete the file to begin anew."
             )
-        self._refuse_others(saved)
+        self._refuse_others(of)
         return arrays, values
 
     def _refuse_others(self, saved: Mapping[str, Any]) -> None:
