@@ -16,6 +16,7 @@ from benchmarks import (
     memory,
     small,
     solvers,
+    stream,
 )
 
 __all__ = ["main"]
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
-        kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings,
+        kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

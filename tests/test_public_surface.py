@@ -16,7 +16,7 @@ import mercer.kernels
 
 MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA"]
 OTHERS = ["KernelKMeans", "KernelLogisticRegression", "KernelPerceptron", "PegasosClassifier"]
-LINEAR = ["LinearSVC", "LinearSVR", "LogisticRegression"]
+LINEAR = ["LinearSVC", "LinearSVR", "LogisticRegression", "PegasosRegressor"]
 ESTIMATORS = [*MACHINES, *OTHERS, *LINEAR]
 KERNELS = [
     "Linear",
@@ -41,12 +41,13 @@ def test_public_names():
         "kernels",
         "nearest_psd",
         "path",
+        "streams",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 
-MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings]
+MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings, mercer.streams]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

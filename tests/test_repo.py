@@ -22,6 +22,7 @@ ROOMS = [
     "psd",
     "problems",
     "result",
+    "streams",
     "residuals",
     "solvers",
     "certificate",

@@ -31,7 +31,7 @@ from mercer.verify import verify
 if TYPE_CHECKING:
     from mercer.c_path import path
     from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
-    from mercer.estimators.pegasos import PegasosClassifier
+    from mercer.estimators.pegasos import PegasosClassifier, PegasosRegressor
 
 __version__ = "0.1.0"
 
@@ -54,6 +54,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "PegasosClassifier",
+    "PegasosRegressor",
     "Status",
     "check_kernel",
     "duality",
@@ -62,6 +63,7 @@ __all__ = [
     "kernels",
     "nearest_psd",
     "path",
+    "streams",
     "verify",
 ]
 
@@ -71,9 +73,10 @@ _LAZY = {
     "LinearSVR": "mercer.estimators.linear",
     "LogisticRegression": "mercer.estimators.linear",
     "PegasosClassifier": "mercer.estimators.pegasos",
+    "PegasosRegressor": "mercer.estimators.pegasos",
     "path": "mercer.c_path",
 }
-_LAZY_ROOMS = {"duality", "embeddings"}
+_LAZY_ROOMS = {"duality", "embeddings", "streams"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,10 +13,11 @@ from mercer.certificate import EPS, MARGIN, ROUNDING_UNITS, Certificate, relativ
 from mercer.problems import Logistic
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE
-from mercer.result import LinearResult, Result
+from mercer.result import LinearResult, Result, Status
 from mercer.solvers.descent import Bound
+from mercer.solvers.one_pass import OnePassBound
 
-__all__ = ["certify_bound", "certify_linear", "certify_logistic"]
+__all__ = ["certify_bound", "certify_linear", "certify_logistic", "certify_shares"]
 
 
 def certify_linear(problem: LinearPrimal, result: LinearResult, name: str = "") -> Certificate:
@@ -92,9 +93,11 @@ def certify_bound(bound: Bound, coef: np.ndarray, primal: float, **effort: Any) 
     """
     gap = max(primal - bound.dual, 0.0) + ROUNDING_UNITS * EPS * (primal + bound.dual)
     gap += bound.rows.n * EPS * primal  # sums of so many terms
-    alpha = np.abs(bound.beta)
-    slope = 1.0 - bound.y * bound.rows.values(bound.rows.combine(bound.beta))
-    rising, falling = slope[alpha < bound.bound], slope[alpha > 0]
+    beta, low, high = bound.beta, bound.corridor.low, bound.corridor.high
+    f = bound.rows.values(bound.rows.combine(beta))
+    rising = (np.where(beta >= 0, low, high) - f)[beta < bound.bound]
+    falling = (np.where(beta > 0, low, high) - f)[beta > -bound.bound]
+    alpha = np.abs(beta)
     norm = np.sqrt(bound.rows.norm_sq(coef))
     n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.bound).sum())
     return Certificate(
@@ -108,5 +111,31 @@ def certify_bound(bound: Bound, coef: np.ndarray, primal: float, **effort: Any) 
         n_zero=n_zero,
         n_free=alpha.size - n_zero - n_bound,
         n_bound=n_bound,
+        **effort,
+    )
+
+
+def certify_shares(bound: OnePassBound, tol: float, **effort: Any) -> Certificate:
+    """The certificate of a linear model by one pass over a stream.
+
+    Counts are those of the dual point; its violation would take another pass.
+    """
+    dual, shares = bound.solve()
+    primal = bound.primal
+    gap = max(primal - dual, 0.0) + (ROUNDING_UNITS + bound.n) * EPS * (primal + dual)
+    norm = float(np.linalg.norm(bound.coef))
+    n_zero, n_bound = (int(bound.counts[shares == end].sum()) for end in (0.0, 1.0))
+    return Certificate(
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float("nan"),
+        bias_interval=(0.0, 0.0),
+        margin=2 / norm if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=bound.n - n_zero - n_bound,
+        n_bound=n_bound,
+        status=Status.SOLVED if gap <= tol * primal else Status.ITERATION_LIMIT,
         **effort,
     )

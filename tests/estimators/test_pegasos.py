@@ -188,7 +188,7 @@ def test_errors(monkeypatch):
         PegasosClassifier().fit(X, np.ones(200))
     with pytest.raises(ValueError, match="Scale the columns"):
         PegasosClassifier().fit(X * 1e200, y)
-    monkeypatch.setattr("mercer.estimators.pegasos.MOST_BYTES", 1000)
+    monkeypatch.setattr("mercer.estimators._pegasos.MOST_BYTES", 1000)
     with pytest.raises(ValueError, match="whole kernel matrix"):
         PegasosClassifier(kernel="rbf").fit(X, y)
 

@@ -121,21 +121,21 @@ def test_lambda_of_pegasos():
     """One step from w = 0 adds yx/λ, and λ = 1/(nC): with n = 2 and C = 1, twice the point."""
     gram = make_gram(Linear(), np.array([[1.0, 0.0], [0.0, 1.0]]))
     problem = svc(np.array([1.0, -1.0]), 1.0, fit_intercept=False)
-    from mercer.solvers.descent import Descent, KernelRows
+    from mercer.solvers.descent import Corridor, Descent, KernelRows
 
     state = Descent(1 / 2, 2)
-    rows = KernelRows(gram.matrix())
+    rows, corridor = KernelRows(gram.matrix()), Corridor.hinge(problem.target)
     state.count_anew(2)
-    rows.run(problem.target, np.ones(2), np.array([0]), state)
+    rows.run(corridor, np.ones(2), np.array([0]), state)
     assert_allclose(state.coef(average=False), [2, 0])
     # Step 2 halves it and adds 1/(2λ) = 1 of the second point, which is within the margin.
-    rows.run(problem.target, np.ones(2), np.array([1]), state)
+    rows.run(corridor, np.ones(2), np.array([1]), state)
     assert_allclose(state.coef(average=False), [1, -1])
     assert_allclose(state.coef(average=True), (1 * np.array([2, 0]) + 2 * np.array([1, -1])) / 3)
     # The ball has radius 1/√λ = √2.
     projected = Descent(1 / 2, 2, project=True)
     projected.count_anew(2)
-    rows.run(problem.target, np.ones(2), np.array([0]), projected)
+    rows.run(corridor, np.ones(2), np.array([0]), projected)
     assert_allclose(projected.coef(average=False), [np.sqrt(2), 0])
 
 

@@ -1,8 +1,9 @@
 """Compiled passes of Pegasos: sub-gradient steps on rows, and sweeps over its dual.
 
-After t steps w = u / (λt), where u is the sum of weight·y·x over the examples that were within the
-margin when they were met (a batch counts with its mean). So a step that meets no such example costs
-one dot product and changes nothing. Steps of the later and better w weigh more in the average,
+After t steps w = u / (λt), where u is the sum of ±weight·x over the examples whose f was outside of
+its corridor [low, high] when they were met: + below it, − above (a batch counts with its mean). So
+a step that meets no such example costs one dot product and changes nothing. Steps of the later and
+better w weigh more in the average,
 
     w̄ = Σ t·w_t / Σ t = 2 Σ u_t / (λ t (t + 1)),
 
@@ -37,6 +38,14 @@ def _add(v, x, factor):
 
 
 @compiled
+def _pull(f, low, high):
+    """Where f has to go: up from below the corridor, down from above."""
+    if f < low:
+        return 1.0
+    return -1.0 if f > high else 0.0
+
+
+@compiled
 def _shrink(norm_sq, s, lam, t):
     """The factor after the projection onto the ball of radius 1/√λ."""
     size_sq = norm_sq * (s / (lam * t)) ** 2
@@ -44,30 +53,30 @@ def _shrink(norm_sq, s, lam, t):
 
 
 @compiled
-def run_dense(X, one, y, weight, order, batch, lam, project, t, u, total, hits):
+def run_dense(X, one, low, high, weight, order, batch, lam, project, t, u, total, hits):
     """Steps over rows of an array in the given order; u, total and hits change in place."""
     d = X.shape[1]
     z = np.zeros(d + 1)
-    inside = np.empty(batch, np.bool_)
+    pull = np.empty(batch)
     s, a, norm_sq = 1.0, 0.0, _dot(u, u) if project else 0.0
     for first in range(0, order.size, batch):
         size = min(batch, order.size - first)
         scale = s / (lam * t) if t > 0 else 0.0
         for p in range(size):
             i = order[first + p]
-            inside[p] = y[i] * scale * (_dot(X[i], u) + one * u[d]) < 1.0
+            pull[p] = _pull(scale * (_dot(X[i], u) + one * u[d]), low[i], high[i])
         for p in range(size):
-            if not inside[p]:
+            if pull[p] == 0.0:
                 continue
             i = order[first + p]
-            c = weight[i] * y[i] / (size * s)
+            c = weight[i] * pull[p] / (size * s)
             if project:
                 norm_sq += c * (2 * (_dot(X[i], u) + one * u[d]) + c * (_dot(X[i], X[i]) + one))
             _add(u, X[i], c)
             _add(z, X[i], a * c)
             u[d] += c * one
             z[d] += a * c * one
-            hits[i] += 1
+            hits[i] += pull[p]
         t += 1
         if project:
             s = _shrink(norm_sq, s, lam, t)
@@ -94,12 +103,12 @@ def _add_sparse(v, values, columns, factor):
 
 @compiled
 def run_sparse(
-    indptr, columns, values, one, y, weight, order, batch, lam, project, t, u, total, hits
+    indptr, columns, values, one, low, high, weight, order, batch, lam, project, t, u, total, hits
 ):
     """As `run_dense` on sparse rows."""
     d = u.size - 1
     z = np.zeros(d + 1)
-    inside = np.empty(batch, np.bool_)
+    pull = np.empty(batch)
     s, a, norm_sq = 1.0, 0.0, _dot(u, u) if project else 0.0
     for first in range(0, order.size, batch):
         size = min(batch, order.size - first)
@@ -107,20 +116,20 @@ def run_sparse(
         for p in range(size):
             i = order[first + p]
             x, at = values[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]]
-            inside[p] = y[i] * scale * (_dot_sparse(x, at, u) + one * u[d]) < 1.0
+            pull[p] = _pull(scale * (_dot_sparse(x, at, u) + one * u[d]), low[i], high[i])
         for p in range(size):
-            if not inside[p]:
+            if pull[p] == 0.0:
                 continue
             i = order[first + p]
             x, at = values[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]]
-            c = weight[i] * y[i] / (size * s)
+            c = weight[i] * pull[p] / (size * s)
             if project:
                 norm_sq += c * (2 * (_dot_sparse(x, at, u) + one * u[d]) + c * (_dot(x, x) + one))
             _add_sparse(u, x, at, c)
             _add_sparse(z, x, at, a * c)
             u[d] += c * one
             z[d] += a * c * one
-            hits[i] += 1
+            hits[i] += pull[p]
         t += 1
         if project:
             s = _shrink(norm_sq, s, lam, t)
@@ -132,27 +141,27 @@ def run_sparse(
 
 
 @compiled
-def run_kernel(K, f, y, weight, order, batch, lam, project, t, u, total, hits):
+def run_kernel(K, f, low, high, weight, order, batch, lam, project, t, u, total, hits):
     """As `run_dense` where u holds a coefficient for each point; f = K u is carried along."""
     z = np.zeros(u.size)
-    inside = np.empty(batch, np.bool_)
+    pull = np.empty(batch)
     s, a, norm_sq = 1.0, 0.0, _dot(u, f) if project else 0.0
     for first in range(0, order.size, batch):
         size = min(batch, order.size - first)
         scale = s / (lam * t) if t > 0 else 0.0
         for p in range(size):
             i = order[first + p]
-            inside[p] = y[i] * scale * f[i] < 1.0
+            pull[p] = _pull(scale * f[i], low[i], high[i])
         for p in range(size):
-            if not inside[p]:
+            if pull[p] == 0.0:
                 continue
             i = order[first + p]
-            c = weight[i] * y[i] / (size * s)
+            c = weight[i] * pull[p] / (size * s)
             norm_sq += c * (2 * f[i] + c * K[i, i])
             u[i] += c
             z[i] += a * c
             _add(f, K[i], c)
-            hits[i] += 1
+            hits[i] += pull[p]
         t += 1
         if project:
             s = _shrink(norm_sq, s, lam, t)
@@ -165,35 +174,45 @@ def run_kernel(K, f, y, weight, order, batch, lam, project, t, u, total, hits):
 
 
 @compiled
-def sweep_dense(X, one, y, bound, sq_norms, order, beta, w):
+def _best(beta, f, low, high, bound, sq_norm):
+    """The coordinate that maximises the dual: at the corridor's near end, or zero within it."""
+    up = beta + (low - f) / sq_norm
+    if up > 0.0:
+        return min(up, bound)
+    down = beta + (high - f) / sq_norm
+    return max(down, -bound) if down < 0.0 else 0.0
+
+
+@compiled
+def sweep_dense(X, one, low, high, bound, sq_norms, order, beta, w):
     """Coordinate ascent on the dual, once over the rows; w = Σ βᵢ xᵢ is carried along."""
     d = X.shape[1]
     for i in order:
         if sq_norms[i] <= 0.0:
-            beta[i] = y[i] * bound[i]
+            beta[i] = bound[i] * _pull(0.0, low[i], high[i])
             continue
-        e = y[i] - _dot(X[i], w) - one * w[d]
-        alpha = min(max(y[i] * (beta[i] + e / sq_norms[i]), 0.0), bound[i])
-        delta = y[i] * alpha - beta[i]
+        f = _dot(X[i], w) + one * w[d]
+        new = _best(beta[i], f, low[i], high[i], bound[i], sq_norms[i])
+        delta = new - beta[i]
         if delta != 0.0:
-            beta[i] = y[i] * alpha
+            beta[i] = new
             _add(w, X[i], delta)
             w[d] += delta * one
 
 
 @compiled
-def sweep_sparse(indptr, columns, values, one, y, bound, sq_norms, order, beta, w):
+def sweep_sparse(indptr, columns, values, one, low, high, bound, sq_norms, order, beta, w):
     """As `sweep_dense` on sparse rows."""
     d = w.size - 1
     for i in order:
         if sq_norms[i] <= 0.0:
-            beta[i] = y[i] * bound[i]
+            beta[i] = bound[i] * _pull(0.0, low[i], high[i])
             continue
         x, at = values[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]]
-        e = y[i] - _dot_sparse(x, at, w) - one * w[d]
-        alpha = min(max(y[i] * (beta[i] + e / sq_norms[i]), 0.0), bound[i])
-        delta = y[i] * alpha - beta[i]
+        f = _dot_sparse(x, at, w) + one * w[d]
+        new = _best(beta[i], f, low[i], high[i], bound[i], sq_norms[i])
+        delta = new - beta[i]
         if delta != 0.0:
-            beta[i] = y[i] * alpha
+            beta[i] = new
             _add_sparse(w, x, at, delta)
             w[d] += delta * one

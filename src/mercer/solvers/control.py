@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mercer.result import Status
 
@@ -50,13 +51,13 @@ class Control:
     time_limit : float or None
         Seconds for the whole fit.
     callback : callable or None
-        Called with a `Progress`; a true return value stops the fit.
+        Called with a `Progress` (of a stream: `StreamProgress`); a true return value stops the fit.
     """
 
     def __init__(
         self,
         time_limit: float | None = None,
-        callback: Callable[[Progress], object] | None = None,
+        callback: Callable[[Any], object] | None = None,
     ):
         self.time_limit = time_limit
         self.callback = callback
@@ -101,7 +102,7 @@ class Control:
         part.began = self.began
         return part
 
-    def report(self, progress: Progress) -> None:
+    def report(self, progress: Any) -> None:
         """Tell the callback, one task at a time."""
         if self.callback is not None:
             with self._lock:

@@ -1,15 +1,19 @@
 """Pegasos: stochastic sub-gradient descent on the primal of the model without equality constraint.
 
-    minimise  (λ/2)‖w‖² + mean of weight·max(0, 1 − y w·x)
+    minimise  (λ/2)‖w‖² + mean of weight·ξ(w·x),    ξ(f) = max(0, low − f, f − high)
 
-Step t takes an example (or a small batch), w ← (1 − 1/t) w, plus y x/(λt) if it is within the
-margin, and optionally projects onto the ball of radius 1/√λ, where the optimum lies. Times 1/λ this
-is ½‖w‖² + Σ Cᵢξᵢ with Cᵢ = weightᵢ/(nλ), so λ = 1/(nC). (The λ = 1/C of other texts stands in
-(λ/2n)‖w‖² + mean loss: the same objective.)
+A loss is the distance to a corridor (`Corridor`): [1, ∞) and (−∞, −1] for the hinge loss of y = ±1,
+[y − ε, y + ε] for the ε-insensitive loss. Step t takes an example (or a small batch),
+w ← (1 − 1/t) w, plus x/(λt) if f is below its corridor, minus if above, and optionally projects
+onto the ball of radius 1/√λ, where the optimum of the hinge loss lies. Times 1/λ this is
+½‖w‖² + Σ Cᵢξᵢ with Cᵢ = weightᵢ/(nλ), so λ = 1/(nC). (The λ = 1/C of other texts stands in
+(λ/2n)‖w‖² + mean loss: the same objective.) Its dual, with w = Σ βᵢxᵢ and |βᵢ| ≤ Cᵢ:
 
-The way down bounds its own distance to the bottom: the share of its visits in which example i was
-within the margin, times yᵢCᵢ, is a feasible β of the dual, and D(β) ≤ optimum ≤ P(w). `Bound` keeps
-the best one, improved by a line search and by sweeps of coordinate ascent.
+    maximise  D(β) = Σ (lowᵢ max(0, βᵢ) + highᵢ min(0, βᵢ)) − ½‖w‖²
+
+The way down bounds its own distance to the bottom: the mean pull of example i in its visits, in
+[−1, 1], times Cᵢ, is a feasible β, and D(β) ≤ optimum ≤ P(w). `Bound` keeps the best one, improved
+by a line search and by sweeps of coordinate ascent.
 
 References: Shalev-Shwartz, Singer, Srebro and Cotter, Math. Program. 127, 2011; Lacoste-Julien,
 Schmidt and Bach, arXiv:1212.2002 (the average).
@@ -27,7 +31,9 @@ from mercer.result import Status
 from mercer.solvers._pegasos import run_dense, run_kernel, run_sparse, sweep_dense, sweep_sparse
 from mercer.solvers.coordinate import sweep
 
-__all__ = ["Bound", "DenseRows", "Descent", "KernelRows", "Rows", "SparseRows", "descend"]
+__all__ = [
+    "Bound", "Corridor", "DenseRows", "Descent", "KernelRows", "Rows", "SparseRows", "descend",
+]  # fmt: skip
 
 # Each time the bound is asked for there is one sweep of coordinate ascent, and one for each so many
 # epochs.
@@ -38,6 +44,37 @@ WORK_PER_CALL = 10_000_000
 ROW_COST = 50
 
 
+@dataclass(frozen=True, eq=False)
+class Corridor:
+    """Where f of each example costs nothing, from ``low`` to ``high``; either may be infinite."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def hinge(cls, y: np.ndarray) -> Corridor:
+        """Labels ±1."""
+        return cls(np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0))
+
+    @classmethod
+    def tube(cls, y: np.ndarray, epsilon: float) -> Corridor:
+        return cls(y - epsilon, y + epsilon)
+
+    def loss(self, f: np.ndarray) -> np.ndarray:
+        """How far f is outside."""
+        return np.maximum(0.0, np.maximum(self.low - f, f - self.high))
+
+    def linear(self, beta: np.ndarray) -> float:
+        """The dual's linear term, Σ low·max(0, β) + high·min(0, β)."""
+        end = np.where(beta > 0, self.low, np.where(beta < 0, self.high, 0.0))
+        return float(end @ beta)
+
+    def within(self, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The box of β; there is no pull to an infinite end."""
+        finite = np.isfinite
+        return np.where(finite(self.high), -bound, 0.0), np.where(finite(self.low), bound, 0.0)
+
+
 class Rows(Protocol):
     """Examples as Pegasos needs them; a model is a vector of ``size`` coefficients."""
 
@@ -46,7 +83,9 @@ class Rows(Protocol):
     # Examples of one compiled call: Ctrl-C must not wait for a whole epoch.
     per_call: int
 
-    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+    def run(
+        self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
+    ) -> None:
         """Steps over the examples in this order."""
 
     def values(self, coef: np.ndarray) -> np.ndarray:
@@ -58,7 +97,11 @@ class Rows(Protocol):
     def norm_sq(self, coef: np.ndarray) -> float: ...
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+        self,
+        corridor: Corridor,
+        bound: np.ndarray,
+        orders: Sequence[np.ndarray],
+        beta: np.ndarray,
     ) -> None:
         """Sweeps of coordinate ascent from β, changed in place, one for each order."""
 
@@ -94,7 +137,7 @@ class Descent:
         self.hits = np.zeros(0)
 
     def count_anew(self, n: int) -> None:
-        """Forget which of n examples were met within the margin."""
+        """Forget which of n examples were met outside of their corridors."""
         self.hits = np.zeros(n)
 
     def coef(self, average: bool) -> np.ndarray:
@@ -115,10 +158,12 @@ class DenseRows:
         self.per_call = -(-some // batch_size) * batch_size  # whole batches
         self._sq_norms: np.ndarray | None = None
 
-    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+    def run(
+        self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
+    ) -> None:
         state.t = run_dense(
-            self.X, self.one, y, weight, order, state.batch_size, state.lam, state.project,
-            state.t, state.u, state.total, state.hits,
+            self.X, self.one, corridor.low, corridor.high, weight, order, state.batch_size,
+            state.lam, state.project, state.t, state.u, state.total, state.hits,
         )  # fmt: skip
 
     def values(self, coef: np.ndarray) -> np.ndarray:
@@ -131,11 +176,15 @@ class DenseRows:
         return float(coef @ coef)
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+        self,
+        corridor: Corridor,
+        bound: np.ndarray,
+        orders: Sequence[np.ndarray],
+        beta: np.ndarray,
     ) -> None:
-        w = self.combine(beta)
+        w, ends = self.combine(beta), (corridor.low, corridor.high)
         for order in orders:
-            sweep_dense(self.X, self.one, y, bound, self.sq_norms, order, beta, w)
+            sweep_dense(self.X, self.one, *ends, bound, self.sq_norms, order, beta, w)
 
     @property
     def sq_norms(self) -> np.ndarray:
@@ -156,20 +205,26 @@ class SparseRows(DenseRows):
     def _row_size(self) -> int:
         return self.X.nnz // max(self.n, 1)
 
-    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+    def run(
+        self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
+    ) -> None:
         X = self.X
         state.t = run_sparse(
-            X.indptr, X.indices, X.data, self.one, y, weight, order, state.batch_size, state.lam,
-            state.project, state.t, state.u, state.total, state.hits,
+            X.indptr, X.indices, X.data, self.one, corridor.low, corridor.high, weight, order,
+            state.batch_size, state.lam, state.project, state.t, state.u, state.total, state.hits,
         )  # fmt: skip
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+        self,
+        corridor: Corridor,
+        bound: np.ndarray,
+        orders: Sequence[np.ndarray],
+        beta: np.ndarray,
     ) -> None:
         w, X = self.combine(beta), self.X
-        arrays = X.indptr, X.indices, X.data, self.one, y, bound, self.sq_norms
+        arrays, ends = (X.indptr, X.indices, X.data), (corridor.low, corridor.high)
         for order in orders:
-            sweep_sparse(*arrays, order, beta, w)
+            sweep_sparse(*arrays, self.one, *ends, bound, self.sq_norms, order, beta, w)
 
     def _squares(self) -> np.ndarray:
         X = self.X.astype(np.float64)
@@ -183,10 +238,12 @@ class KernelRows:
         self.K = K
         self.n = self.size = self.per_call = K.shape[0]
 
-    def run(self, y: np.ndarray, weight: np.ndarray, order: np.ndarray, state: Descent) -> None:
+    def run(
+        self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
+    ) -> None:
         state.t = run_kernel(
-            self.K, self.K @ state.u, y, weight, order, state.batch_size, state.lam, state.project,
-            state.t, state.u, state.total, state.hits,
+            self.K, self.K @ state.u, corridor.low, corridor.high, weight, order,
+            state.batch_size, state.lam, state.project, state.t, state.u, state.total, state.hits,
         )  # fmt: skip
 
     def values(self, coef: np.ndarray) -> np.ndarray:
@@ -199,12 +256,24 @@ class KernelRows:
         return float(coef @ (self.K @ coef))
 
     def ascend(
-        self, y: np.ndarray, bound: np.ndarray, orders: Sequence[np.ndarray], beta: np.ndarray
+        self,
+        corridor: Corridor,
+        bound: np.ndarray,
+        orders: Sequence[np.ndarray],
+        beta: np.ndarray,
     ) -> None:
-        lower, upper = _ends(y * bound)
-        f, row = self.K @ beta, np.arange(self.n)
+        """A variable for each finite end of a corridor."""
+        ends = corridor.low, corridor.high
+        points = [np.flatnonzero(np.isfinite(end)) for end in ends]
+        row = np.concatenate(points)
+        target = np.concatenate([end[i] for end, i in zip(ends, points, strict=True)])
+        up, down = (bound[i] for i in points)
+        lower = np.concatenate([np.zeros(up.size), -down])
+        upper = np.concatenate([up, np.zeros(down.size)])
+        variables, f = np.clip(beta[row], lower, upper), self.K @ beta
         for _ in orders:  # cyclic: rows of K in their order are cheaper
-            sweep(self.K, row, y, lower, upper, beta, f, 0.0, self.n)
+            sweep(self.K, row, target, lower, upper, variables, f, 0.0, row.size)
+        beta[:] = np.bincount(row, variables, self.n)
 
 
 class Bound:
@@ -213,47 +282,43 @@ class Bound:
     Parameters
     ----------
     rows : Rows
-    y : float64 array
-        ±1.
+    corridor : Corridor
     bound : float64 array
         The Cᵢ.
     """
 
-    def __init__(self, rows: Rows, y: np.ndarray, bound: np.ndarray):
-        self.rows, self.y, self.bound = rows, y, bound
+    def __init__(self, rows: Rows, corridor: Corridor, bound: np.ndarray):
+        self.rows, self.corridor, self.bound = rows, corridor, bound
         self.beta = np.zeros(rows.n)
         self.dual = 0.0
 
     def primal(self, coef: np.ndarray) -> float:
-        """½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ))."""
-        slack = np.maximum(0.0, 1.0 - self.y * self.rows.values(coef))
+        """½‖w‖² + Σ Cᵢξᵢ."""
+        slack = self.corridor.loss(self.rows.values(coef))
         return self.rows.norm_sq(coef) / 2 + float(self.bound @ slack)
 
     def offer(self, share: np.ndarray) -> None:
-        """A new candidate: the share, between 0 and 1, of Cᵢ; it is kept if it is better."""
-        beta = self.y * self.bound * share
+        """A new candidate: the share, between −1 and 1, of Cᵢ; it is kept if it is better."""
+        beta = self.bound * share
         norm_sq = self.rows.norm_sq(self.rows.combine(beta))
         if norm_sq > 0:  # the best multiple within the box
-            factor = min(float(np.abs(beta).sum()) / norm_sq, 1 / float(share.max()))
-            beta = np.clip(beta * factor, *_ends(self.y * self.bound))
+            linear = max(self.corridor.linear(beta), 0.0)
+            factor = min(linear / norm_sq, 1 / float(np.abs(share).max()))
+            beta = np.clip(beta * factor, *self.corridor.within(self.bound))
             norm_sq *= factor**2
         self._keep(beta, norm_sq)
 
     def improve(self, rng: np.random.Generator, sweeps: int) -> None:
         """Coordinate ascent from the best β."""
         beta = self.beta.copy()
-        self.rows.ascend(self.y, self.bound, [rng.permutation(beta.size) for _ in range(sweeps)],
-                         beta)  # fmt: skip
+        orders = [rng.permutation(beta.size) for _ in range(sweeps)]
+        self.rows.ascend(self.corridor, self.bound, orders, beta)
         self._keep(beta, self.rows.norm_sq(self.rows.combine(beta)))
 
     def _keep(self, beta: np.ndarray, norm_sq: float) -> None:
-        dual = float(np.abs(beta).sum()) - norm_sq / 2
+        dual = self.corridor.linear(beta) - norm_sq / 2
         if dual > self.dual:
             self.beta, self.dual = beta, dual
-
-
-def _ends(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.minimum(edge, 0.0), np.maximum(edge, 0.0)
 
 
 def descend(
@@ -280,14 +345,14 @@ def descend(
     while True:
         order = rng.integers(0, rows.n, rows.n) if replacement else rng.permutation(rows.n)
         for start in range(0, rows.n, rows.per_call):
-            rows.run(bound.y, weight, order[start : start + rows.per_call], state)
+            rows.run(bound.corridor, weight, order[start : start + rows.per_call], state)
             status = stopped()
             if status is not None:
                 break
         done, since = done + 1, since + 1
         if status is None and done < epochs and (done & (done - 1) or done == 1):
             continue
-        bound.offer(np.minimum(state.hits / since, 1.0))
+        bound.offer(np.clip(state.hits / since, -1.0, 1.0))
         bound.improve(rng, 1 + since // EPOCHS_PER_SWEEP)
         primal = bound.primal(state.coef(average))
         if primal - bound.dual <= tol * primal:

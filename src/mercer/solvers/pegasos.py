@@ -13,7 +13,7 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
 from mercer.solvers.control import Control
-from mercer.solvers.descent import Descent, KernelRows
+from mercer.solvers.descent import Corridor, Descent, KernelRows
 from mercer.solvers.whole import Sweeps, WholeMatrix
 
 __all__ = ["Pegasos"]
@@ -33,7 +33,7 @@ class _Epochs(Sweeps):
         self.solver = solver
         super().__init__(problem, K, beta, solver.tol)
         width = problem.upper - problem.lower
-        self.y, self.weight = problem.target, width / width.mean()
+        self.corridor, self.weight = Corridor.hinge(problem.target), width / width.mean()
         self.lam = 1 / float(width.sum())
         self.rows = KernelRows(K)
         self.state = Descent(self.lam, self.rows.n, solver.batch_size, solver.project)
@@ -49,7 +49,7 @@ class _Epochs(Sweeps):
         self.state.count_anew(n)
         for epoch in range(self.epochs):
             order = self.rng.permutation(n)[: max(room - epoch * n, 0)]
-            self.rows.run(self.y, self.weight, order, self.state)
+            self.rows.run(self.corridor, self.weight, order, self.state)
             self.steps += order.size
         self.epochs = min(2 * self.epochs, max(1, EPOCH_WORK // n**2))
         p, now = self.problem, (self.beta, self.f)
@@ -63,7 +63,7 @@ class _Epochs(Sweeps):
 
     def relative_gap(self) -> float:
         p = self.problem
-        slack = np.maximum(0.0, 1.0 - self.y * self.f)
+        slack = self.corridor.loss(self.f)
         dual = self.dual()
         primal = float(self.beta @ self.f) / 2 + float((p.upper - p.lower) @ slack)
         return (primal - dual) / primal if primal > 0 else 0.0
