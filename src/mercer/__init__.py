@@ -29,6 +29,7 @@ from mercer.result import Status
 from mercer.verify import verify
 
 if TYPE_CHECKING:
+    from mercer.diagnosis import doctor
     from mercer.estimators.pegasos import PegasosClassifier
 
 __version__ = "0.1.0"
@@ -51,6 +52,7 @@ __all__ = [
     "PegasosClassifier",
     "Status",
     "check_kernel",
+    "doctor",
     "duality",
     "embeddings",
     "geometry",
@@ -60,7 +62,7 @@ __all__ = [
 ]
 
 # Imported when they are asked for: what they import takes longer than the rest of the package.
-_LAZY = {"PegasosClassifier": "mercer.estimators.pegasos"}
+_LAZY = {"PegasosClassifier": "mercer.estimators.pegasos", "doctor": "mercer.diagnosis"}
 _LAZY_ROOMS = {"duality", "embeddings"}
 
 

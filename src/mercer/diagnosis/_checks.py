@@ -1,0 +1,156 @@
+"""What is wrong with the columns and the targets by themselves, whatever the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.columns import NAMED, Columns, Finding, listed, uneven
+from mercer.kernels.base import LARGEST
+from mercer.kernels.points import FEW_NONZEROS
+
+__all__ = ["check_columns", "check_labels", "check_targets", "twins"]
+
+# The largest class has so many times the rows of the smallest.
+IMBALANCED = 10.0
+# Fewer rows than folds of the usual cross-validation.
+TINY_CLASS = 5
+# Two columns are the same but for scale if |correlation| is within this of 1.
+TWIN = 1e-9
+# Correlations of more columns than these would take longer than all else.
+TWIN_COLUMNS = 1000
+# A matrix of fewer bytes may be stored as it likes.
+SMALL_BYTES = 10_000_000
+# Sparse storage takes 12 bytes for a nonzero, dense 8 for any entry.
+SPARSE_ENTRY_BYTES = 12
+
+
+def check_columns(X: Any, columns: Columns, names: Sequence[str] | None) -> list[Finding]:
+    """NaN and infinite entries, entries too large, constant columns, uneven scales, storage."""
+    found = []
+    bad = np.flatnonzero(columns.n_bad)
+    if bad.size:
+        found.append(
+            Finding(
+                "error", f"{columns.n_bad.sum():,} entries of X are NaN or infinite",
+                f"{listed(bad, names)}; first in row {columns.first_bad}",
+                "leave those rows out, or fill the gaps, for example with SimpleImputer.",
+            )
+        )  # fmt: skip
+    largest = np.where(columns.high >= columns.low, np.maximum(-columns.low, columns.high), 0.0)
+    huge = np.flatnonzero(largest > np.sqrt(LARGEST))
+    if huge.size:
+        found.append(
+            Finding(
+                "error", f"Entries reach {largest.max():.3g}: their squares are lost in rounding",
+                listed(huge, names), "scale these columns, for example with StandardScaler.",
+            )
+        )  # fmt: skip
+    constant = np.flatnonzero(columns.ranges == 0)
+    if constant.size:
+        found.append(
+            Finding(
+                "note", f"{constant.size:,} columns are constant", listed(constant, names),
+                "drop them, for example with VarianceThreshold.",
+            )
+        )  # fmt: skip
+    scales = uneven(columns, names)
+    return [*found, *([scales] if scales else []), *_check_storage(X, columns)]
+
+
+def _check_storage(X: Any, columns: Columns) -> list[Finding]:
+    cells = X.shape[0] * X.shape[1]
+    dense, sparse = cells * X.dtype.itemsize, columns.n_nonzero * SPARSE_ENTRY_BYTES
+    share = f"{columns.n_nonzero / max(cells, 1):.0%} of the entries are not zero"
+    if sp.issparse(X) and dense < sparse and sparse > SMALL_BYTES:
+        return [
+            Finding(
+                "note", f"X is stored as a sparse matrix, but {share}", "",
+                f"X.toarray() takes {dense / 1e6:.0f} MB instead of {sparse / 1e6:.0f}, and is "
+                "quicker.",
+            )
+        ]  # fmt: skip
+    if not sp.issparse(X) and sparse < FEW_NONZEROS * dense and dense > SMALL_BYTES:
+        return [
+            Finding(
+                "note", f"X is stored as a dense array, but only {share}", "",
+                f"scipy.sparse.csr_matrix(X) takes {sparse / 1e6:.0f} MB instead of "
+                f"{dense / 1e6:.0f}.",
+            )
+        ]  # fmt: skip
+    return []
+
+
+def twins(X: np.ndarray, names: Sequence[str] | None) -> list[Finding]:
+    """Columns that are others times a factor, plus a constant; X are some dense, finite rows."""
+    if not 2 <= X.shape[1] <= TWIN_COLUMNS or X.shape[0] < 3:
+        return []
+    Z = X - X.mean(axis=0)
+    norms = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    Z /= np.where(norms > 0, norms, 1.0)
+    first, second = np.nonzero(np.triu(np.abs(Z.T @ Z) > 1 - TWIN, 1))
+    if not first.size:
+        return []
+    pairs = [
+        f"{listed(np.array([i]), names)} and {listed(np.array([j]), names)}"
+        for i, j in zip(first[:NAMED], second[:NAMED], strict=True)
+    ]
+    return [
+        Finding(
+            "note",
+            f"{np.unique(second).size:,} columns repeat others up to scale and origin (on "
+            f"{X.shape[0]:,} rows)",
+            ", ".join(pairs),
+            "drop one of each pair: together they count twice.",
+        )
+    ]
+
+
+def check_labels(classes: np.ndarray, count: np.ndarray, has_weights: bool) -> list[Finding]:
+    """One class only, classes of few rows, classes of very different size."""
+    if classes.size < 2:
+        return [
+            Finding(
+                "error", "y has one class only", f"{classes[0]!s}",
+                "a classifier needs two; for the shape of one class use OneClassSVM.",
+            )
+        ]  # fmt: skip
+    found = []
+    tiny = np.flatnonzero(count < TINY_CLASS)
+    if tiny.size:
+        shown = ", ".join(f"{classes[c]!s}: {count[c]}" for c in tiny[:NAMED])
+        found.append(
+            Finding(
+                "warning", f"{tiny.size:,} classes have fewer than {TINY_CLASS} rows", shown,
+                "join or drop them; five-fold cross-validation cannot see them in every fold.",
+            )
+        )  # fmt: skip
+    least, most = int(np.argmin(count)), int(np.argmax(count))
+    if count[most] > IMBALANCED * count[least] and not has_weights:
+        found.append(
+            Finding(
+                "warning", f"Class sizes differ by a factor of {count[most] / count[least]:.3g}",
+                f"{classes[most]!s}: {count[most]:,} rows, {classes[least]!s}: {count[least]:,}",
+                'class_weight="balanced" if errors on the small one matter as much; and judge by '
+                "balanced accuracy.",
+            )
+        )  # fmt: skip
+    return found
+
+
+def check_targets(y: np.ndarray, epsilon: float | None) -> list[Finding]:
+    """Targets of a regression: constant, or hidden in the tube."""
+    sd = float(np.std(y))
+    if np.ptp(y) == 0:
+        return [Finding("warning", "y is constant", f"{y[0]:g}", "there is nothing to fit.")]
+    if epsilon is not None and epsilon > sd:
+        return [
+            Finding(
+                "warning", f"epsilon={epsilon:g} is larger than the deviation of y, {sd:.3g}", "",
+                f"most errors cost nothing; epsilon={sd / 10:.1g} would be a tenth of it.",
+            )
+        ]  # fmt: skip
+    return []
