@@ -1,7 +1,7 @@
 """Before a fit: what will hurt, and what it will take.
 
 ===============  ==============================================================
-doctor.py        `doctor`: the checks in turn
+examine.py       `doctor`: the checks in turn
 report.py        `Report`, `Estimate`: what it says
 _checks.py       columns and targets by themselves
 _rows.py         equal rows, by hashing
@@ -12,7 +12,7 @@ _cost.py         time and memory of each route, extrapolated from these
 """
 
 from mercer.columns import Finding
-from mercer.diagnosis.doctor import doctor
+from mercer.diagnosis.examine import doctor
 from mercer.diagnosis.report import Estimate, Report
 
 __all__ = ["Estimate", "Finding", "Report", "doctor"]

@@ -1,6 +1,6 @@
 """Calibration: short measurements from which the cost of a fit is extrapolated.
 
-Two samples, of m/2 and m rows, are fitted: they show what share of the rows become support vectors,
+Two samples, of m/4 and m rows, are fitted: they show what share of the rows become support vectors,
 how their number grows, and how many pair steps one takes. A kernel tile and a matrix product are
 timed on one thread.
 """
@@ -24,8 +24,8 @@ from mercer.kernels import Kernel
 __all__ = ["SAMPLE", "Calibration", "calibrate"]
 
 # Rows of the larger sample that is fitted, and seconds for each of the two fits at the most.
-SAMPLE = 2000
-SAMPLE_SECONDS = 0.2
+SAMPLE = 4000
+SAMPLE_SECONDS = 0.3
 # Support vectors grow at least with this power of n.
 LEAST_GROWTH = 0.5
 # The smaller sample has at least so many rows.
@@ -45,7 +45,7 @@ class Calibration:
     rows : of the larger sample
     share : of the rows of a task that are support vectors, in the larger sample
     growth : the power of n with which their number grows
-    steps : pair steps for each support vector
+    steps : pair steps of the larger fit
     seconds : of the larger fit
     finished : whether the fits were
     """
@@ -55,21 +55,21 @@ class Calibration:
     rows: int
     share: float
     growth: float
-    steps: float
+    steps: int
     seconds: float
     finished: bool
 
 
 def calibrate(machine: Any, kernel: Kernel, X: Any, y: np.ndarray) -> Calibration:
     """Time the kernel and fit two samples; X and y are some rows in random order."""
-    half = X.shape[0] // 2
+    quarter = X.shape[0] // 4
     whole = _fit(machine, X, y)
     growth = 1.0
-    has_all = y.dtype.kind == "f" or np.unique(y[:half]).size == np.unique(y).size
-    if half >= FEWEST and has_all:
-        part = _fit(machine, X[:half], y[:half])
+    has_all = y.dtype.kind == "f" or np.unique(y[:quarter]).size == np.unique(y).size
+    if quarter >= FEWEST and has_all:
+        part = _fit(machine, X[:quarter], y[:quarter])
         if part.count and whole.count:
-            growth = float(np.log(whole.count / part.count) / np.log(X.shape[0] / half))
+            growth = float(np.log(whole.count / part.count) / np.log(X.shape[0] / quarter))
     with single_threaded_blas():
         tile_seconds, multiply_seconds = _time_tile(kernel, X), _time_product()
     return Calibration(
@@ -78,7 +78,7 @@ def calibrate(machine: Any, kernel: Kernel, X: Any, y: np.ndarray) -> Calibratio
         rows=X.shape[0],
         share=min(whole.count / whole.variables, 1.0),
         growth=min(max(growth, LEAST_GROWTH), 1.0),
-        steps=whole.steps / max(whole.count, 1),
+        steps=whole.steps,
         seconds=whole.seconds,
         finished=whole.finished,
     )

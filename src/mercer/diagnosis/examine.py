@@ -41,6 +41,9 @@ LONG = 60.0
 # What another estimator's parameters say about a kernel machine.
 SHARED = ("kernel", "gamma", "degree", "coef0", "C", "epsilon", "class_weight", "n_jobs")
 
+# Left at their defaults when samples are fitted.
+QUIET = ("callback", "verbose", "warm_start", "probability", "max_iter")
+
 
 def doctor(
     X: Any, y: Any = None, *, estimator: Any = None, random_state: Any = 0, **params: Any
@@ -81,6 +84,7 @@ def doctor(
     >>> report.findings[0].where
     'furthest off: column 2, column 0, column 1'
     """
+    _refuse_estimator(estimator)
     rng = np.random.default_rng(random_state)
     X, names, findings = _read_rows(X)
     target, missing = _read_targets(y, X, estimator)
@@ -95,7 +99,7 @@ def doctor(
     findings += missing + _examine(part, names, target, classes, machine, rng)
     estimates: tuple[Estimate, ...] = ()
     if not any(finding.severity == "error" for finding in findings):
-        shape = Shape(n, X.shape[1], nnz, _bytes(X), sp.issparse(X), tuple(classes.tolist()))
+        shape = Shape(n, X.shape[1], nnz, _bytes(X), tuple(classes.tolist()))
         more, estimates = _try(part, names, target, machine, shape, rng)
         findings += more
     return Report(_subject(X, part, target), by_severity(findings), estimates)
@@ -150,7 +154,7 @@ def _is_numeric(column: Any) -> bool:
 
 
 def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding]]:
-    if y is None or is_outlier_detector(estimator):
+    if y is None or (estimator is not None and is_outlier_detector(estimator)):
         return _Target("nothing", np.zeros(X.shape[0]), np.array([])), []
     y = column_or_1d(y)
     check_consistent_length(X, y)
@@ -176,24 +180,25 @@ def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding
 
 
 def _are_labels(y: np.ndarray, estimator: Any) -> bool:
-    if is_classifier(estimator) or is_regressor(estimator):
+    if estimator is not None and (is_classifier(estimator) or is_regressor(estimator)):
         return bool(is_classifier(estimator))
     if y.dtype.kind not in "iuf":
         return True
     return type_of_target(y) in ("binary", "multiclass") and np.unique(y).size <= MOST_CLASSES
 
 
-def _machine(estimator: Any, kind: str, params: dict[str, Any]) -> KernelMachine:
-    """The kernel machine that an estimator's parameters mean, quiet and with all checked."""
-    if estimator is not None and (
-        not hasattr(estimator, "get_params") or isinstance(estimator, type)
-    ):
+def _refuse_estimator(estimator: Any) -> None:
+    if isinstance(estimator, type) or not (estimator is None or hasattr(estimator, "get_params")):
         raise TypeError(f"estimator must be an estimator object such as SVC(); got {estimator!r}.")
     if hasattr(estimator, "steps"):
         raise TypeError(
             "estimator must not be a Pipeline: give its last step as estimator, and as X the rows "
             "that step sees, pipeline[:-1].fit_transform(X)."
         )
+
+
+def _machine(estimator: Any, kind: str, params: dict[str, Any]) -> KernelMachine:
+    """The kernel machine that an estimator's parameters mean, quiet and with all checked."""
     if isinstance(estimator, KernelMachine):
         machine = clone(estimator)
     else:
@@ -205,9 +210,8 @@ def _machine(estimator: Any, kind: str, params: dict[str, Any]) -> KernelMachine
             machine.set_params(kernel=given.get("kernel") or "linear")
             machine.set_params(gamma="auto" if machine.gamma is None else machine.gamma)
     machine.set_params(**params)
-    quiet = {"callback": None, "verbose": False, "warm_start": False, "probability": False}
-    known = machine.get_params(deep=False)
-    machine.set_params(**{name: value for name, value in quiet.items() if name in known})
+    defaults = machine._defaults()
+    machine.set_params(**{name: defaults[name] for name in QUIET if name in defaults})
     machine._validate_params()
     if is_precomputed(machine.kernel):
         raise ValueError(
