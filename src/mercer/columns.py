@@ -16,6 +16,8 @@ __all__ = ["Columns", "Finding", "listed", "survey", "uneven"]
 
 # Columns whose scales differ by more than this slow every solver down.
 UNEVEN_SCALES = 100.0
+# Columns with fewer nonzeros than this share, and small ones at that, are rare rather than unscaled.
+RARE = 0.01
 # So many examples are named.
 NAMED = 3
 _ROWS = 4096  # at a time, so that no second X is made
@@ -33,8 +35,8 @@ class Finding:
 
     Examples
     --------
-    >>> Finding("note", "1 constant column", "age", "drop it")
-    note: 1 constant column (age): drop it
+    >>> Finding("note", "Constant columns: 1", "age", "drop it")
+    note: Constant columns: 1 (age): drop it
     """
 
     severity: str
@@ -62,8 +64,9 @@ class Columns:
         Entries that are NaN or infinite.
     first_bad : int
         The first row with one; −1 if there is none.
-    n_nonzero : int
-        In all columns together.
+    n_nonzero : int array of shape (d,)
+    n : int
+        Rows.
     """
 
     low: np.ndarray
@@ -71,7 +74,8 @@ class Columns:
     sd: np.ndarray
     n_bad: np.ndarray
     first_bad: int
-    n_nonzero: int
+    n_nonzero: np.ndarray
+    n: int
 
     @property
     def ranges(self) -> np.ndarray:
@@ -90,7 +94,7 @@ def _survey_dense(X: np.ndarray) -> Columns:
     n, d = X.shape
     low, high = np.full(d, np.inf), np.full(d, -np.inf)
     count, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
-    n_bad, first_bad, n_nonzero = np.zeros(d, np.int64), -1, 0
+    n_bad, n_nonzero, first_bad = np.zeros(d, np.int64), np.zeros(d, np.int64), -1
     # Sums are taken around the first row: a large mean would hide a small deviation.
     origin = np.where(np.isfinite(X[0]), X[0], 0).astype(np.float64)
     for start in range(0, n, _ROWS):
@@ -109,10 +113,10 @@ def _survey_dense(X: np.ndarray) -> Columns:
                 first_bad = start + int(np.argmin(ok.all(axis=1)))
         np.minimum(low, part.min(axis=0, initial=np.inf, where=ok), out=low)
         np.maximum(high, part.max(axis=0, initial=-np.inf, where=ok), out=high)
-        n_nonzero += np.count_nonzero(part)
+        n_nonzero += np.count_nonzero(part, axis=0)
         total += shifted.sum(axis=0)
         squares += np.einsum("ij,ij->j", shifted, shifted)
-    return Columns(low, high, _deviation(count, total, squares), n_bad, first_bad, n_nonzero)
+    return Columns(low, high, _deviation(count, total, squares), n_bad, first_bad, n_nonzero, n)
 
 
 def _survey_sparse(X: Any) -> Columns:
@@ -131,7 +135,8 @@ def _survey_sparse(X: Any) -> Columns:
     if bad.any():
         first = int(np.searchsorted(X.indptr, np.argmax(bad), side="right")) - 1
     sd = _deviation(n - n_bad, total, squares)
-    return Columns(low, high, sd, n_bad, first, np.count_nonzero(values))
+    n_nonzero = np.bincount(columns[values != 0], minlength=d)
+    return Columns(low, high, sd, n_bad, first, n_nonzero, n)
 
 
 def _deviation(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -147,6 +152,8 @@ def uneven(columns: Columns, names: Sequence[str] | None) -> Finding | None:
     """
     ranges, sd = columns.ranges, columns.sd
     used = np.flatnonzero((ranges > 0) & (sd > 0) & np.isfinite(ranges))
+    rare = columns.n_nonzero[used] < RARE * columns.n
+    used = used[~rare | (ranges[used] > np.median(ranges[used]))] if used.size else used
     if used.size < 2:
         return None
     logs = [np.log(ranges[used])]

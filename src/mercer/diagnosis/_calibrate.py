@@ -63,13 +63,14 @@ class Calibration:
 def calibrate(machine: Any, kernel: Kernel, X: Any, y: np.ndarray) -> Calibration:
     """Time the kernel and fit two samples; X and y are some rows in random order."""
     quarter = X.shape[0] // 4
-    whole = _fit(machine, X, y)
-    growth = 1.0
+    part = None
     has_all = y.dtype.kind == "f" or np.unique(y[:quarter]).size == np.unique(y).size
     if quarter >= FEWEST and has_all:
         part = _fit(machine, X[:quarter], y[:quarter])
-        if part.count and whole.count:
-            growth = float(np.log(whole.count / part.count) / np.log(X.shape[0] / quarter))
+    whole = _fit(machine, X, y)
+    growth = 1.0
+    if part is not None and part.count and whole.count:
+        growth = float(np.log(whole.count / part.count) / np.log(X.shape[0] / quarter))
     with single_threaded_blas():
         tile_seconds, multiply_seconds = _time_tile(kernel, X), _time_product()
     return Calibration(

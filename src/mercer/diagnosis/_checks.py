@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from mercer.columns import NAMED, Columns, Finding, listed, uneven
 from mercer.kernels.base import LARGEST
-from mercer.kernels.points import FEW_NONZEROS
 
 __all__ = ["check_columns", "check_labels", "check_targets", "twins"]
 
@@ -22,8 +21,14 @@ TINY_CLASS = 5
 TWIN = 1e-9
 # Correlations of more columns than these would take longer than all else.
 TWIN_COLUMNS = 1000
+# So many that may be repeated are compared on all rows.
+TWIN_CANDIDATES = 100
+# A deviation below this share of a column's size is rounding.
+CONSTANT = 1e-10
 # A matrix of fewer bytes may be stored as it likes.
 SMALL_BYTES = 10_000_000
+# The other storage must take less than this share of the bytes to be worth a change.
+WORTH = 0.25
 # Sparse storage takes 12 bytes for a nonzero, dense 8 for any entry.
 SPARSE_ENTRY_BYTES = 12
 
@@ -35,7 +40,7 @@ def check_columns(X: Any, columns: Columns, names: Sequence[str] | None) -> list
     if bad.size:
         found.append(
             Finding(
-                "error", f"{columns.n_bad.sum():,} entries of X are NaN or infinite",
+                "error", f"Entries of X that are NaN or infinite: {columns.n_bad.sum():,}",
                 f"{listed(bad, names)}; first in row {columns.first_bad}",
                 "leave those rows out, or fill the gaps, for example with SimpleImputer.",
             )
@@ -53,7 +58,7 @@ def check_columns(X: Any, columns: Columns, names: Sequence[str] | None) -> list
     if constant.size:
         found.append(
             Finding(
-                "note", f"{constant.size:,} columns are constant", listed(constant, names),
+                "note", f"Constant columns: {constant.size:,}", listed(constant, names),
                 "drop them, for example with VarianceThreshold.",
             )
         )  # fmt: skip
@@ -63,8 +68,9 @@ def check_columns(X: Any, columns: Columns, names: Sequence[str] | None) -> list
 
 def _check_storage(X: Any, columns: Columns) -> list[Finding]:
     cells = X.shape[0] * X.shape[1]
-    dense, sparse = cells * X.dtype.itemsize, columns.n_nonzero * SPARSE_ENTRY_BYTES
-    share = f"{columns.n_nonzero / max(cells, 1):.0%} of the entries are not zero"
+    n_nonzero = int(columns.n_nonzero.sum())
+    dense, sparse = cells * X.dtype.itemsize, n_nonzero * SPARSE_ENTRY_BYTES
+    share = f"{n_nonzero / max(cells, 1):.0%} of the entries are not zero"
     if sp.issparse(X) and dense < sparse and sparse > SMALL_BYTES:
         return [
             Finding(
@@ -73,7 +79,7 @@ def _check_storage(X: Any, columns: Columns) -> list[Finding]:
                 "quicker.",
             )
         ]  # fmt: skip
-    if not sp.issparse(X) and sparse < FEW_NONZEROS * dense and dense > SMALL_BYTES:
+    if not sp.issparse(X) and sparse < WORTH * dense and dense > SMALL_BYTES:
         return [
             Finding(
                 "note", f"X is stored as a dense array, but only {share}", "",
@@ -84,14 +90,17 @@ def _check_storage(X: Any, columns: Columns) -> list[Finding]:
     return []
 
 
-def twins(X: np.ndarray, names: Sequence[str] | None) -> list[Finding]:
-    """Columns that are others times a factor, plus a constant; X are some dense, finite rows."""
-    if not 2 <= X.shape[1] <= TWIN_COLUMNS or X.shape[0] < 3:
+def twins(X: Any, some: np.ndarray, names: Sequence[str] | None) -> list[Finding]:
+    """Columns that are others times a factor, plus a constant.
+
+    Looked for on ``some`` rows; those that may be are then compared on all.
+    """
+    if not 2 <= X.shape[1] <= TWIN_COLUMNS:
         return []
-    Z = X - X.mean(axis=0)
-    norms = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    Z /= np.where(norms > 0, norms, 1.0)
-    first, second = np.nonzero(np.triu(np.abs(Z.T @ Z) > 1 - TWIN, 1))
+    first, second = _equal_up_to_scale(_dense(X[some]))
+    columns = np.unique(np.concatenate([first, second]))[:TWIN_CANDIDATES]
+    if columns.size:
+        first, second = (columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns])))
     if not first.size:
         return []
     pairs = [
@@ -101,12 +110,25 @@ def twins(X: np.ndarray, names: Sequence[str] | None) -> list[Finding]:
     return [
         Finding(
             "note",
-            f"{np.unique(second).size:,} columns repeat others up to scale and origin (on "
-            f"{X.shape[0]:,} rows)",
+            f"Columns that repeat others up to scale and origin: {np.unique(second).size:,}",
             ", ".join(pairs),
             "drop one of each pair: together they count twice.",
         )
     ]
+
+
+def _dense(X: Any) -> np.ndarray:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+
+
+def _equal_up_to_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs i < j of columns with a correlation of 1 or −1."""
+    size = np.abs(X).max(axis=0)
+    Z = X - X.mean(axis=0)
+    norms = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    Z /= np.where(norms > CONSTANT * np.sqrt(X.shape[0]) * size, norms, np.inf)
+    first, second = np.nonzero(np.triu(np.abs(Z.T @ Z) > 1 - TWIN, 1))
+    return first, second
 
 
 def check_labels(classes: np.ndarray, count: np.ndarray, has_weights: bool) -> list[Finding]:
@@ -124,7 +146,7 @@ def check_labels(classes: np.ndarray, count: np.ndarray, has_weights: bool) -> l
         shown = ", ".join(f"{classes[c]!s}: {count[c]}" for c in tiny[:NAMED])
         found.append(
             Finding(
-                "warning", f"{tiny.size:,} classes have fewer than {TINY_CLASS} rows", shown,
+                "warning", f"Classes of fewer than {TINY_CLASS} rows: {tiny.size:,}", shown,
                 "join or drop them; five-fold cross-validation cannot see them in every fold.",
             )
         )  # fmt: skip

@@ -25,7 +25,7 @@ PASSES_PER_STEP = 1.5
 PASSES = (2.0, 10.0)
 STEP_SECONDS = 5e-7
 # Steps grow with a power of n between these; the growth of n_sv may be off by this.
-STEP_GROWTH = (1.0, 1.25)
+STEP_GROWTH = (0.8, 1.25)
 SUPPORT_DOUBT = 0.1
 # What a fit may differ from the model by, either way; more if a sample was not solved in its time.
 DOUBT = 1.6
@@ -114,13 +114,14 @@ def _exact(shape: Shape, measured: Calibration, machine: Any, threads: int) -> E
     cache = min(int(machine.cache_size * MEGABYTE), 4 * shape.n**2)
     kept = most * (8 * max(len(shape.classes) - 1, 1) + shape.x_bytes // shape.n)
     doubt = DOUBT if measured.finished else MORE_DOUBT
+    at_most = max(seconds[1] * doubt, measured.seconds * shape.n / measured.rows)
     rests_on = f"{measured.rows:,} rows fitted in {measured.seconds:.2g} s"
     if not measured.finished:
         rests_on = f"{measured.rows:,} rows were not solved in {measured.seconds:.2g} s"
     tasks = f" of {len(shape.pairs)} tasks" if len(shape.pairs) > 1 else ""
     return Estimate(
         "exact",
-        (seconds[0] / DOUBT, seconds[1] * doubt),
+        (seconds[0] / DOUBT, at_most),
         shape.x_bytes + cache + kept + VARIABLE_BYTES * shape.n + WORKING_BYTES * threads,
         f"{type(machine).__name__}, {_around(counts)} support vectors{tasks}; {rests_on}",
     )

@@ -74,11 +74,12 @@ def contradictions(first: np.ndarray, y: np.ndarray, is_classifier: bool) -> lis
     pairs = [f"rows {first[i]} and {i}" for i in other[:NAMED]]
     involved = np.isin(first, first[other])
     where = ", ".join(pairs) + (", …" if other.size > NAMED else "")
-    what = f"{involved.sum():,} rows are equal to others with "
+    what = f"Rows equal to others with {'another label' if is_classifier else 'different targets'}"
+    what += f": {involved.sum():,}"
     if not is_classifier:
         return [
             Finding(
-                "note", f"{what}different targets", where,
+                "note", what, where,
                 "no function of these columns fits them all; their spread is the least error.",
             )
         ]  # fmt: skip
@@ -92,7 +93,7 @@ def contradictions(first: np.ndarray, y: np.ndarray, is_classifier: bool) -> lis
     wrong = int(involved.sum()) - sum(most.values())
     return [
         Finding(
-            "warning", f"{what}another label, so that at least {wrong:,} cannot be right", where,
+            "warning", f"{what}, of which at least {wrong:,} cannot be right", where,
             "look at how they were labelled, or add a column that tells them apart; "
             "a hard margin (C=inf) is impossible.",
         )
@@ -109,7 +110,7 @@ def repetitions(first: np.ndarray, y: np.ndarray | None) -> list[Finding]:
         return []
     return [
         Finding(
-            "note", f"{count:,} of {first.size:,} rows occur again, label and all", "",
+            "note", f"Rows that occur again, target and all: {count:,} of {first.size:,}", "",
             "keep one of each with sample_weight = how often it occurs: the same model, sooner.",
         )
     ]  # fmt: skip

@@ -125,7 +125,7 @@ def _read_rows(X: Any) -> tuple[Any, Sequence[str] | None, list[Finding]]:
         if text:
             found = [
                 Finding(
-                    "error", f"{len(text):,} columns hold other things than numbers",
+                    "error", f"Columns that hold other things than numbers: {len(text):,}",
                     listed(np.arange(len(text)), text),
                     "encode them, for example with OneHotEncoder, or leave them out.",
                 )
@@ -168,7 +168,7 @@ def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding
     if missing.any():
         found = [
             Finding(
-                "error", f"{missing.sum():,} of {y.size:,} targets are missing or infinite",
+                "error", f"Targets that are missing or infinite: {missing.sum():,} of {y.size:,}",
                 f"first in row {np.argmax(missing)}", "leave these rows out.",
             )
         ]  # fmt: skip
@@ -245,8 +245,7 @@ def _try(
     n_rows = int(np.clip(NEIGHBOUR_ENTRIES / max(entries, 1), SAMPLE, NEIGHBOURS))
     rows = rng.choice(X.shape[0], min(n_rows, X.shape[0]), replace=False)
     few = dense_if_small(X[rows])
-    dense = few[:COMPARED].toarray() if sp.issparse(few) else few[:COMPARED]
-    found = twins(dense.astype(np.float64), names)
+    found = twins(X, rows[:COMPARED], names)
     try:
         kernel, _ = resolve_kernel(machine, few, None)
         points = make_points(few, kernel)
@@ -255,7 +254,7 @@ def _try(
         sample = _with_every_class(rows[:SAMPLE], target, rng)
         measured = calibrate(machine, kernel, X[sample], target.codes[sample])
     except ValueError as error:  # such as negative values for Chi2, a nu that cannot be met
-        return [*found, Finding("error", str(error), "", "as said.")], ()
+        return [*found, Finding("error", "A fit would be refused", "", str(error))], ()
     found += check_gamma(kernel, sight)
     unit, n_side = 1.0, shape.n / 2
     if target.kind == "classes":
