@@ -16,7 +16,7 @@ __all__ = ["Columns", "Finding", "listed", "survey", "uneven"]
 
 # Columns whose scales differ by more than this slow every solver down.
 UNEVEN_SCALES = 100.0
-# Columns with fewer nonzeros than this share, and small ones at that, are rare rather than unscaled.
+# Columns with fewer nonzeros than this share, and small ones, are rare rather than unscaled.
 RARE = 0.01
 # So many examples are named.
 NAMED = 3

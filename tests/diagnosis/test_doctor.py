@@ -150,6 +150,9 @@ def test_imbalance_tiny_classes_one_class():
     assert finding.where == "2: 3"
     (finding,) = found(doctor(X, np.zeros(400, int)), "one class")
     assert finding.severity == "error"
+    X, _ = clean(1000)
+    (finding,) = found(doctor(X, [f"row {i}" for i in range(1000)]), "1,000 classes")
+    assert finding.severity == "error"
 
 
 def test_gamma_against_the_distances():
@@ -223,6 +226,8 @@ def test_bad_input_is_refused_clearly():
         doctor(X @ X.T, y, kernel="precomputed")
     with pytest.raises(ValueError, match="'C' parameter"):
         doctor(X, y, C=-1.0)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        doctor(X, X[:, 0], estimator=SVC())
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         doctor(X, y[1:])
     with pytest.raises(ValueError, match="Expected 2D array"):
@@ -250,6 +255,20 @@ def test_a_report_is_repeatable_and_only_a_part_of_much_is_looked_at(monkeypatch
     assert one.findings == other.findings
     assert "looked at 1,000 random rows" in one.subject
     assert found(one, "scales")
+    X[::2, 0] = np.nan  # rows are numbered as in X
+    where = found(doctor(X, y), "NaN")[0].where
+    assert int(where.split()[-1]) % 2 == 0
+
+
+def test_rows_of_a_part_are_numbered_as_in_the_whole(monkeypatch):
+    X, y = clean(2000)
+    X[1::2] = X[::2]
+    y[1::2] = 1 - y[::2]  # each pair of rows contradicts itself
+    monkeypatch.setattr("mercer.diagnosis.examine.MOST_ENTRIES", 6000)
+    for pair in found(doctor(X, y), "another label")[0].where.split(", ")[:3]:
+        first, second = (int(word) for word in pair.split() if word.isdigit())
+        assert second == first + 1
+        assert first % 2 == 0
 
 
 # ---------------------------------------------------------------------- parts against plain NumPy

@@ -17,6 +17,8 @@ __all__ = ["check_columns", "check_labels", "check_targets", "twins"]
 IMBALANCED = 10.0
 # Fewer rows than folds of the usual cross-validation.
 TINY_CLASS = 5
+# More classes than these are numbers of rows, or other things that are no labels.
+MOST_CLASSES = 500
 # Two columns are the same but for scale if |correlation| is within this of 1.
 TWIN = 1e-9
 # Correlations of more columns than these would take longer than all else.
@@ -33,15 +35,20 @@ WORTH = 0.25
 SPARSE_ENTRY_BYTES = 12
 
 
-def check_columns(X: Any, columns: Columns, names: Sequence[str] | None) -> list[Finding]:
-    """NaN and infinite entries, entries too large, constant columns, uneven scales, storage."""
+def check_columns(
+    X: Any, columns: Columns, names: Sequence[str] | None, rows: np.ndarray
+) -> list[Finding]:
+    """Entries that are no numbers or too large, constant columns, uneven scales, storage.
+
+    X are the rows of the numbers ``rows``.
+    """
     found = []
     bad = np.flatnonzero(columns.n_bad)
     if bad.size:
         found.append(
             Finding(
                 "error", f"Entries of X that are NaN or infinite: {columns.n_bad.sum():,}",
-                f"{listed(bad, names)}; first in row {columns.first_bad}",
+                f"{listed(bad, names)}; first in row {rows[columns.first_bad]}",
                 "leave those rows out, or fill the gaps, for example with SimpleImputer.",
             )
         )  # fmt: skip
@@ -138,6 +145,13 @@ def check_labels(classes: np.ndarray, count: np.ndarray, has_weights: bool) -> l
             Finding(
                 "error", "y has one class only", f"{classes[0]!s}",
                 "a classifier needs two; for the shape of one class use OneClassSVM.",
+            )
+        ]  # fmt: skip
+    if classes.size > MOST_CLASSES:
+        return [
+            Finding(
+                "error", f"y has {classes.size:,} classes", "",
+                "one machine for each pair of classes would never be done; are these labels?",
             )
         ]  # fmt: skip
     found = []

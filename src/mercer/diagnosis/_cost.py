@@ -138,7 +138,7 @@ def _linear(shape: Shape, measured: Calibration, threads: int) -> Estimate:
         seconds = _passes(shape, DESCENT_PASSES)
         how = f"coordinate descent over {shape.nnz:,} nonzeros"
     low, high = (shape.rests * t for t in seconds)
-    return Estimate("linear", (low, high), memory, f"no kernel; {how}")
+    return Estimate("linear", (low, high), memory, f"LinearSVC or LinearSVR; {how}")
 
 
 def _approximate(shape: Shape, measured: Calibration, threads: int) -> Estimate:

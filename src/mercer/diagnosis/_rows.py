@@ -66,12 +66,14 @@ def _differ(A: Any, B: Any) -> np.ndarray:
     return (A != B).any(axis=1)
 
 
-def contradictions(first: np.ndarray, y: np.ndarray, is_classifier: bool) -> list[Finding]:
-    """Equal rows with different labels (a warning), or with different targets (a note)."""
+def contradictions(
+    first: np.ndarray, y: np.ndarray, is_classifier: bool, rows: np.ndarray
+) -> list[Finding]:
+    """Equal rows with different labels (a warning), or targets (a note); ``rows`` numbers them."""
     other = np.flatnonzero(y != y[first])
     if other.size == 0:
         return []
-    pairs = [f"rows {first[i]} and {i}" for i in other[:NAMED]]
+    pairs = [f"rows {rows[first[i]]} and {rows[i]}" for i in other[:NAMED]]
     involved = np.isin(first, first[other])
     where = ", ".join(pairs) + (", …" if other.size > NAMED else "")
     what = f"Rows equal to others with {'another label' if is_classifier else 'different targets'}"
@@ -100,12 +102,9 @@ def contradictions(first: np.ndarray, y: np.ndarray, is_classifier: bool) -> lis
     ]  # fmt: skip
 
 
-def repetitions(first: np.ndarray, y: np.ndarray | None) -> list[Finding]:
+def repetitions(first: np.ndarray, y: np.ndarray) -> list[Finding]:
     """Many rows that occur again with the same label or target."""
-    again = first != np.arange(first.size)
-    if y is not None:
-        again &= y == y[first]
-    count = int(again.sum())
+    count = int(((first != np.arange(first.size)) & (y == y[first])).sum())
     if count < MANY_REPEATS * first.size:
         return []
     return [

@@ -101,7 +101,7 @@ def check_price(C: Any, sight: Sight, unit: float, n_side: float) -> list[Findin
     f differs between rows by 2 C · spread · ``n_side`` at the most, about, if ``n_side`` rows pull
     each way. Below one unit all of them stay at their bound.
     """
-    if C is None or sight.spread <= 0:
+    if C is None or np.isinf(C) or sight.spread <= 0:  # a hard margin is meant
         return []
     pull = C * sight.spread / unit
     natural = f"C={unit / sight.spread:.1g} is where one row can move f by one unit ({unit:.3g})"

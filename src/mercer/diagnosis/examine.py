@@ -92,11 +92,12 @@ def doctor(
     n, nnz = X.shape[0], X.nnz if sp.issparse(X) else X.size
     classes = np.bincount(target.codes) if target.kind == "classes" else np.array([], int)
     n_rows = max(int(MOST_ENTRIES / max(nnz, 1) * n), 2)
-    part = X
+    part, rows = X, np.arange(n)
     if n_rows < n:
         rows = np.sort(rng.choice(n, n_rows, replace=False))
         part, target = X[rows], target.take(rows)
-    findings += missing + _examine(part, names, target, classes, machine, rng)
+    findings += missing + check_columns(part, survey(part), names, rows)
+    findings += _examine(part, rows, target, classes, machine, rng)
     estimates: tuple[Estimate, ...] = ()
     if not any(finding.severity == "error" for finding in findings):
         shape = Shape(n, X.shape[1], nnz, _bytes(X), tuple(classes.tolist()))
@@ -174,6 +175,11 @@ def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding
         ]  # fmt: skip
         y = np.where(missing, y[~missing][0] if not missing.all() else 0, y)
     if _are_labels(y, estimator):
+        if y.dtype.kind == "f" and type_of_target(y) == "continuous":
+            raise ValueError(
+                f"Unknown label type: y holds real numbers, and {type(estimator).__name__} needs "
+                "classes. Use a regressor."
+            )
         classes, codes = np.unique(y, return_inverse=True)
         return _Target("classes", codes, classes), found
     return _Target("targets", np.asarray(y, np.float64), np.array([])), found
@@ -222,10 +228,15 @@ def _machine(estimator: Any, kind: str, params: dict[str, Any]) -> KernelMachine
 
 
 def _examine(
-    X: Any, names: Any, target: _Target, classes: np.ndarray, machine: Any, rng: np.random.Generator
+    X: Any,
+    rows: np.ndarray,
+    target: _Target,
+    classes: np.ndarray,
+    machine: Any,
+    rng: np.random.Generator,
 ) -> list[Finding]:
-    """What takes no kernel: columns, targets, equal rows."""
-    found = check_columns(X, survey(X), names)
+    """Targets and equal rows; X are the rows of these numbers."""
+    found = []
     if target.kind == "classes":
         has_weights = getattr(machine, "class_weight", None) is not None
         found += check_labels(target.classes, classes, has_weights)
@@ -233,7 +244,7 @@ def _examine(
         found += check_targets(target.codes, getattr(machine, "epsilon", None))
     first = first_equal(X, rng)
     if target.kind != "nothing":
-        found += contradictions(first, target.codes, target.kind == "classes")
+        found += contradictions(first, target.codes, target.kind == "classes", rows)
     return found + repetitions(first, target.codes)
 
 
