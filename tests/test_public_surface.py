@@ -35,6 +35,7 @@ def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
     assert set(mercer.__all__) == expected | {
         "check_kernel",
+        "doctor",
         "duality",
         "embeddings",
         "geometry",

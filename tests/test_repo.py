@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mercer"
 # docs/design.md: a room may import the rooms before it.
 ROOMS = [
+    "columns",
     "kernels",
     "gram",
     "psd",
@@ -33,6 +34,7 @@ ROOMS = [
     "geometry",
     "embeddings",
     "duality",
+    "diagnosis",
 ]
 
 

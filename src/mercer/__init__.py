@@ -30,6 +30,7 @@ from mercer.verify import verify
 
 if TYPE_CHECKING:
     from mercer.c_path import path
+    from mercer.diagnosis import doctor
     from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
     from mercer.estimators.pegasos import PegasosClassifier, PegasosRegressor
 
@@ -57,6 +58,7 @@ __all__ = [
     "PegasosRegressor",
     "Status",
     "check_kernel",
+    "doctor",
     "duality",
     "embeddings",
     "geometry",
@@ -74,6 +76,7 @@ _LAZY = {
     "LogisticRegression": "mercer.estimators.linear",
     "PegasosClassifier": "mercer.estimators.pegasos",
     "PegasosRegressor": "mercer.estimators.pegasos",
+    "doctor": "mercer.diagnosis",
     "path": "mercer.c_path",
 }
 _LAZY_ROOMS = {"duality", "embeddings", "streams"}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from mercer.columns import survey, uneven
 from mercer.estimators._data import Data
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
 from mercer.gram import Gram
@@ -19,8 +19,6 @@ from mercer.solvers import Progress
 
 __all__ = ["ProgressLines", "is_converged", "raise_not_separable", "warn_not_converged"]
 
-# Columns whose scales differ by more than this slow every kernel solver down.
-UNEVEN_SCALES = 100.0
 # From here on a smaller C is the likelier remedy.
 LARGE_C = 1e4
 
@@ -100,24 +98,8 @@ def _uneven_columns(estimator: Any, X: Any) -> str:
     """Names of columns whose scale is far from the others', or nothing."""
     if X.ndim != 2 or estimator.__sklearn_tags__().input_tags.pairwise:
         return ""
-    if sp.issparse(X):
-        scale = np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).ravel()
-    else:
-        scale = np.ptp(X, axis=0).astype(np.float64)
-    used = scale[scale > 0]
-    if used.size < 2 or used.max() <= UNEVEN_SCALES * used.min():
-        return ""
-    names = getattr(estimator, "feature_names_in_", None)
-    middle = np.median(used)
-    spread = np.abs(np.log(np.where(scale > 0, scale, middle) / middle))
-    worst = [
-        str(names[j]) if names is not None else f"column {j}"
-        for j in np.argsort(-spread, kind="stable")[:3]
-    ]
-    return (
-        f"Columns have very different scales (ranges from {used.min():.3g} to {used.max():.3g}; "
-        f"furthest off: {', '.join(worst)}): scale them first, for example with StandardScaler."
-    )
+    found = uneven(survey(X), getattr(estimator, "feature_names_in_", None))
+    return "" if found is None else str(found)
 
 
 def raise_not_separable(
