@@ -87,7 +87,7 @@ def test_readme_examples_run(capsys):
     assert capsys.readouterr().out.count("Certificate: solved") == 2
 
 
-@pytest.mark.parametrize("name", ["learners", "ridge-pca"])
+@pytest.mark.parametrize("name", ["learners", "ridge-pca", "streams"])
 def test_examples_in_the_docs_run(name):
     page = (ROOT / "docs" / f"{name}.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)

@@ -13,9 +13,10 @@ logistic.py        KernelLogisticRegression
 _rest.py           what the classifiers of one class against the rest share
 ridge.py           KernelRidge
 pca.py             KernelPCA
-pegasos.py         PegasosClassifier
 _linear.py         what the linear machines share
 linear.py          LinearSVC, LinearSVR, LogisticRegression
+pegasos.py         PegasosClassifier, PegasosRegressor
+_pegasos.py        what they share; _stream.py, _stream_run.py: partial_fit and fit_stream
 _data.py           validation of rows, targets and weights
 _params.py         validation of parameters; the kernel they mean
 _warm.py           starting from the last fit

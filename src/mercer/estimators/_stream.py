@@ -26,6 +26,8 @@ __all__ = ["StreamMixin", "has_stream"]
 
 # Sums of rows beyond this have squares that overflow.
 LARGEST = 1e150
+# Rows that are shuffled among themselves; larger batches are made of such blocks.
+BLOCK_ROWS = 2048
 
 
 def has_stream(estimator: Any) -> bool:
@@ -78,8 +80,8 @@ class StreamMixin:
             Of a classifier: all classes there will be. By default files are read once for them.
         passes : int, default=1
         shuffle : bool, default=True
-            Whether the rows of a batch are visited in a random order. Sorted files need more: mix
-            the rows before.
+            Whether the rows of a batch are visited in a random order (blocks of 2,048 of them, and
+            the rows of each block). Sorted files need more: mix the rows before.
         holdout : int, optional
             Every so many-th row is never learned from, but scored by the model as it is before its
             batch. The running loss and score are told to ``callback`` and kept in ``stream_``.
@@ -171,7 +173,7 @@ class StreamMixin:
         self._draw_generator()
         data = self._check_batch(X, y, sample_weight)
         targets, weight = self._encode_batch(data)
-        self._learn(data, self._corridors(targets), weight, self._rng.permutation(data.n))
+        self._learn(data, self._corridors(targets), weight, self._shuffled(np.arange(data.n)))
         self._keep_stream(None, getattr(self, "n_iter_", 0) + 1)
         return self
 
@@ -198,6 +200,14 @@ class StreamMixin:
                 f"{expected} features as input."
             )
         return data
+
+    def _shuffled(self: Any, rows: np.ndarray) -> np.ndarray:
+        """Blocks in a random order, and so the rows of each: what is at hand stays in the cache."""
+        if rows.size <= BLOCK_ROWS:
+            return self._rng.permutation(rows)
+        blocks = np.split(rows, range(BLOCK_ROWS, rows.size, BLOCK_ROWS))
+        turns = self._rng.permutation(len(blocks))
+        return np.concatenate([self._rng.permutation(blocks[turn]) for turn in turns])
 
     def _learn(
         self: Any, data: Data, corridors: list[Corridor], weight: np.ndarray, order: np.ndarray

@@ -123,7 +123,7 @@ class StreamRun:
             self._estimate(data.X[held], [_some(c, held) for c in corridors], y[held])
         order = np.flatnonzero(~held)
         if self.shuffle:
-            order = model._rng.permutation(order)
+            order = model._shuffled(order)
         model._learn(data, corridors, weight, order)
         self.rows += data.shape[0]
 

@@ -13,6 +13,7 @@ gradient.py  accelerated projected gradient, without intercept
 coordinate.py  coordinate ascent, cyclic or greedy, without intercept
 pegasos.py   sub-gradient descent, kernelised, without intercept
 descent.py   what it shares with `PegasosClassifier`: state, rows, the bound
+one_pass.py  the bound of a stream, from one pass
 _pegasos.py  compiled: its steps on dense rows, sparse rows and kernel matrices
 answer.py    from a run to its `Result`
 layout.py    the variables of some points; working sets in whole lanes

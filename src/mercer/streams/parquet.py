@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._compiled import compiled
 from mercer.streams.source import BATCH_ROWS, Batch, Stream, check_batch_rows, digest_file
 
 __all__ = ["Parquet"]
@@ -16,7 +17,7 @@ __all__ = ["Parquet"]
 # Bytes read of a column at a time: a row group need not fit in memory.
 BUFFER_BYTES = 1 << 20
 # Rows whose columns are interleaved at a time: they stay in the processor's cache.
-ROWS_AT_ONCE = 2048
+ROWS_AT_ONCE = 128
 
 
 class Parquet(Stream):
@@ -168,8 +169,16 @@ def _column(piece: Any, name: str, file: Path, start: int) -> np.ndarray:
 
 
 def _interleave(piece: Any, names: list[str], out: np.ndarray, file: Path, start: int) -> None:
-    columns = [_column(piece, name, file, start) for name in names]
-    for first in range(0, len(out), ROWS_AT_ONCE):
-        some = slice(first, first + ROWS_AT_ONCE)
-        for j, column in enumerate(columns):
-            out[some, j] = column[some]
+    columns = np.empty((len(names), len(out)), out.dtype)
+    for j, name in enumerate(names):
+        columns[j] = _column(piece, name, file, start)
+    _transpose(columns, out)
+
+
+@compiled
+def _transpose(columns, out):
+    """One call without Python's lock, which whoever works on the last batch needs."""
+    for first in range(0, out.shape[0], ROWS_AT_ONCE):
+        for j in range(out.shape[1]):
+            for i in range(first, min(first + ROWS_AT_ONCE, out.shape[0])):
+                out[i, j] = columns[j, i]
