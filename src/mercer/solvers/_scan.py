@@ -18,16 +18,28 @@ _FAR = 1e300
 BINS = 1024
 
 
-@compiled(fastmath=REASSOCIATE)
-def extremes(f, row, target, beta, lower, upper, group, n_groups, v):
+def extremes(
+    f: np.ndarray,
+    row: np.ndarray,
+    target: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    group: np.ndarray,
+    n_groups: int,
+    v: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Fill v = target − f[row]; per group its largest that may rise and smallest that may fall.
 
     Without groups (no equality constraint) zero stands in as a partner of every variable.
     """
-    slots = max(n_groups, 1)
-    top, bottom = np.empty(slots), np.empty(slots)
-    for g in range(slots):
-        top[g], bottom[g] = -_FAR, _FAR
+    top, bottom = np.full(max(n_groups, 1), -_FAR), np.full(max(n_groups, 1), _FAR)
+    _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, bottom)
+    return top, bottom
+
+
+@compiled(fastmath=REASSOCIATE)
+def _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, bottom):
     for k in range(v.size):
         v[k] = target[k] - f[row[k]]
     if n_groups <= 1:
@@ -46,7 +58,6 @@ def extremes(f, row, target, beta, lower, upper, group, n_groups, v):
     if n_groups == 0:
         top[0] = max(top[0], 0.0)
         bottom[0] = min(bottom[0], 0.0)
-    return top, bottom
 
 
 @compiled
@@ -60,8 +71,18 @@ def _edge(counts, quota, step):
     return b
 
 
-@compiled
-def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
+def choose(
+    v: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    group: np.ndarray,
+    n_groups: int,
+    top: np.ndarray,
+    bottom: np.ndarray,
+    taken: np.ndarray,
+    size: int,
+) -> np.ndarray:
     """The working set: in each group the worst violators of both sides, about ``size`` in all.
 
     ``taken`` marks variables that are in already; chosen ones are marked too. A histogram of v
@@ -70,13 +91,23 @@ def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
     """
     groups = max(n_groups, 1)
     quota = max(size // (2 * groups), 1)
+    scale = (BINS - 1) / np.maximum(top - bottom, 1e-300)
     counts = np.zeros((groups, 2, BINS), np.int64)
-    scale = np.empty(groups)
-    left = np.empty((groups, 2), np.int64)
-    for g in range(groups):
-        scale[g] = (BINS - 1) / max(top[g] - bottom[g], 1e-300)
-        left[g, 0] = left[g, 1] = quota
-    place = np.empty(v.size, np.int16)
+    left = np.full((groups, 2), quota)
+    place, chosen = np.empty(v.size, np.int16), np.empty(2 * quota * groups, np.int64)
+    n_chosen = _choose(
+        v, beta, lower, upper, group, n_groups, top, bottom, taken, quota, scale, counts, left,
+        place, chosen,
+    )  # fmt: skip
+    return chosen[:n_chosen]
+
+
+@compiled
+def _choose(
+    v, beta, lower, upper, group, n_groups, top, bottom, taken, quota, scale, counts, left,
+    place, chosen,
+):  # fmt: skip
+    """Fill ``chosen``, return how many. Arrays come from outside: to make them compiles slowly."""
     for k in range(v.size):
         g = group[k] if n_groups > 1 else 0
         rises = beta[k] < upper[k] and v[k] > bottom[g]
@@ -88,11 +119,12 @@ def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
         place[k] = b
         counts[g, 0, b] += rises
         counts[g, 1, b] += falls
-    edge = np.empty((groups, 2), np.int64)
-    for g in range(groups):
-        edge[g, 0] = _edge(counts[g, 0], quota, np.int64(-1))
-        edge[g, 1] = _edge(counts[g, 1], quota, np.int64(1))
-    chosen = np.empty(2 * quota * groups, np.int64)
+    down_the_bins, up_the_bins = np.int64(-1), np.int64(1)  # literals would be types of their own
+    last = counts.shape[0] - 1
+    first_up = _edge(counts[0, 0], quota, down_the_bins)
+    first_down = _edge(counts[0, 1], quota, up_the_bins)
+    last_up = _edge(counts[last, 0], quota, down_the_bins)
+    last_down = _edge(counts[last, 1], quota, up_the_bins)
     n_chosen = 0
     for at_edge in (False, True):
         for k in range(v.size):
@@ -100,8 +132,9 @@ def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
             if b < 0 or taken[k]:
                 continue
             g = group[k] if n_groups > 1 else 0
-            up = b == edge[g, 0] if at_edge else b > edge[g, 0]
-            down = b == edge[g, 1] if at_edge else b < edge[g, 1]
+            edge_up, edge_down = (first_up, first_down) if g == 0 else (last_up, last_down)
+            up = b == edge_up if at_edge else b > edge_up
+            down = b == edge_down if at_edge else b < edge_down
             for side in range(2):
                 may = up and beta[k] < upper[k] if side == 0 else down and beta[k] > lower[k]
                 if may and left[g, side] > 0 and not taken[k]:
@@ -109,4 +142,4 @@ def choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size):
                     taken[k] = True
                     chosen[n_chosen] = k
                     n_chosen += 1
-    return chosen[:n_chosen]
+    return n_chosen
