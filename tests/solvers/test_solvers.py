@@ -1,9 +1,12 @@
 """Every solver on every problem: value, feasibility, tolerance and f, all under float64 K."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer.certificate import certify
 from mercer.gram import RowStore
 from mercer.result import Status
 from mercer.solvers import Control, nested, values
@@ -244,3 +247,21 @@ def test_f_is_summed_afresh_only_where_it_matters(monkeypatch):
     assert_array_equal(held.f[far], (exact + noise)[far])
     assert (np.abs(held.f - exact) <= held.error + 1e-9).all()
     assert held.is_exact(beta, score, tol=1e-3)
+
+
+@pytest.mark.parametrize("problem", ["svc", "svr"])
+def test_a_gap_in_doubt_is_computed_from_float64_sums(monkeypatch, problem):
+    """Errors below tol are still too large if the stated gap would be theirs for the most part."""
+    shrink(monkeypatch)
+    K, made = LARGE_MATRIX["rbf"], PROBLEMS[problem](*DATA_LARGE)
+    gram = make_gram(KERNELS["rbf"], X_LARGE, "dense")
+    result = solve(made, gram)
+    exact = K @ made.at_points(result.beta, K.shape[0])
+    true = certify(made, replace(result, f=exact, f_error=0.0)).gap
+    assert true <= certify(made, result).gap <= 2 * true
+
+    run = nested.NestedSMO(made, gram, Control(), 1e-3, np.inf, 1 << 20, result.beta)
+    run.values.f = exact
+    part = run._part(np.arange(K.shape[0]))
+    assert not part.doubts_gap(np.zeros(K.shape[0]))
+    assert part.doubts_gap(np.full(K.shape[0], 1.0))

@@ -13,6 +13,9 @@ __all__ = ["Part", "lay_out", "pad"]
 
 # The score of a free variable among violators.
 FREE_SCORE = 1e-300
+# What errors may add to the gap, as a share of it, before f is summed afresh: with as much again
+# the stated gap would be twice the true one.
+DOUBT = 0.7
 
 
 @dataclass
@@ -38,6 +41,27 @@ class Part:
             self.n_groups, v,
         )  # fmt: skip
         return float((top - bottom).max()), v, top, bottom
+
+    def doubts_gap(self, error: np.ndarray) -> bool:
+        """Whether f ± ``error`` (one for each column) makes most of the duality gap.
+
+        The gap is Σ (upper − β) max(0, r) + (β − lower) max(0, −r) with r = v − b. A stated gap
+        has to be close to the true one, and it includes what the error may add.
+        """
+        if not (np.isfinite(self.lower) & np.isfinite(self.upper)).all():
+            return False  # a hard margin's gap is another one
+        _, v, top, bottom = self.violation()
+        b = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
+        r, delta = v - b[self.group], error[self.row]
+
+        def terms(r: np.ndarray) -> np.ndarray:
+            return (self.upper - self.beta) * np.maximum(r, 0.0) + (
+                self.beta - self.lower
+            ) * np.maximum(-r, 0.0)
+
+        gap = float(terms(r).sum())
+        worst = float(np.maximum(terms(r + delta), terms(r - delta)).sum())
+        return worst - gap > DOUBT * gap
 
     def scores(self, most: int) -> tuple[float, np.ndarray]:
         """The violation, and by how much each column violates; a free one counts as doing so.

@@ -192,7 +192,8 @@ class NestedSMO:
                 if not self.values.is_complete:
                     violation = 0.0  # now look at those who waited
                     continue
-                if not self.values.is_exact(self.beta, score, self.tol):
+                part = self._part(np.arange(self.n))
+                if not self.values.is_exact(self.beta, score, self.tol, part.doubts_gap):
                     continue  # f is another one now
                 self.status = Status.SOLVED
             elif violation < 0.99 * best:

@@ -86,17 +86,24 @@ class Values:
         rows = np.flatnonzero(coef)
         self.gram.accumulate(self.f, at, rows, coef[rows], np.float32, self.is_stopped)
 
-    def is_exact(self, beta: np.ndarray, score: np.ndarray, tol: float) -> bool:
+    def is_exact(
+        self,
+        beta: np.ndarray,
+        score: np.ndarray,
+        tol: float,
+        doubts_gap: Callable[[np.ndarray], bool] = lambda error: False,
+    ) -> bool:
         """Whether f agrees with float64 sums where it matters; if not, it is summed afresh there.
 
         ``score`` says by how much each point violates, below 0: by how much it does not.
+        ``doubts_gap`` says whether errors of this size at the points leave the gap in doubt.
         """
         involved = self.problem.at_points(np.abs(beta), self.gram.n) > 0
         unsure = max(self._error_at(beta, kind) for kind in (involved, ~involved))
         matters = involved | (score > -SURE * unsure)
         error = self._error_at(beta, matters)
         self.error = np.where(matters, error, unsure)
-        if error <= ERROR_SHARE * tol:
+        if error <= ERROR_SHARE * tol and not doubts_gap(self.error):
             return True
         self.refresh(beta, np.flatnonzero(matters))
         return False
