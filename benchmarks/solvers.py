@@ -155,29 +155,17 @@ def _without_intercept(repeat: int) -> list[list[str]]:
                 return beta @ f / 2 - y @ beta, f - y
 
             options = {"gtol": tol, "ftol": 1e-16, "maxiter": 100_000, "maxfun": 10**6}
-            self.coef_ = (
-                X.T
-                @ minimize(
-                    dual,
-                    np.zeros(len(y)),
-                    jac=True,
-                    bounds=bounds,
-                    method="L-BFGS-B",
-                    options=options,
-                ).x
+            found = minimize(
+                dual, np.zeros(len(y)), jac=True, bounds=bounds, method="L-BFGS-B", options=options
             )
+            self.coef_ = X.T @ found.x
 
     def mine(solver: str) -> Callable:
         return lambda tol: SVC(tol=tol, solver=solver, **common).fit(X, y)
 
     def liblinear(tol: float) -> Any:
-        settings: dict[str, Any] = {
-            "loss": "hinge",
-            "dual": True,
-            "fit_intercept": False,
-            "max_iter": 10**6,
-        }
-        return LinearSVC(C=C, tol=tol, **settings).fit(X, y)
+        model = LinearSVC(C=C, tol=tol, loss="hinge", fit_intercept=False, max_iter=10**6)
+        return model.fit(X, y)
 
     roads: dict[str, Callable] = {
         'mercer "coordinate-ascent"': mine("coordinate-ascent"),
