@@ -84,8 +84,7 @@ class Machine:
         if not hasattr(self.model, "fit"):
             raise TypeError(f"A picture is of a fitted estimator, got {self.name}.")
         check_is_fitted(estimator)
-        self.X = X
-        self.seen = X
+        self.X = self.seen = X = _as_rows(X)
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             self.seen = estimator[:-1].transform(X)
         self.sample_weight = sample_weight
@@ -275,6 +274,17 @@ class Machine:
         if unknown.size:
             raise ValueError(f"y has labels {self.name} does not know: {unknown[:5].tolist()}.")
         return y, np.searchsorted(self.model.classes_, y)
+
+
+def _as_rows(X: Any) -> Any:
+    """Lists of numbers as an array; all else as it is."""
+    if not isinstance(X, (list, tuple)):
+        return X
+    try:
+        rows = np.asarray(X)
+    except ValueError:  # ragged: objects
+        return X
+    return rows if rows.ndim == 2 and rows.dtype.kind in "fiub" else X
 
 
 def title_of(model: Any) -> str:
