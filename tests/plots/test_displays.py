@@ -191,6 +191,8 @@ class TestSpectrum:
         display = SpectrumDisplay.from_kernel(kernels.Linear(), X)
         assert (display.eigenvalues > display.tolerance).sum() == 2
         assert display.eigenvalues.sum() == pytest.approx((X**2).sum())
+        without_labels = SpectrumDisplay.from_estimator(mercer.LinearSVC().fit(X, y), X)
+        assert np.allclose(without_labels.eigenvalues, display.eigenvalues)
 
 
 class TestLosses:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_moons
@@ -99,7 +97,6 @@ def test_control_of_a_task_stops_the_whole_fit():
     part.report(Progress(0.0, 1, 1, 1.0, 1e-3))
     assert control.stopped is not None
     assert part.stopped is control.stopped
-    assert isinstance(threading.current_thread(), threading.Thread)
 
 
 def test_machines_that_tell_no_duals_are_drawn_by_their_measure():

@@ -77,7 +77,15 @@ class Machine:
     y, codes : the targets, and the number of each row's class (None without classes)
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None):
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        needs_y: bool = True,
+    ):
         self.estimator = estimator
         self.model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         self.name = type(self.model).__name__
@@ -91,7 +99,7 @@ class Machine:
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
-        self.y, self.codes = self._targets(y)
+        self.y, self.codes = self._targets(y) if needs_y or y is not None else (None, None)
 
     @property
     def n(self) -> int:
