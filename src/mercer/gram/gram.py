@@ -49,7 +49,7 @@ class Gram:
         self.workers = workers
         self.index = index
         self.parts: Sequence[tuple[Hashable, int]] = ()
-        self._shared: dict[Hashable, np.ndarray] = {}
+        self._shared: dict[Hashable, Any] = {}
         self._borrowed: list[Arena] = []
         self._scratch = threading.local()
 
@@ -117,21 +117,26 @@ class Gram:
 
         The one between lies in this thread's scratch, until the next one.
         """
-        (first, n_first), (second, n_second) = self.parts
-        block = self.block(slice(0, self.n), dtype)
-        head, tail = block[:n_first], block[n_first:]
-        cross = self.buffer("cross", (n_first, n_second), dtype)
+        head, tail = self.part_blocks(dtype)
+        cross = self.buffer("cross", (len(head), len(tail)), dtype)
         self.kernel.tile(head, tail, cross)
-        return (
-            self._shared_block(first, head, dtype),
-            cross,
-            self._shared_block(second, tail, dtype),
-        )
+        (first, _), (second, _) = self.parts
+        return self._within(first, head), cross, self._within(second, tail)
 
-    def _shared_block(self, key: Hashable, block: Block, dtype: Any) -> np.ndarray:
+    def part_blocks(self, dtype: Any) -> list[Block]:
+        """The points of each part, gathered once for all that `take` it."""
+        found, start = [], 0
+        for key, count in self.parts:
+            if (key, dtype) not in self._shared:
+                self._shared[key, dtype] = self.block(slice(start, start + count), dtype)
+            found.append(self._shared[key, dtype])
+            start += count
+        return found
+
+    def _within(self, key: Hashable, block: Block) -> np.ndarray:
         """K among the points of a part, computed once for all that `take` it."""
         if key not in self._shared:
-            K = np.empty((len(block), len(block)), dtype)
+            K = np.empty((len(block), len(block)), block.dtype)
             self.kernel.tile(block, block, K)
             self._shared[key] = K
         return self._shared[key]

@@ -44,7 +44,12 @@ class ClassPairSMO(DirectSMO):
         )
 
     def _sum_f(self) -> None:
-        self.f = np.zeros(self.gram.n)
         coef = self.problem.at_points(self.beta, self.gram.n)
         support = np.flatnonzero(coef)
-        self.gram.accumulate(self.f, np.arange(self.gram.n), support, coef[support])
+        block = self.gram.block(support, np.float64)
+        sums = []
+        for part in self.gram.part_blocks(np.float64):
+            tile = self.gram.buffer("tile", (len(part), len(block)))
+            self.gram.kernel.tile(part, block, tile)
+            sums.append(tile @ coef[support])
+        self.f = np.concatenate(sums)
