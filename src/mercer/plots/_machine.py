@@ -99,7 +99,10 @@ class Machine:
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
-        self.y, self.codes = self._targets(y) if needs_y or y is not None else (None, None)
+        self.y: Any = None
+        self.codes: Any = None
+        if needs_y or y is not None:
+            self.y, self.codes = self._targets(y)
 
     @property
     def n(self) -> int:
