@@ -34,21 +34,25 @@ KERNELS = [
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
     assert set(mercer.__all__) == expected | {
+        "FileError",
         "check_kernel",
         "doctor",
         "duality",
         "embeddings",
         "geometry",
+        "io",
         "kernels",
+        "load",
         "nearest_psd",
         "path",
+        "save",
         "streams",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 
-MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings, mercer.streams]
+MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings, mercer.streams, mercer.io]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -35,6 +35,7 @@ ROOMS = [
     "embeddings",
     "duality",
     "diagnosis",
+    "io",
 ]
 
 

@@ -33,7 +33,7 @@ __all__ = ["Layout", "find_layout", "read_delimited"]
 
 DELIMITERS = ",\t;|"
 # Lines that are looked at to recognise the layout.
-SAMPLE = 200
+SAMPLE = 100
 # A column holds words if at least this share of its cells in the sample are words; fewer are taken
 # for mistakes, which are refused with their line.
 WORDS_SHARE = 0.1
@@ -293,9 +293,10 @@ def _word_columns(layout: Layout, source: Source) -> set[int]:
     """The columns that hold words, in the sample."""
     found = set()
     for j, name in enumerate(layout.names):
-        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
-        words = [cell for cell in cells if to_number(cell) is None]
-        if len(words) > WORDS_SHARE * len(cells):
+        cells = [row[j] for row in layout.sample if j < len(row)]
+        others = [cell for cell in cells if to_number(cell) is None]
+        words = [cell for cell in others if not is_missing(cell)]
+        if len(words) > WORDS_SHARE * (len(cells) - len(others) + len(words)):
             if all(_DECIMAL_COMMA.fullmatch(word) for word in words):
                 raise FileError(
                     source.name, None, f"column {name!r} has decimal commas ({words[0]!r}); write "
