@@ -177,6 +177,7 @@ def test_partial_fit_goes_on_from_the_file(tmp_path):
     assert_array_equal(again.coef_, model.coef_)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_descent_of_another_size_is_refused(tmp_path):
     mercer.save(fitted("PegasosClassifier"), tmp_path / "m")
     rewritten(tmp_path / "m", lambda header, tensors: tensors.update(

@@ -280,11 +280,12 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def _has_names(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first line is names: a word over numbers; else, words that do not come again."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    words = [to_number(cell) is None and not is_missing(cell) for cell in first]
+    words = [to_number(cell) is None for cell in first]
     again = False
     for j, column in enumerate(zip(*rest, strict=True)):
         cells = [cell for cell in column if not is_missing(cell)]
-        if words[j] and cells and all(to_number(cell) is not None for cell in cells):
+        numbers = cells and all(to_number(cell) is not None for cell in cells)
+        if numbers and words[j] and not is_missing(first[j]):
             return True
         again |= first[j] in cells
     return all(words) and not again
