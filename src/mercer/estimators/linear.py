@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._data import Data
+from mercer.estimators._joint import JointClassifier
 from mercer.estimators._linear import LINEAR_CONSTRAINTS, LinearClassifier, LinearMachine
 from mercer.problems.linear import LinearPrimal, classification, logistic, regression
 
@@ -28,7 +29,7 @@ def _without(*names: str) -> dict[str, list]:
     return {name: allowed for name, allowed in _COMMON.items() if name not in names}
 
 
-class LinearSVC(LinearClassifier):
+class LinearSVC(JointClassifier):
     """Linear support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ (w·xᵢ + b))^p with p = 1 ("hinge") or 2
@@ -45,7 +46,9 @@ class LinearSVC(LinearClassifier):
     tol : float, default=1e-4
         Relative duality gap.
     C : float, default=1.0
-    multi_class : {"ovr"}, default="ovr"
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "crammer_singer" minimises ½ Σ_r ‖w_r‖² + C Σ sᵢ max_r ([r ≠ yᵢ] + f_r(xᵢ) − f_yᵢ(xᵢ)) over
+        all classes at once; as in scikit-learn, ``loss`` and ``dual`` do not count then.
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
         A number s penalises the intercept by ½ (b/s)²: LIBLINEAR's problem.
@@ -75,7 +78,7 @@ class LinearSVC(LinearClassifier):
     solver_ : str
         Which method was chosen, and why.
     dual_coef_ : CSR of shape (n_tasks, n_samples)
-        Signed duals, for the hinge.
+        Signed duals, for the hinge; for "crammer_singer" a row for each class.
     n_iter_ : int
 
     Examples
@@ -90,7 +93,7 @@ class LinearSVC(LinearClassifier):
         **_without("epsilon"),
         "penalty": [StrOptions({"l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
-        "multi_class": [StrOptions({"ovr"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
 
     def __init__(
@@ -130,7 +133,9 @@ class LinearSVC(LinearClassifier):
         self.callback = callback
         self.warm_start = warm_start
 
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
+    def _pose(self, y: np.ndarray, data: Data) -> Any:
+        if self._is_joint:
+            return self._pose_joint(data)
         squared = self.loss == "squared_hinge"
         return classification(y, self._prices(y, data), squared=squared, kappa=self._kappa())
 
