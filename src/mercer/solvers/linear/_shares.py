@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["csr_epoch", "dense_epoch"]
+__all__ = ["at_home", "csr_epoch", "dense_epoch"]
 
 
 @compiled
@@ -53,10 +53,14 @@ def _move(shares, kept, m, u, v, C, q, far):
             u[j] = u[m]
         else:
             j += 1
-    if m == 1 or q <= 0.0:
+    if m == 1:
         return m, gap, 0.0
-    for j in range(m):
-        v[j] = shares[kept[j]] + u[j] / q
+    if q <= 0.0:  # an empty row, which moves nothing: all to the largest u
+        for j in range(m):
+            v[j] = 2 * C if u[j] == first else 0.0
+    else:
+        for j in range(m):
+            v[j] = shares[kept[j]] + u[j] / q
     tau = _project(v, m, C)
     most = 0.0
     for j in range(m):
@@ -79,6 +83,15 @@ def _dot(x, w):
 def _add(x, factor, w):
     for c in range(x.size):
         w[c] += factor * x[c]
+
+
+@compiled
+def at_home(a, codes):
+    """The sum of the shares that rows keep for their own class."""
+    total = 0.0
+    for i in range(codes.size):
+        total += a[i, codes[i]]
+    return total
 
 
 @compiled
@@ -124,12 +137,19 @@ def csr_epoch(
     for step in range(active):
         i = order[step]
         kept, m = classes[i], count[i]
-        for j in range(m):
-            u[j] = b[kept[j]] + (kept[j] != codes[i])
-        for t in range(indptr[i], indptr[i + 1]):
-            x, w = values[t], W[columns[t]]
+        if 3 * m > u.size:  # all classes side by side are as fast as a list of some
+            v[:] = b
+            for t in range(indptr[i], indptr[i + 1]):
+                _add(W[columns[t]], values[t], v)
             for j in range(m):
-                u[j] += x * w[kept[j]]
+                u[j] = v[kept[j]] + (kept[j] != codes[i])
+        else:
+            for j in range(m):
+                u[j] = b[kept[j]] + (kept[j] != codes[i])
+            for t in range(indptr[i], indptr[i + 1]):
+                x, w = values[t], W[columns[t]]
+                for j in range(m):
+                    u[j] += x * w[kept[j]]
         m, term, most = _move(a[i], kept, m, u, v, cost[i], sq_norm[i] + pull_b, far)
         gap += term
         count[i] = m

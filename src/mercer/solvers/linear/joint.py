@@ -14,18 +14,17 @@ import numpy as np
 from mercer.problems.crammer_singer import CrammerSinger
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.linear._shares import csr_epoch, dense_epoch
+from mercer.solvers.linear._shares import at_home, csr_epoch, dense_epoch
 from mercer.solvers.linear.rows import Rows
 
 __all__ = ["Joint", "evaluate_joint"]
 
-# After a look at the true gap that was too early, the gap met on the way has to be this part of
-# what it was then.
-LOOK_AGAIN = 0.3
-# … but not less than this part of what is asked for: there, too much had been left out of sight.
-LEAST = 0.05
+# The gap met on the way is that of moving duals, and of the classes in sight. The true one is
+# looked at where the former is this part of what is asked for; after each look that was too early
+# a smaller one, down to a least: there, too much had been left out of sight.
+FIRST_LOOK, LOOK_AGAIN, LEAST = 0.7, 0.5, 0.05
 # Classes leave when they are further off than this part of the last epoch's largest change.
-import os; FAR = float(os.environ.get("FAR","1.0"))
+FAR = 0.3
 
 
 @dataclass(frozen=True)
@@ -43,29 +42,27 @@ class Joint:
         began = time.perf_counter()
         state = _State(problem, rows, beta)
         rng = np.random.default_rng(self.seed)
-        best = _look(problem, rows, state)
-        epochs, rounds, enough = 0, 0, self.tol * best.primal
+        best: LinearResult | None = None
+        epochs, rounds, part = 0, 0, FIRST_LOOK
         status: Status | None = None
         while status is None:
             rng.shuffle(state.order[: state.active])
             gap = state.epoch()
             epochs += 1
-            looked = gap <= enough or state.active == 0
-            if looked:
+            value = max(state.dual(), 0.0) + gap  # about the primal's
+            if gap <= part * self.tol * value or state.active == 0:
                 rounds += 1
-                found = _look(problem, rows, state)
-                best = min(best, found, key=lambda result: result.gap)
+                best = _better(best, _look(problem, rows, state))
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
-                enough = max(min(enough, LOOK_AGAIN * gap), LEAST * self.tol * best.primal)
+                part = max(LOOK_AGAIN * part, LEAST)
                 state.all_again()
-            control.report(Progress(
-                control.seconds, rounds, epochs, best.gap / best.primal, self.tol
-            ))  # fmt: skip
+            now = Progress(control.seconds, rounds, epochs, gap / value, self.tol)
+            control.report(now)
             status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else control.stopped
-        if not looked:
-            best = min(best, _look(problem, rows, state), key=lambda result: result.gap)
+        else:
+            best = _better(best, _look(problem, rows, state))
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
 
@@ -76,7 +73,8 @@ class _State:
     def __init__(self, problem: CrammerSinger, rows: Rows, beta: np.ndarray | None):
         n, k = rows.n, problem.n_classes
         self.problem, self.rows = problem, rows
-        self.sq_norm = rows.sq_norms()
+        self.mean, rows = _around_mean(rows, problem.kappa == 0)
+        self.X, self.sq_norm = rows.X, rows.sq_norms()
         self.pull_b = 0.0 if problem.kappa is None else float(self.sq_norm.mean()) or 1.0
         if problem.kappa:
             self.pull_b = 1.0 / problem.kappa
@@ -89,15 +87,22 @@ class _State:
         self.order = np.arange(n)
         self.classes, self.count = np.tile(np.arange(k, dtype=np.int32), (n, 1)), np.empty(n, int)
         self.work = np.empty(k), np.empty(k)
+        self.far = np.inf
         self.all_again()
 
     def all_again(self) -> None:
-        self.active, self.far = self.rows.n, np.inf
+        """Bring everything back in sight."""
+        self.active = self.rows.n
         self.count[:] = self.problem.n_classes
+
+    def dual(self) -> float:
+        """The dual's value, without what the intercepts' prices add."""
+        away = float(self.problem.cost.sum()) - at_home(self.shares, self.problem.codes)
+        return away - float(np.vdot(self.W, self.W)) / 2
 
     def epoch(self) -> float:
         """One visit of all rows in sight; the gap that was met on the way."""
-        problem, X = self.problem, self.rows.X
+        problem, X = self.problem, self.X
         run = csr_epoch if self.rows.is_sparse else dense_epoch
         arrays = (X.indptr, X.indices, X.data) if self.rows.is_sparse else (X,)
         before = self.b.copy()
@@ -112,24 +117,37 @@ class _State:
         return gap
 
 
+def _around_mean(rows: Rows, free: bool) -> tuple[np.ndarray, Rows]:
+    """Dense rows less their mean, which free intercepts make up for; all others as they are."""
+    if rows.is_sparse or not free:
+        return np.zeros(rows.d), rows
+    mean = rows.X.mean(axis=0, dtype=np.float64)
+    return mean, Rows(rows.X - mean.astype(rows.X.dtype), rows.workers)
+
+
 def _look(problem: CrammerSinger, rows: Rows, state: _State) -> LinearResult:
     """The true gap, at the model that belongs to the duals."""
     beta = problem.feasible(problem.duals(state.shares))
-    b = beta.sum(axis=0) / problem.kappa if problem.kappa else state.b
-    return evaluate_joint(problem, rows, _sum(rows, beta).T, b - b.mean(), beta)
+    w = _sum(rows, beta).T
+    b = beta.sum(axis=0) / problem.kappa if problem.kappa else state.b - w @ state.mean
+    return evaluate_joint(problem, rows, w, b - b.mean(), beta, w)
+
+
+def _better(one: LinearResult | None, other: LinearResult) -> LinearResult:
+    return other if one is None or other.gap <= one.gap else one
 
 
 def evaluate_joint(
-    problem: CrammerSinger, rows: Rows, w: np.ndarray, b: np.ndarray, beta: np.ndarray
-) -> LinearResult:
-    """Value and gap of a model (a row of w for each class) with feasible duals."""
+    problem: CrammerSinger, rows: Rows, w: np.ndarray, b: np.ndarray, beta: np.ndarray,
+    w_beta: np.ndarray,
+) -> LinearResult:  # fmt: skip
+    """Value and gap of a model (a row of w for each class) with feasible duals, w_beta = βᵀX."""
     g = np.empty((rows.n, problem.n_classes))
 
     def scores(s: slice) -> None:
         g[s] = _float64(rows.X[s]) @ w.T + b
 
     rows.workers.map(scores, rows.pieces)
-    w_beta = _sum(rows, beta).T
     primal, gap = problem.values(w, b, beta, g, w_beta)
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
 
