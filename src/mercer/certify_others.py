@@ -71,10 +71,11 @@ def certify_joint(problem: CrammerSinger, result: LinearResult) -> Certificate:
     u = 1.0 + result.g - result.g[rows, problem.codes][:, np.newaxis]
     u[rows, problem.codes] = 0.0
     used = result.beta < 0
-    used[rows, problem.codes] = at_home < problem.cost
+    below_bound = at_home < problem.cost * (1 - 1e-12)  # shares sum to C up to rounding
+    used[rows, problem.codes] = below_bound
     below = u.max(axis=1, keepdims=True) - u
     zero = at_home == 0
-    bound = ~zero & (at_home >= problem.cost)
+    bound = ~zero & ~below_bound
     w = result.w
     widest = max(float(np.sum((w[r + 1 :] - w[r]) ** 2, axis=1).max()) for r in range(len(w) - 1))
     rounding = ROUNDING_UNITS * EPS * (abs(result.primal) + abs(result.primal - result.gap))

@@ -1,8 +1,9 @@
-"""Compiled: epochs of the sequential dual method for all classes at once (Keerthi et al., KDD 2008).
+"""Compiled: epochs of the sequential dual method for all classes at once.
 
 For one row with everything else fixed, the dual in its shares a (`mercer.problems.crammer_singer`)
 is a parabola with the curvature q = ‖x‖² in every direction: the best shares are the point of the
-simplex {a ≥ 0, Σa = C} next to a + u/q. A constant added to all u changes nothing.
+simplex {a ≥ 0, Σa = C} next to a + u/q (Keerthi et al., KDD 2008). A
+constant added to all u changes nothing.
 
 Each row has a list of the classes that are still looked at: ``classes[i, :count[i]]``.
 """

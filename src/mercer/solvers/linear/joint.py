@@ -108,7 +108,8 @@ class _State:
         before = self.b.copy()
         self.active, gap, worst = run(
             *arrays, self.sq_norm, problem.codes, problem.cost, self.pull_b, self.order,
-            self.active, self.far, self.W, self.b, self.shares, self.classes, self.count, *self.work,
+            self.active, self.far, self.W, self.b, self.shares, self.classes, self.count,
+            *self.work,
         )  # fmt: skip
         if problem.kappa == 0:  # what was b is what the next one is penalised around
             self.sums += (self.b - before) / self.pull_b
