@@ -3,8 +3,8 @@
 Everything is read off public attributes (``support_``, ``dual_coef_``, ``coef_``, ``intercept_``,
 ``classes_``, ``class_weight_``, ``kernel_`` and the parameters), the kernel is evaluated by
 `mercer._naive`, and value, gap and violation are written out for each formulation
-(`mercer._findings`, `mercer._linear_findings`). Nothing that a solver kept, no box QP and no tile of
-a fit takes part; what is shared is the `Certificate` itself.
+(`mercer._findings`, `mercer._linear_findings`). Nothing that a solver kept, no box QP and no tile
+of a fit takes part; what is shared is the `Certificate` itself.
 """
 
 from __future__ import annotations

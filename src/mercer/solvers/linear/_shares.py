@@ -2,8 +2,8 @@
 
 For one row with everything else fixed, the dual in its shares a (`mercer.problems.crammer_singer`)
 is a parabola with the curvature q = ‖x‖² in every direction: the best shares are the point of the
-simplex {a ≥ 0, Σa = C} next to a + u/q (Keerthi et al., KDD 2008). A
-constant added to all u changes nothing.
+simplex {a ≥ 0, Σa = C} next to a + u/q (Keerthi et al., KDD 2008).
+A constant added to all u changes nothing.
 
 Each row has a list of the classes that are still looked at: ``classes[i, :count[i]]``.
 """
