@@ -249,7 +249,7 @@ def _check_options(passes: Any, holdout: Any, checkpoint_every: Any) -> None:
     match checkpoint_every:
         case Real() if float(checkpoint_every) >= 0:
             return
-        case (Integral() as count, "rows" | "batches") if count > 0:
+        case (Integral() as count, "rows" | "batches") if int(count) > 0:
             return
     raise ValueError(
         "checkpoint_every must be seconds, 0 or more, or a pair such as (1_000_000, 'rows') or "

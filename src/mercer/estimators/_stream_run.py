@@ -73,7 +73,8 @@ class StreamRun:
         # Held out rows of this pass: their number, their loss, and what the score is made of.
         self.sums = np.zeros(5)
         self.history: list[StreamProgress] = []
-        self.every, self.unit = every if isinstance(every, tuple) else (every, "seconds")
+        count, unit = every if isinstance(every, tuple) else (every, "seconds")
+        self.every, self.unit = float(count), unit
         self.saved_at = time.perf_counter()
         self.unsaved = {"rows": 0, "batches": 0}
         self.file = None if checkpoint is None else Checkpoint(checkpoint, self._fingerprint())
