@@ -23,6 +23,8 @@ __all__ = ["Joint", "evaluate_joint"]
 # looked at where the former is this part of what is asked for; after each look that was too early
 # a smaller one, down to a least: there, too much had been left out of sight.
 FIRST_LOOK, LOOK_AGAIN, LEAST = 0.7, 0.5, 0.05
+# All come back in sight each time the gap met has fallen to this part of what it was.
+RECALL = 0.3
 # Classes leave when they are further off than this part of the last epoch's largest change.
 FAR = 0.3
 
@@ -43,7 +45,7 @@ class Joint:
         state = _State(problem, rows, beta)
         rng = np.random.default_rng(self.seed)
         best: LinearResult | None = None
-        epochs, rounds, part = 0, 0, FIRST_LOOK
+        epochs, rounds, part, recall = 0, 0, FIRST_LOOK, np.inf
         status: Status | None = None
         while status is None:
             rng.shuffle(state.order[: state.active])
@@ -56,7 +58,9 @@ class Joint:
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
-                part = max(LOOK_AGAIN * part, LEAST)
+                part, recall = max(LOOK_AGAIN * part, LEAST), np.inf
+            if gap <= recall:
+                recall = RECALL * gap
                 state.all_again()
             now = Progress(control.seconds, rounds, epochs, gap / value, self.tol)
             control.report(now)
