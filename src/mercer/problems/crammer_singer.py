@@ -145,7 +145,7 @@ def _circulation(flows: np.ndarray) -> np.ndarray:
 
 @compiled
 def _terms(codes, cost, beta, g):
-    """Σ C max_r u_r and Σ a_r (max_s u_s − u_r), without a_y = C − Σ of the others in float."""
+    """Σ C max_r u_r, and Σ a_r (max_s u_s − u_r)."""
     loss, gap = 0.0, 0.0
     for i in range(codes.size):
         y = codes[i]
