@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from mercer import SVC
+from mercer import SVC, LinearSVC
 from mercer.kernels import RBF, Linear, Polynomial
 
 rng = np.random.default_rng(0)
@@ -78,3 +78,15 @@ def test_the_non_linear_dual_has_its_bound_too():
     alpha = np.abs(SVC(kernel=RBF(0.5), C=C, tol=1e-8).fit(X, y).dual_coef_)
     assert alpha.max() == C
     assert (alpha < C).any()
+
+
+def test_squared_slack_needs_no_bound():
+    """½‖w‖² + CΣξ² is a hard margin with K + I/(2C): α = 2Cξ has no upper bound, and ξ ≥ 0."""
+    primal = LinearSVC(loss="squared_hinge", C=C, tol=1e-10).fit(X, y)
+    ridged = Linear()(X) + np.eye(60) / (2 * C)
+    dual = SVC(kernel="precomputed", C=np.inf, tol=1e-8).fit(ridged, y)
+    value, beta = dual_value(dual, ridged)
+    assert value == pytest.approx(primal.certificate_.primal, rel=1e-6)
+    slack = np.maximum(0, 1 - y * primal.decision_function(X))
+    assert_allclose(np.abs(beta), 2 * C * slack, atol=1e-4)
+    assert np.abs(beta).max() > 1.2 * C

@@ -191,3 +191,38 @@ def test_the_wrong_data_are_refused():
         verify(model, X)
     with pytest.raises(ValueError, match="sample_weight"):
         verify(model, X, LABELS, np.ones(3))
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("tol", [1e-2, 1e-5])
+def test_ridge(tol, weight):
+    targets = np.column_stack([TARGETS, X[:, 1]])
+    model = mercer.KernelRidge(kernel="rbf", gamma=0.4, alpha=[0.1, 1.0], solver="cg", tol=tol)
+    model.fit(X, targets, sample_weight=weight)
+    found, stated = verify(model, X, targets, weight), model.certificate_
+    assert found.gap == pytest.approx(stated.gap, rel=1e-6)
+    assert found.primal == pytest.approx(stated.primal, rel=1e-9)
+    assert found.residual == pytest.approx(stated.residual, rel=1e-6)
+    assert found.status is Status.SOLVED
+    moved = copy.deepcopy(model)
+    moved.dual_coef_ = model.dual_coef_ * 1.05
+    assert verify(moved, X, targets, weight).gap > 2 * stated.gap
+    assert verify(moved, X, targets, weight).status is Status.STALLED
+    with pytest.raises(ValueError, match="training data"):
+        verify(model, X[:5], targets[:5])
+
+
+def test_pca():
+    model = mercer.KernelPCA(3, kernel="rbf", gamma=0.4, eigen_solver="arpack").fit(X)
+    found = verify(model, X)
+    centring = np.eye(90) - 1 / 90
+    v, value = model.eigenvectors_, model.eigenvalues_
+    expected = np.linalg.norm(centring @ K @ centring @ v - v * value, axis=0)
+    assert_allclose(found.residuals, expected, atol=1e-12 * value[0])
+    assert found.status.is_solved
+    moved = copy.deepcopy(model)
+    moved.eigenvalues_ = value * [1.0, 1.1, 1.0]
+    assert verify(moved, X).residuals[1] == pytest.approx(0.1 * value[1], rel=1e-6)
+    assert not verify(moved, X).status.is_solved
+    with pytest.raises(NotFittedError):
+        verify(mercer.KernelPCA(), X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -74,9 +75,9 @@ class LinearResult:
     Attributes
     ----------
     w, b : float64 array, float
-        The model.
+        The model; of all classes at once, a row of w and an entry of b for each.
     beta : float64 array
-        One signed dual per row, feasible.
+        One signed dual per row (and class), feasible.
     g, w_beta : float64 arrays
         X w + b and Xᵀβ.
     primal, gap : float
@@ -90,7 +91,7 @@ class LinearResult:
     """
 
     w: np.ndarray
-    b: float
+    b: Any
     beta: np.ndarray
     g: np.ndarray
     w_beta: np.ndarray

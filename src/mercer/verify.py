@@ -1,10 +1,10 @@
 """`verify`: the certificate of a fitted model, recomputed in float64 by a road of its own.
 
-Everything is read off public attributes (``support_``, ``dual_coef_``, ``intercept_``,
+Everything is read off public attributes (``support_``, ``dual_coef_``, ``coef_``, ``intercept_``,
 ``classes_``, ``class_weight_``, ``kernel_`` and the parameters), the kernel is evaluated by
 `mercer._naive`, and value, gap and violation are written out for each formulation
-(`mercer._findings`). Nothing that a solver kept, no box QP and no tile of a fit takes part; what is
-shared is the `Certificate` itself.
+(`mercer._findings`, `_linear_findings`, `_system_findings`). Nothing that a solver kept, no box QP
+and no tile of a fit takes part; what is shared are the certificates themselves.
 """
 
 from __future__ import annotations
@@ -19,26 +19,30 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer._findings import find, find_logistic
+from mercer._linear_findings import find_linear
 from mercer._naive import kernel_sums
-from mercer.certificate import Certificate, summarise
+from mercer._system_findings import find_eigen, find_ridge
+from mercer.certificate import summarise
 
 __all__ = ["verify"]
 
 
-def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """Recompute the certificate of a fitted model from the model and its training data alone.
 
     Parameters
     ----------
-    model : SVC, NuSVC, SVR, NuSVR, OneClassSVM or KernelLogisticRegression
+    model : SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelLogisticRegression, LinearSVC, LinearSVR, \
+LogisticRegression, KernelRidge or KernelPCA
         Fitted or loaded.
     X, y, sample_weight
-        What it was fitted on; y may be left out for OneClassSVM.
+        What it was fitted on; y may be left out for OneClassSVM and KernelPCA.
 
     Returns
     -------
-    Certificate
-        ``status`` is "solved" if the violation is within ``tol``; ``seconds`` are those of this
+    Certificate (of KernelRidge a `RidgeCertificate`, of KernelPCA an `EigenCertificate`)
+        ``status`` is "solved" if the violation (of linear and logistic machines, the relative gap)
+        is within ``tol``; ``seconds`` are those of this
         call, and there are no iterations.
         A model whose coefficients leave their bounds, or do not have the sums they must have, has
         no dual value: ``dual`` is −inf and ``gap`` inf.
@@ -55,10 +59,15 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
     known = all(hasattr(model, name) for name in ("get_params", "fit", "kernel"))
     if not known or hasattr(model, "updates_"):  # a perceptron minimises nothing
         raise TypeError(
-            "model must be a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM or "
-            f"KernelLogisticRegression, got {type(model).__name__}."
+            "model must be a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelLogisticRegression, "
+            "LinearSVC, LinearSVR, LogisticRegression, KernelRidge or KernelPCA, "
+            f"got {type(model).__name__}."
         )
-    check_is_fitted(model, ["dual_coef_", "support_", "intercept_"])
+    is_linear = hasattr(model, "intercept_scaling")
+    if is_linear or hasattr(model, "eigen_solver") or hasattr(model, "alphas"):
+        check_is_fitted(model)
+    else:
+        check_is_fitted(model, ["dual_coef_", "support_", "intercept_"])
     X = _check_rows(model, X)
     n = X.shape[0]
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -66,6 +75,17 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cert
         raise ValueError(
             f"sample_weight must have one entry for each of {n} rows, got shape {weight.shape}."
         )
+    if hasattr(model, "X_fit_"):
+        if hasattr(model, "eigenvalues_"):
+            return find_eigen(model, X, time.perf_counter() - began)
+        if y is None or len(y) != n:
+            raise ValueError(f"y must have one target for each of {n} rows.")
+        return find_ridge(model, X, y, weight, time.perf_counter() - began)
+    if is_linear:
+        rows = np.flatnonzero(weight > 0)
+        y = _codes(model, y, n) if hasattr(model, "classes_") else _targets(model, y, n)
+        found = [find_linear(model, X[rows], y[rows], weight[rows], _kept_duals(model, n, rows))]
+        return replace(found[0], seconds=time.perf_counter() - began)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
     if hasattr(model, "threshold"):
         found = [
@@ -156,6 +176,10 @@ def _check_rows(model: Any, X: Any) -> Any:
     expected = getattr(model, "n_features_in_", X.shape[1])
     if X.shape[1] != expected:
         raise ValueError(f"X must have the {expected} columns of the fit, got {X.shape[1]}.")
+    if hasattr(model, "X_fit_"):
+        return _check_fitted_rows(model, X)
+    if not hasattr(model, "support_"):
+        return X
     _check_support(model, X)
     if vectors is not None and vectors.shape[0] == len(model.support_):
         difference = X[model.support_] - vectors
@@ -165,6 +189,28 @@ def _check_rows(model: Any, X: Any) -> Any:
                 "model.support_vectors_. Give the training rows in their order."
             )
     return X
+
+
+def _check_fitted_rows(model: Any, X: Any) -> Any:
+    """X of a model with a coefficient for every row of positive weight, which it keeps."""
+    if X.shape[0] < model.X_fit_.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[0]} rows, but the model was fitted on {model.X_fit_.shape[0]}: give "
+            "the training data."
+        )
+    return X
+
+
+def _kept_duals(model: Any, n: int, rows: np.ndarray) -> np.ndarray | None:
+    """The duals of a linear machine, where they cannot be told from its scores."""
+    kept = getattr(model, "dual_coef_", None)
+    if kept is None:
+        return None
+    if kept.shape[1] != n:
+        raise ValueError(
+            f"X has {n} rows, but the model was fitted on {kept.shape[1]}: give the training data."
+        )
+    return sp.csr_matrix(kept).toarray()[:, rows]
 
 
 def _check_support(model: Any, X: Any) -> Any:

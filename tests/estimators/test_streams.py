@@ -325,9 +325,29 @@ def test_limits_keep_the_model_so_far(tmp_path):
     assert model.t_ == 100
 
 
+@pytest.mark.parametrize(
+    ("every", "saves"), [((250, "rows"), 4), ((2, "batches"), 6), ((1, "batches"), 11), (1e9, 1)]
+)
+def test_checkpoints_after_so_many_rows_or_batches(every, saves, tmp_path, monkeypatch):
+    """Ten batches of 100 rows in two passes of five, and one checkpoint at the end."""
+    from mercer.streams import Checkpoint
+
+    saved, save = [], Checkpoint.save
+    monkeypatch.setattr(
+        Checkpoint, "save", lambda self, *args: (saved.append(1), save(self, *args))
+    )
+    pieces = batches(label)[:5]
+    model = PegasosClassifier(lam=LAM, random_state=0)
+    model.fit_stream(lambda: iter(pieces), classes=["no", "yes"], passes=2,
+                     checkpoint=tmp_path / "run.npz", checkpoint_every=every)  # fmt: skip
+    assert len(saved) == saves
+
+
 def test_errors():
     model = PegasosClassifier(lam=LAM)
-    for change in ({"passes": 0}, {"holdout": 1}, {"checkpoint_every": -1.0}):
+    wrong = [-1.0, (0, "rows"), (5, "minutes"), (2.5, "rows"), None]
+    changes = [{"checkpoint_every": every} for every in wrong]
+    for change in ({"passes": 0}, {"holdout": 1}, *changes):
         with pytest.raises(ValueError, match=next(iter(change))):
             model.fit_stream(batches(label), **change)
     with pytest.raises(ValueError, match="an iterator gives its batches once"):

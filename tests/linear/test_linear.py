@@ -78,6 +78,23 @@ def test_logistic_is_scikit_learns():
     assert_allclose(mine.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("solver", ["lbfgs", "liblinear", "newton-cholesky", "saga"])
+def test_logistic_takes_scikit_learns_parameters(solver):
+    expected = LogisticRegression(tol=1e-10).fit(X, LABELS)
+    given = LogisticRegression("l2", solver=solver, dual=solver == "liblinear", l1_ratio=None,
+                               tol=1e-10).fit(X, LABELS)  # fmt: skip
+    assert_array_equal(given.coef_, expected.coef_)
+    assert "Newton" in given.solver_
+
+
+@pytest.mark.parametrize("other", [{"penalty": "l1"}, {"penalty": None}, {"l1_ratio": 0.5}])
+def test_penalties_that_are_not_there_are_refused(other):
+    with pytest.raises(ValueError, match='penalty must be "l2"'):
+        LogisticRegression(**other).fit(X, LABELS)
+    with pytest.raises(ValueError, match="solver"):
+        LogisticRegression(solver="cg").fit(X, LABELS)
+
+
 MODELS = {
     "hinge": (LinearSVC, {"loss": "hinge"}, LABELS),
     "squared hinge": (LinearSVC, {}, LABELS),

@@ -30,8 +30,9 @@ SUPPORT_DOUBT = 0.1
 # What a fit may differ from the model by, either way; more if a sample was not solved in its time.
 DOUBT = 1.6
 MORE_DOUBT = 10.0
-# Rounds of an interior point or Newton method, passes of coordinate descent and of a stream.
-ROUNDS = (10, 40)
+# Rounds of an interior point or Newton method over all rows (most are over a sample, or over the
+# rows near their edge), passes of coordinate descent and of a stream.
+ROUNDS = (2, 20)
 DESCENT_PASSES = (10, 300)
 STREAM_PASSES = (1, 20)
 # Up to so many columns a linear machine solves d × d equations.
@@ -131,7 +132,7 @@ def _linear(shape: Shape, measured: Calibration, threads: int) -> Estimate:
     n, d = shape.n, shape.d
     memory = shape.x_bytes + VARIABLE_BYTES * n
     if d <= MOST_EQUATIONS and n >= d:
-        seconds = _rounds(n, d, measured, threads)
+        seconds = _rounds(n, d, measured, threads, shape.nnz)
         memory += 3 * 8 * d**2 + 8 * d * BATCH * threads
         how = f"equations of {d:,} columns"
     else:
@@ -160,9 +161,14 @@ def _stream(shape: Shape) -> Estimate:
     return Estimate("stream", (low, high), memory, "partial_fit by batches; X may stay on disk")
 
 
-def _rounds(n: int, d: int, measured: Calibration, threads: int) -> tuple[float, float]:
-    """Seconds of Newton's rounds on d × d equations, one task."""
-    once = n * (d * (d + 8) * measured.multiply_seconds + 8 * ROW_SECONDS) / threads
+def _rounds(
+    n: int, d: int, measured: Calibration, threads: int, nnz: int | None = None
+) -> tuple[float, float]:
+    """Seconds of Newton's rounds on d × d equations, one task; XᵀDX of sparse rows by nonzeros."""
+    a_row = d * (d + 8) * measured.multiply_seconds
+    if nnz is not None:
+        a_row = min(a_row, (nnz / n) * (nnz / n + 8) * ENTRY_SECONDS)
+    once = n * (a_row + 8 * ROW_SECONDS) / threads
     low, high = ROUNDS
     return ONCE_SECONDS + low * once / DOUBT, ONCE_SECONDS + high * once * DOUBT
 

@@ -85,10 +85,13 @@ class LinearMachine(BaseEstimator):
             return None
         return 0.0 if self.intercept_scaling is None else 1.0 / self.intercept_scaling**2
 
+    def _seed(self) -> int:
+        return check_random_state(self.random_state).randint(2**31 - 1) if self.random_state else 0
+
     def _solve(
         self, rows: Rows, problems: Sequence[LinearPrimal], control: Control
     ) -> list[LinearResult]:
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.random_state else 0
+        seed = self._seed()
         solver, self.solver_ = choose(
             rows, problems[0].kind, self.dual, self.tol, self.max_iter, seed
         )
@@ -129,29 +132,42 @@ class LinearMachine(BaseEstimator):
         self, data: Data, rows: Rows, problems: Sequence[LinearPrimal],
         results: Sequence[LinearResult], control: Control,
     ) -> None:  # fmt: skip
-        dtype = rows.X.dtype
-        self.coef_ = np.array([result.w for result in results], dtype=dtype)
-        self.intercept_ = np.array([result.b for result in results], dtype=dtype)
+        coef, intercept = self._model(results)
+        self.coef_, self.intercept_ = (v.astype(rows.X.dtype) for v in (coef, intercept))
         if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
             raise ValueError("The coefficients are not finite: scale the columns of X first.")
         self.n_iter_ = max(int(result.iterations) for result in results)
-        names = self._task_names(len(results))
-        self.certificate_: Certificate = summarise([
-            certify_linear(p, r, name) for p, r, name in zip(problems, results, names, strict=True)
-        ])  # fmt: skip
-        if problems[0].kind == TUBE:
-            beta = np.zeros((len(results), data.shape[0]))
-            kept = slice(None) if data.rows is None else data.rows
-            for t, result in enumerate(results):
-                beta[t, kept] = result.beta
+        self.certificate_: Certificate = self._prove(problems, results)
+        duals = self._duals(problems, results)
+        if duals is not None:
+            beta = np.zeros((len(duals), data.shape[0]))
+            beta[:, slice(None) if data.rows is None else data.rows] = duals
             self.dual_coef_ = sp.csr_matrix(beta)
         self._last = list(results) if getattr(self, "warm_start", False) else None
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         if not self.certificate_.status.is_solved and not control.interrupted:
-            self._warn(problems)
+            self._warn()
 
-    def _warn(self, problems: Sequence[LinearPrimal]) -> None:
+    def _model(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:
+        """``coef_`` and ``intercept_`` in float64, a row for each task."""
+        return np.array([result.w for result in results]), np.array([r.b for r in results])
+
+    def _prove(
+        self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
+    ) -> Certificate:
+        names = self._task_names(len(results))
+        return summarise([
+            certify_linear(p, r, name) for p, r, name in zip(problems, results, names, strict=True)
+        ])  # fmt: skip
+
+    def _duals(
+        self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
+    ) -> np.ndarray | None:
+        """β of each task, where it cannot be told from the scores: those of smooth losses can."""
+        return np.array([r.beta for r in results]) if problems[0].kind == TUBE else None
+
+    def _warn(self) -> None:
         certificate = self.certificate_
         lever = {
             Status.ITERATION_LIMIT: f"Raise max_iter={self.max_iter} (-1: no limit).",

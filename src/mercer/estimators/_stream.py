@@ -62,7 +62,7 @@ class StreamMixin:
         holdout: int | None = None,
         callback: Callable[[StreamProgress], object] | None = None,
         checkpoint: Any = None,
-        checkpoint_every: float = 30.0,
+        checkpoint_every: float | tuple[int, str] = 30.0,
     ) -> Any:
         """Fit on rows that never are in memory together; linear only, needs ``lam``.
 
@@ -91,8 +91,9 @@ class StreamMixin:
             A file to which the state is written from time to time and at the end, and from which
             the fit goes on if it exists. However often it was killed, the model is that of a
             run which was not. Files of another source or other parameters are refused.
-        checkpoint_every : float, default=30.0
-            Seconds between two writings; 0 writes after every batch.
+        checkpoint_every : float or (int, "rows" or "batches"), default=30.0
+            Between two writings, looked at after each batch: seconds (0 writes after every batch),
+            or so many rows or batches, such as ``(1_000_000, "rows")``.
 
         Returns
         -------
@@ -245,5 +246,12 @@ def _check_options(passes: Any, holdout: Any, checkpoint_every: Any) -> None:
         raise ValueError(f"passes must be a positive integer, got {passes!r}.")
     if holdout is not None and (not isinstance(holdout, Integral) or holdout < 2):
         raise ValueError(f"holdout must be None or an integer of at least 2, got {holdout!r}.")
-    if not isinstance(checkpoint_every, Real) or not float(checkpoint_every) >= 0:
-        raise ValueError(f"checkpoint_every must be seconds, 0 or more; got {checkpoint_every!r}.")
+    match checkpoint_every:
+        case Real() if float(checkpoint_every) >= 0:
+            return
+        case (Integral() as count, "rows" | "batches") if int(count) > 0:
+            return
+    raise ValueError(
+        "checkpoint_every must be seconds, 0 or more, or a pair such as (1_000_000, 'rows') or "
+        f"(10, 'batches'); got {checkpoint_every!r}."
+    )

@@ -53,8 +53,8 @@ class StreamRun:
     shuffle : bool
     holdout : int or None
     checkpoint : path or None
-    every : float
-        Seconds between two checkpoints.
+    every : float or (int, "rows" or "batches")
+        Seconds, rows or batches between two checkpoints.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class StreamRun:
         shuffle: bool,
         holdout: int | None,
         checkpoint: Any,
-        every: float,
+        every: float | tuple[int, str],
     ):
         self.model, self.stream = model, stream
         self.names = stream.names
@@ -73,10 +73,19 @@ class StreamRun:
         # Held out rows of this pass: their number, their loss, and what the score is made of.
         self.sums = np.zeros(5)
         self.history: list[StreamProgress] = []
-        self.every, self.saved_at = every, time.perf_counter()
+        count, unit = every if isinstance(every, tuple) else (every, "seconds")
+        self.every, self.unit = float(count), unit
+        self.saved_at = time.perf_counter()
+        self.unsaved = {"rows": 0, "batches": 0}
         self.file = None if checkpoint is None else Checkpoint(checkpoint, self._fingerprint())
         if self.file is not None:
             self._resume(self.file)
+
+    def _is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        if self.unit == "seconds":
+            return time.perf_counter() - self.saved_at >= self.every
+        return self.unsaved[self.unit] >= self.every
 
     def go(self, passes: int, control: Control) -> Status | None:
         """Go on until so many passes are done; a status if something stopped it before."""
@@ -87,7 +96,7 @@ class StreamRun:
                 self._take(batch)
                 progress = self.progress(control.seconds)
                 control.report(progress)
-                if self.file is not None and time.perf_counter() - self.saved_at >= self.every:
+                if self.file is not None and self._is_due():
                     self._save(self.file)
             if control.stopped is not None and self._has_model:
                 break
@@ -115,6 +124,7 @@ class StreamRun:
     def _take(self, batch: Batch) -> None:
         model, parts = self.model, checked(self.model, batch)
         self.batches += 1
+        self.unsaved["batches"] += 1
         if parts is None:
             return
         data, corridors, weight, y = parts
@@ -126,6 +136,7 @@ class StreamRun:
             order = model._shuffled(order)
         model._learn(data, corridors, weight, order)
         self.rows += data.shape[0]
+        self.unsaved["rows"] += data.shape[0]
 
     def _estimate(self, X: Any, corridors: list[Corridor], y: np.ndarray) -> None:
         model = self.model
@@ -192,6 +203,7 @@ class StreamRun:
         }
         file.save(arrays, values)
         self.saved_at = time.perf_counter()
+        self.unsaved = {"rows": 0, "batches": 0}
 
     def _resume(self, file: Checkpoint) -> None:
         found = file.load()

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._data import Data
+from mercer.estimators._joint import JointClassifier
 from mercer.estimators._linear import LINEAR_CONSTRAINTS, LinearClassifier, LinearMachine
 from mercer.problems.linear import LinearPrimal, classification, logistic, regression
 
@@ -24,11 +25,14 @@ _COMMON = {
 }
 
 
+_SOLVERS_OF_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
+
+
 def _without(*names: str) -> dict[str, list]:
     return {name: allowed for name, allowed in _COMMON.items() if name not in names}
 
 
-class LinearSVC(LinearClassifier):
+class LinearSVC(JointClassifier):
     """Linear support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ (w·xᵢ + b))^p with p = 1 ("hinge") or 2
@@ -45,7 +49,9 @@ class LinearSVC(LinearClassifier):
     tol : float, default=1e-4
         Relative duality gap.
     C : float, default=1.0
-    multi_class : {"ovr"}, default="ovr"
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "crammer_singer" minimises ½ Σ_r ‖w_r‖² + C Σ sᵢ max_r ([r ≠ yᵢ] + f_r(xᵢ) − f_yᵢ(xᵢ)) over
+        all classes at once; as in scikit-learn, ``loss`` and ``dual`` do not count then.
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
         A number s penalises the intercept by ½ (b/s)²: LIBLINEAR's problem.
@@ -75,7 +81,7 @@ class LinearSVC(LinearClassifier):
     solver_ : str
         Which method was chosen, and why.
     dual_coef_ : CSR of shape (n_tasks, n_samples)
-        Signed duals, for the hinge.
+        Signed duals, for the hinge; for "crammer_singer" a row for each class.
     n_iter_ : int
 
     Examples
@@ -90,7 +96,7 @@ class LinearSVC(LinearClassifier):
         **_without("epsilon"),
         "penalty": [StrOptions({"l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
-        "multi_class": [StrOptions({"ovr"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
 
     def __init__(
@@ -130,7 +136,9 @@ class LinearSVC(LinearClassifier):
         self.callback = callback
         self.warm_start = warm_start
 
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
+    def _pose(self, y: np.ndarray, data: Data) -> Any:
+        if self._is_joint:
+            return self._pose_joint(data)
         squared = self.loss == "squared_hinge"
         return classification(y, self._prices(y, data), squared=squared, kappa=self._kappa())
 
@@ -236,6 +244,13 @@ class LogisticRegression(LinearClassifier):
 
     Parameters
     ----------
+    penalty : {"l2"}, default="l2"
+    l1_ratio : {0.0} or None, default=0.0
+        The penalties of scikit-learn that Mercer does not have are refused.
+    dual : bool, default=False
+    solver : str, default="auto"
+        Any of scikit-learn's names ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag",
+        "saga"). The problem is the same for all, and is solved by Newton's method: ``solver_``.
     C, tol, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, \
 warm_start, n_jobs, time_limit, callback
         As in `LinearSVC`.
@@ -253,18 +268,27 @@ warm_start, n_jobs, time_limit, callback
     array([[0.5, 0.5]])
     """
 
-    _parameter_constraints = _without("epsilon", "dual")
-    dual = "auto"
+    _parameter_constraints: ClassVar[dict] = {
+        **_without("epsilon"),
+        "penalty": [StrOptions({"l1", "l2", "elasticnet", "deprecated"}), None],
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
+        "dual": ["boolean"],
+        "solver": [StrOptions({"auto", *_SOLVERS_OF_SCIKIT_LEARN})],
+    }
 
     def __init__(
         self,
+        penalty: str | None = "l2",
         *,
         C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
         tol: float = 1e-4,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: Any = None,
         random_state: Any = None,
+        solver: str = "auto",
         max_iter: int = 100,
         verbose: Any = 0,
         warm_start: bool = False,
@@ -272,18 +296,31 @@ warm_start, n_jobs, time_limit, callback
         time_limit: float | None = None,
         callback: Any = None,
     ):
+        self.penalty = penalty
         self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
         self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.random_state = random_state
+        self.solver = solver
         self.max_iter = max_iter
         self.verbose = verbose
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.callback = callback
+
+    def _encode(self, data: Data) -> list[np.ndarray]:
+        if self.penalty not in ("l2", "deprecated") or self.l1_ratio:
+            raise ValueError(
+                'penalty must be "l2" with l1_ratio 0 or None, got '
+                f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}: other penalties have no "
+                "certificate here. Without a penalty: a large C, such as C=1e6."
+            )
+        return super()._encode(data)
 
     def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
         return logistic(y, self._prices(y, data), kappa=self._kappa())

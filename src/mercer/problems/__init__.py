@@ -7,6 +7,8 @@
 | `regression` | ε-SVR, ν-SVR |
 | `oneclass` | one-class SVM |
 | `logistic` | logistic regression, with its entropy dual |
+| `linear`, `losses` | linear machines in their primal |
+| `crammer_singer` | linear machines of all classes at once |
 | `ridge` | kernel ridge regression, a linear system instead |
 """
 

@@ -5,11 +5,13 @@ newton.py    tall data: from a sample to all rows; interior point for tubes, New
 interior.py  primal–dual interior point method, d × d equations; compiled: _interior.py
 smooth.py    Newton's method for smooth losses, direct or by conjugate gradients
 descent.py   sparse and wide data: dual coordinate descent; compiled: _epoch.py
+joint.py     all classes at once: the sequential dual method; compiled: _shares.py
 rows.py      the data as passes over rows; compiled: _passes.py
 """
 
 from mercer.solvers.linear.choose import choose
+from mercer.solvers.linear.joint import Joint, evaluate_joint
 from mercer.solvers.linear.newton import Start, evaluate
 from mercer.solvers.linear.rows import Rows, as_rows
 
-__all__ = ["Rows", "Start", "as_rows", "choose", "evaluate"]
+__all__ = ["Joint", "Rows", "Start", "as_rows", "choose", "evaluate", "evaluate_joint"]

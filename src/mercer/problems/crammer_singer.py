@@ -1,0 +1,161 @@
+"""All classes at once, after Crammer and Singer (JMLR 2001): the primal, its dual and their gap.
+
+    minimise over w_r, b_r   P = ½ Σ_r ‖w_r‖² + ½ κ Σ_r b_r² + Σ Cᵢ max_r (u_ir),
+                             u_ir = [r ≠ yᵢ] + g_ir − g_i,yᵢ,   g_ir = w_r·xᵢ + b_r
+    maximise over β          D = Σ β_i,yᵢ − ½ Σ_r ‖Xᵀβ_r‖² − Σ_r (Σᵢ β_ir)²/(2κ)
+                             with Σ_r β_ir = 0 and β_ir ≤ Cᵢ [r = yᵢ]
+
+κ is that of `mercer.problems.linear`: 0 leaves the intercepts free, and then Σᵢ β_ir = 0 for every
+class. With the shares a_ir = Cᵢ [r = yᵢ] − β_ir, which are not negative and sum to Cᵢ in each row,
+
+    P − D = ½ Σ_r ‖w_r − Xᵀβ_r‖² + ½ κ Σ_r (b_r − Σᵢβ_ir/κ)² + Σ a_ir (max_s u_is − u_ir)
+
+a sum of terms none of which is negative (the second is −Σ_r b_r Σᵢβ_ir, zero, for κ = 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._compiled import compiled
+
+__all__ = ["CrammerSinger"]
+
+# Newton steps that balance the flow between classes, and where it counts as balanced.
+BALANCE_STEPS = 60
+BALANCED = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class CrammerSinger:
+    """Pure data: the class and the price of each row, and what an intercept costs.
+
+    Attributes
+    ----------
+    codes : int array
+        Number of each row's class.
+    cost : float64 array
+    n_classes : int
+    kappa : float or None
+        Price of ½ b²; 0 for free intercepts, None for none.
+    """
+
+    codes: np.ndarray
+    cost: np.ndarray
+    n_classes: int
+    kappa: float | None = 0.0
+
+    @property
+    def n(self) -> int:
+        return self.codes.size
+
+    def shares(self, beta: np.ndarray) -> np.ndarray:
+        """a = C [r = y] − β; from the duals of another C, those a row cannot have are scaled."""
+        a = np.maximum(-beta, 0.0)
+        rows = np.arange(self.n)
+        a[rows, self.codes] = 0.0
+        total = a.sum(axis=1)
+        a *= np.minimum(1.0, self.cost / np.maximum(total, 1e-300))[:, np.newaxis]
+        a[rows, self.codes] = np.maximum(self.cost - a.sum(axis=1), 0.0)
+        return a
+
+    def duals(self, a: np.ndarray) -> np.ndarray:
+        """β of the shares; a row's β sum to zero."""
+        beta = -a
+        rows = np.arange(self.n)
+        beta[rows, self.codes] = 0.0
+        beta[rows, self.codes] = -beta.sum(axis=1)
+        return beta
+
+    def values(
+        self, w: np.ndarray, b: np.ndarray, beta: np.ndarray, g: np.ndarray, w_beta: np.ndarray
+    ) -> tuple[float, float]:
+        """Primal value and gap, from g = X wᵀ + b and w_beta = βᵀX, one row for each class."""
+        loss, gap = _terms(self.codes, self.cost, beta, g)
+        primal = float(np.vdot(w, w)) / 2 + loss
+        off = w - w_beta
+        gap += float(np.vdot(off, off)) / 2
+        if self.kappa:
+            primal += self.kappa * float(b @ b) / 2
+            gap += self.kappa * float(np.sum((b - beta.sum(axis=0) / self.kappa) ** 2)) / 2
+        elif self.kappa == 0:
+            gap += abs(float(b @ beta.sum(axis=0)))  # rounding of the sums
+        return primal, gap
+
+    def feasible(self, beta: np.ndarray) -> np.ndarray:
+        """β with Σᵢβ_ir = 0 for every class, where the intercepts are free.
+
+        The shares that rows of class y give to r are a flow from y to r, and the sums vanish where
+        it is a circulation. Rows with shares both at home and abroad take up what is over, in
+        proportion to their room; where they cannot, all shares are scaled down, flow by flow.
+        """
+        if self.kappa != 0:
+            return beta
+        abroad = np.maximum(-beta, 0.0)
+        home = self.cost - np.maximum(beta[np.arange(self.n), self.codes], 0.0)
+        total = abroad.sum(axis=1)
+        room = abroad * np.minimum(1.0, home / np.maximum(total, 1e-300))[:, np.newaxis]
+        p = _potentials(self._flows(room), -beta.sum(axis=0))
+        if p is not None and np.ptp(p) <= 1.0:
+            return self.duals(abroad + room * (p[:, np.newaxis] - p)[self.codes])
+        factor = _circulation(self._flows(abroad))
+        return self.duals(abroad * factor[self.codes])
+
+    def _flows(self, shares: np.ndarray) -> np.ndarray:
+        """What the rows of each class give to each class."""
+        flows = np.zeros((self.n_classes, self.n_classes))
+        for r in range(self.n_classes):
+            flows[:, r] = np.bincount(self.codes, shares[:, r], minlength=self.n_classes)
+        return flows
+
+
+def _potentials(flows: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
+    """p such that flows (p_y − p_r) change what leaves less what comes by ``wanted``, if any.
+
+    An equation with the Laplacian of the classes as a graph.
+    """
+    both = flows + flows.T
+    laplacian = np.diag(both.sum(axis=1)) - both
+    p = np.linalg.lstsq(laplacian, wanted, rcond=1e-13)[0]
+    missed = np.abs(laplacian @ p - wanted).sum()
+    return p if missed <= 1e-9 * max(float(np.abs(wanted).sum()), 1e-300) else None
+
+
+def _circulation(flows: np.ndarray) -> np.ndarray:
+    """Factors exp(p_y − p_r) ≤ 1 that make a circulation of the flows; zeros where none does.
+
+    p minimises Σ flows · exp(p_y − p_r), by Newton's method.
+    """
+    p = np.zeros(len(flows))
+    np.fill_diagonal(flows := flows.copy(), 0.0)
+    for _ in range(BALANCE_STEPS):
+        moved = flows * np.exp(p[:, np.newaxis] - p)
+        over = moved.sum(axis=1) - moved.sum(axis=0)
+        if np.abs(over).sum() <= BALANCED * moved.sum():
+            factor = np.exp(p[:, np.newaxis] - p)
+            return factor / factor[flows > 0].max(initial=1.0)
+        step = _potentials(moved, -over)
+        if step is None:
+            break
+        p = p + step / max(1.0, np.ptp(step))
+    return np.zeros_like(flows)
+
+
+@compiled
+def _terms(codes, cost, beta, g):
+    """Σ C max_r u_r, and Σ a_r (max_s u_s − u_r)."""
+    loss, gap = 0.0, 0.0
+    for i in range(codes.size):
+        y = codes[i]
+        most = 0.0
+        for r in range(g.shape[1]):
+            if r != y:
+                most = max(most, 1.0 + g[i, r] - g[i, y])
+        loss += cost[i] * most
+        for r in range(g.shape[1]):
+            if r != y:
+                gap -= beta[i, r] * (most - (1.0 + g[i, r] - g[i, y]))
+        gap += max(cost[i] - beta[i, y], 0.0) * most
+    return loss, gap
