@@ -16,7 +16,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE, responses
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.linear.interior import Interior
+from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import Smooth
 
@@ -71,7 +71,7 @@ class Newton:
             start, before = self._sampled(problem, rows, control)
         w, b, width = start.w, start.b, start.width
         best = evaluate(problem, rows, w, b)
-        method = (Interior if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
+        method = (Proximal if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
         steps = before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
@@ -81,6 +81,8 @@ class Newton:
             method.solve(enough, width, lambda: limit(method.steps) is not None)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
+            import os
+            if os.environ.get('DBG'): print(rows.n, rounds, method.steps, 'enough', enough/best.primal, 'rel gap', found.gap/found.primal, control.seconds)
             if problem.kind == TUBE:
                 found = settle(problem, rows, found, self.tol)
             best = min(best, found, key=lambda result: result.gap)

@@ -63,8 +63,10 @@ class Smooth:
 
     def _step(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """One Newton step; False where there is no way down in float64."""
-        problem = self.problem
-        used, total = curvatures(problem.kind, self.g, *problem.arrays, self.curvature)
+        return self._along(grad_w, grad_b, *self._curvatures())
+
+    def _along(self, grad_w: np.ndarray, grad_b: float, used: int, total: float) -> bool:
+        """A step to where such a gradient vanishes under the present curvatures."""
         if self.rows.d <= DIRECT_COLUMNS:
             step_w, step_b = self._direct(grad_w, grad_b, used)
         else:
@@ -77,6 +79,12 @@ class Smooth:
         self.b += t * step_b
         self.g += t * h
         return True
+
+    def _curvatures(self) -> tuple[int, float]:
+        return curvatures(self.problem.kind, self.g, *self.problem.arrays, self.curvature)
+
+    def _slope(self, h: np.ndarray, t: float) -> tuple[float, float]:
+        return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
         solve = newton_equations(self.rows, self.curvature, used, self.problem)
@@ -124,7 +132,7 @@ class Smooth:
         linear = float(self.w @ step_w) + kappa * self.b * step_b
 
         def at(t: float) -> tuple[float, float]:
-            first, second = slope(problem.kind, self.g, h, t, *problem.arrays)
+            first, second = self._slope(h, t)
             return linear + t * square + first, square + second
 
         return line_search(at, at(0.0)[0])
