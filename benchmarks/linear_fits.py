@@ -10,6 +10,9 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import os
+import resource
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,6 +40,7 @@ class LinearPeer:
     distribution: str
     build: Callable[[str, float, float], Any]
     tols: tuple[float, ...] | None
+    threads: int = os.cpu_count() or 1
 
     def missing(self) -> str | None:
         if importlib.util.find_spec(self.package) is None:
@@ -64,8 +68,6 @@ def _liblinear(loss: str, C: float, tol: float) -> Any:
 
 
 def _snapml(loss: str, C: float, tol: float) -> Any:
-    import os
-
     from snapml import LogisticRegression, SupportVectorMachine
 
     common = {
@@ -84,7 +86,7 @@ def _falling(first: float, last: float, per_decade: int) -> tuple[float, ...]:
 
 _ALL = [
     LinearPeer("mercer", "mercer", "mercer", _mercer, None),
-    LinearPeer("liblinear", "sklearn", "scikit-learn", _liblinear, _falling(1.0, 1e-8, 2)),
+    LinearPeer("liblinear", "sklearn", "scikit-learn", _liblinear, _falling(10.0, 1e-8, 2), 1),
     LinearPeer("snapml", "snapml", "snapml", _snapml, _falling(1e-4, 1e-12, 1)),
 ]
 LINEAR_PEERS = {peer.name: peer for peer in _ALL}
@@ -144,6 +146,7 @@ def measure(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
     X, y = case.read()
     few = np.linspace(0, len(y) - 1, WARM_UP_ROWS).astype(int)
     _quiet_fit(peer.build(loss, case.C, spec["tol"]), X[few], y[few])
+    _limit_processor_time(spec["timeout"], peer.threads)
     fits = [timed_fit(peer.build(loss, case.C, spec["tol"]), X, y)]
     if fits[0].seconds <= spec["repeat_below"]:
         fits += [
@@ -176,8 +179,6 @@ def _version(peer: LinearPeer) -> str:
 
 def measure_path(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
     """Mercer at its default tol: one fit at C = 1, and the path, in turns."""
-    import time
-
     import mercer
 
     X, y = LINEAR_CASES[spec["case"]].read()
@@ -204,6 +205,12 @@ def measure_path(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
         "worst_relative_gap": worst,
         "others_cores": others,
     }
+
+
+def _limit_processor_time(seconds: float, threads: int) -> None:
+    """The system ends this process when it has worked so much longer."""
+    most = int(time.process_time() + seconds * threads) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 
 
 def _quiet_fit(model: Any, X: Any, y: np.ndarray) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 from benchmarks.linear_cases import LINEAR_CASES, LOSSES
@@ -11,6 +12,8 @@ from benchmarks.report import geometric_mean, table
 __all__ = ["markdown", "seconds_to", "summary"]
 
 Run = dict[str, Any]
+# How a process ends that has used up its processor time.
+OUT_OF_TIME = {f"exit code {-number}" for number in (signal.SIGXCPU, signal.SIGKILL)}
 
 
 def seconds_to(runs: list[Run], gap: float, timeout: float) -> tuple[float | None, str]:
@@ -25,9 +28,10 @@ def seconds_to(runs: list[Run], gap: float, timeout: float) -> tuple[float | Non
             if run["peer"] == "liblinear":
                 seconds = min(seconds, run["cpu_seconds"])
             return min(seconds, timeout), ""
-    if any("not finished" in run.get("failed", "") for run in runs):
+    reasons = [run["failed"] for run in runs if "failed" in run]
+    if any("not finished" in why or why in OUT_OF_TIME for why in reasons):
         return timeout, "≥"
-    if any(run.get("failed") for run in runs):
+    if reasons:
         return None, "failed"
     return None, "not reached" if runs else ""
 
@@ -108,11 +112,11 @@ Written by `python -m benchmarks linear --docs`. Seconds of a warm fit, best of 
 fits of more than five seconds); in brackets how many times Mercer's. All solve LIBLINEAR's problem,
 with a penalised intercept. Mercer is given the gap as its `tol`; a peer the loosest of its
 tolerances, half decades apart (snapml: decades), whose answer is within the gap, and as many
-iterations as it needs; after {timeout:.0f} s it is stopped, and that time counts. Every fit is in a process of its own.
-Answers are scored in float64 by `benchmarks/linear_fits.py`: P of the returned coefficients against
-the dual value, computed there too, of a reference with a gap of 1e-8. LIBLINEAR (through
-scikit-learn) has one thread, and is given its processor time where that is less than the wall
-clock; Mercer and snapml have as many threads as there are cores. Sets with a star are not in the
-mean; they have the default C = 1.
+iterations as it needs; after {timeout:.0f} s it is stopped, and that time counts. Every fit is in a
+process of its own. Answers are scored in float64 by `benchmarks/linear_fits.py`: P of the returned
+coefficients against the dual value, computed there too, of a reference with a gap of 1e-8.
+LIBLINEAR (through scikit-learn) has one thread, and is given its processor time where that is less
+than the wall clock; Mercer and snapml have as many threads as there are cores. Sets with a star are
+not in the mean; they have the default C = 1.
 
 {processor}, {cores} cores, {system}, {date}. {versions}."""

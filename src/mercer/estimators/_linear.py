@@ -97,7 +97,7 @@ class LinearMachine(BaseEstimator):
         for problem, start in zip(problems, starts, strict=True):
             result = solver.solve(problem, rows, control, start)
             if result.status is Status.STALLED and problem.kind == TUBE:
-                # Prices or scales too uneven for interior points: coordinates go on from there.
+                # Prices or scales too uneven for Newton's equations: coordinates go on from there.
                 last = Start(result.w, result.b, beta=result.beta)
                 descent, _ = choose(rows, problem.kind, True, self.tol, self.max_iter, seed)
                 again = descent.solve(problem, rows, control, last)

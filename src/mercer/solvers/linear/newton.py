@@ -1,8 +1,8 @@
 """Newton's method for linear machines, from a sample of the rows to all of them.
 
 A random sample is solved loosely, its prices raised to those of all rows; its model is where the
-method begins on all rows. What follows is an interior point method for tubes (`Interior`), plain
-Newton for smooth losses (`Smooth`), and a check of the gap from scratch.
+method begins on all rows. What follows is Newton's method, plain for smooth losses (`Smooth`) and
+with proximal steps for tubes (`Proximal`), and a check of the gap from scratch.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SAMPLE_FROM = 8_000
 SAMPLE_SHARE = 1 / 16
 SAMPLE_ROWS_PER_COLUMN = 5
 SAMPLE_GAP = 1e-2
-# Width of the first point on the central path, in scores: with a model to begin from, and without.
-WIDTH = {True: 0.05, False: 1.0}
+# Width of the first smooth problem, in scores: with a model to begin from, and without.
+WIDTH = {True: 0.2, False: 1.0}
 # The method is asked for this part of the gap; rounds that ask for less and less.
 INNER_GAP = 0.5
 ROUNDS = 4
@@ -39,7 +39,7 @@ AT_BOUND = (1e-2, 1e-4, 1e-6)
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to begin: a model, the width of the central path's point for it, and its duals."""
+    """Where to begin: a model, the width of the first smooth problem, and duals."""
 
     w: np.ndarray
     b: float
@@ -71,7 +71,9 @@ class Newton:
             start, before = self._sampled(problem, rows, control)
         w, b, width = start.w, start.b, start.width
         best = evaluate(problem, rows, w, b)
-        method = (Proximal if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
+        method = (Proximal if problem.kind == TUBE else Smooth)(
+            rows, problem, w, b, best.g, start.beta
+        )
         steps = before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
@@ -81,8 +83,6 @@ class Newton:
             method.solve(enough, width, lambda: limit(method.steps) is not None)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
-            import os
-            if os.environ.get('DBG'): print(rows.n, rounds, method.steps, 'enough', enough/best.primal, 'rel gap', found.gap/found.primal, control.seconds)
             if problem.kind == TUBE:
                 found = settle(problem, rows, found, self.tol)
             best = min(best, found, key=lambda result: result.gap)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import os,time
 
 from mercer.problems.linear import LinearPrimal
 from mercer.solvers.linear._proximal import expect, near, prox_slope, respond
@@ -32,18 +31,22 @@ NARROWER, NARROWEST = 4.0, 1e-10
 class Proximal(Smooth):
     """The point (w, b), its duals β, and those around which they are sought."""
 
-    def __init__(self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray):
+    def __init__(
+        self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
+        beta: np.ndarray | None = None,
+    ):  # fmt: skip
         super().__init__(rows, problem, w, b, g)
         self.beta[:] = 0.0
         self.sum = np.zeros(rows.d)
         self.change = np.empty(rows.n)
-        self.present: np.ndarray | None = None
+        self.present = None if beta is None else beta.copy()
         self.width = 0.0
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
         """Newton steps and new centres until the gap is ``enough``."""
-        if self.present is None:
+        if self.width == 0:
             self.width = width
+        if self.present is None:
             self.present = np.zeros(self.rows.n)
             respond(self.g, *self.problem.arrays, self.present, width, self.present, self.change)
             self.present *= 0.5
@@ -52,12 +55,12 @@ class Proximal(Smooth):
         for _ in range(STEPS):
             grad_w, grad_b, apart = self._look()
             left = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
-            if os.environ.get('DBG'): print('  ',self.rows.n,self.steps,'width',self.width,'left %.3g apart %.3g enough %.3g'%(left,apart,enough),'free',np.count_nonzero((abs(self.beta)>0)&(abs(self.beta)<self.problem.cost)),'changed',np.count_nonzero(self.change),round(time.process_time(),3))
             if left + apart <= enough or stop() or stuck > 2:
                 return
             done = left <= SOLVED * apart
             if not done:
-                done = not (fresh and self._expected(grad_w, grad_b)) and not self._step(grad_w, grad_b)
+                expected = fresh and self._expected(grad_w, grad_b)
+                done = not expected and not self._step(grad_w, grad_b)
                 fresh = False
                 stuck = stuck + 1 if done else 0
                 self.steps += 1
@@ -72,11 +75,10 @@ class Proximal(Smooth):
             self.g, *self.problem.arrays, self.present, self.width, self.beta, self.curvature,
             self.change,
         )  # fmt: skip
-        if used == 0: return False
+        if used == 0:
+            return False
         ahead_b = 0.0 if self.problem.kappa is None else float(self.change.sum())
-        r=self._along(grad_w - self.rows.sum(self.change), grad_b - ahead_b, used, total)
-        if os.environ.get('DBG') and not r: print('expected no')
-        return r
+        return self._along(grad_w - self.rows.sum(self.change), grad_b - ahead_b, used, total)
 
     def _look(self) -> tuple[np.ndarray, float, float]:
         """The gradient, and what duals and scores leave of the gap."""

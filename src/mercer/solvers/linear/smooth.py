@@ -38,7 +38,10 @@ RIDGE = 1e-13
 class Smooth:
     """The point (w, b) and its duals β = −L'(g)."""
 
-    def __init__(self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray):
+    def __init__(
+        self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
+        beta: np.ndarray | None = None,
+    ):  # fmt: skip
         self.rows, self.problem = rows, problem
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
