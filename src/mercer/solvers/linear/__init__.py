@@ -10,7 +10,7 @@ rows.py      the data as passes over rows; compiled: _passes.py
 """
 
 from mercer.solvers.linear.choose import choose
-from mercer.solvers.linear.newton import Start, evaluate
+from mercer.solvers.linear.newton import Start, evaluate, foreseen
 from mercer.solvers.linear.rows import Rows, as_rows
 
-__all__ = ["Rows", "Start", "as_rows", "choose", "evaluate"]
+__all__ = ["Rows", "Start", "as_rows", "choose", "evaluate", "foreseen"]

@@ -35,9 +35,9 @@ def epoch(
 ):  # fmt: skip
     """Visit the active rows, in blocks of neighbours; w and β change in place.
 
-    ``pull_b`` is what a unit of β adds to b. A row need not stay if its β is at a bound, or zero, and
-    its score is further than ``far`` on the right side. Returns b, the sum of Fenchel–Young terms
-    met on the way (about the gap), and the largest such distance on the wrong side.
+    ``pull_b`` is what a unit of β adds to b. A row need not stay if its β is at a bound, or zero,
+    and its score is further than ``far`` on the right side. Returns b, the sum of Fenchel–Young
+    terms met on the way (about the gap), and the largest such distance on the wrong side.
     """
     gap, worst = 0.0, 0.0
     for first in blocks:

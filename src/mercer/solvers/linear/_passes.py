@@ -1,7 +1,7 @@
 """Compiled passes over rows, dense or CSR: scores X w + b, sums Xᵀβ, and XᵀDX of sparse rows.
 
-Data may be float32 or float64; sums are float64 always. Compiled code allocates nothing. Columns are
-unsigned: compiled code then need not ask whether they count from the end.
+Data may be float32 or float64; sums are float64 always. Compiled code allocates nothing. Columns
+are unsigned: compiled code then need not ask whether they count from the end.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def dense_scale(X, curvature, first, last, out):
 
 @compiled(fastmath=CONTRACT)
 def csr_dot(columns, values, w, first, last):
-    """One row times w, in four sums: no waiting for one, and no slow gathers of a vectorised one."""
+    """One row times w, in four sums: one would wait for itself, vectors for slow gathers."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     t = first
     while t + 3 < last:

@@ -20,7 +20,7 @@ from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import Smooth
 
-__all__ = ["Newton", "Start"]
+__all__ = ["Newton", "Start", "evaluate", "foreseen"]
 
 # A sample is worth its time from so many rows on; it has this part of them, and rows enough to
 # determine w.
@@ -30,11 +30,11 @@ SAMPLE_ROWS_PER_COLUMN = 5
 SAMPLE_GAP = 1e-2
 # Width of the first smooth problem, in scores: with a model to begin from, and without.
 WIDTH = {True: 0.2, False: 1.0}
+# The same from the model of other prices.
+FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap; rounds that ask for less and less.
 INNER_GAP = 0.5
 ROUNDS = 4
-# A dual this near to a bound, as a part of C, is put there if the gap allows.
-AT_BOUND = (1e-2, 1e-4, 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Newton:
         if start is None:
             start, before = self._sampled(problem, rows, control)
         w, b, width = start.w, start.b, start.width
-        best = evaluate(problem, rows, w, b)
+        best = evaluate(problem, rows, w, b, start.beta)
         method = (Proximal if problem.kind == TUBE else Smooth)(
             rows, problem, w, b, best.g, start.beta
         )
@@ -83,8 +83,6 @@ class Newton:
             method.solve(enough, width, lambda: limit(method.steps) is not None)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
-            if problem.kind == TUBE:
-                found = settle(problem, rows, found, self.tol)
             best = min(best, found, key=lambda result: result.gap)
             now = Progress(control.seconds, rounds, steps, best.gap / best.primal, self.tol)
             control.report(now)
@@ -122,14 +120,8 @@ def evaluate(
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
 
 
-def settle(problem: LinearPrimal, rows: Rows, best: LinearResult, tol: float) -> LinearResult:
-    """Duals that are as good as at a bound are put there, as far as the gap stays within tol."""
-    for near in AT_BOUND:
-        size = np.abs(best.beta)
-        snapped = np.where(size < near * problem.cost, 0.0, best.beta)
-        top = size > (1 - near) * problem.cost
-        snapped[top] = np.copysign(problem.cost[top], best.beta[top])
-        found = evaluate(problem, rows, best.w, best.b, snapped)
-        if found.gap <= max(tol * found.primal, best.gap):
-            return found
-    return best
+def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Start:
+    """Where to begin after other prices: at their model; duals keep their part of the price."""
+    if last.beta.size != problem.n:
+        return Start(last.w, last.b)
+    return Start(last.w, last.b, FORESEEN_WIDTH, last.beta / cost * problem.cost)

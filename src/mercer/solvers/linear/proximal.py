@@ -1,11 +1,11 @@
 """Newton's method for tubes: proximal steps in the dual, each a smooth problem.
 
-A tube has no curvature. Around present duals β₀ its dual is given one, ω (β − β₀)²/(2C), which makes
-the primal piecewise quadratic: near its edge, over a width ω of the scores, a row has the curvature
-C/ω, elsewhere none. Semismooth Newton steps with an exact line search solve that; its duals are the
-next β₀, and ω falls. This is the augmented Lagrangian method on the primal (Rockafellar, Math. Oper.
-Res. 1, 1976), whose answers do not depend on ω: the limit is that of the tube itself. Only rows with
-a free dual enter XᵀDX, at the end hardly more than columns.
+A tube has no curvature. Around present duals β₀ its dual is given one, ω (β − β₀)²/(2C), which
+makes the primal piecewise quadratic: near its edge, over a width ω of the scores, a row has the
+curvature C/ω, elsewhere none. Semismooth Newton steps with an exact line search solve that; its
+duals are the next β₀, and ω falls. This is the augmented Lagrangian method on the primal
+(Rockafellar, Math. Oper. Res. 1, 1976): it ends at the optimum of the tube itself, whatever ω is.
+Only rows with a free dual enter XᵀDX, at the end hardly more than columns.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Proximal(Smooth):
         self.sum = np.zeros(rows.d)
         self.change = np.empty(rows.n)
         self.present = None if beta is None else beta.copy()
+        self.begun = beta is not None
         self.width = 0.0
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
@@ -50,8 +51,7 @@ class Proximal(Smooth):
             self.present = np.zeros(self.rows.n)
             respond(self.g, *self.problem.arrays, self.present, width, self.present, self.change)
             self.present *= 0.5
-        stuck = 0
-        fresh = False
+        stuck, fresh = 0, self.begun
         for _ in range(STEPS):
             grad_w, grad_b, apart = self._look()
             left = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
@@ -32,7 +32,8 @@ STEPS = 100
 # XᵀDX over more rows than this is multiplied in float32: directions need few digits there, and
 # later steps, over fewer rows, make up for it.
 FLOAT32_ROWS = 30_000
-RIDGE = 1e-13
+RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
+RIDGE_GROWS = 30.0
 
 
 class Smooth:
@@ -176,17 +177,17 @@ def newton_equations(
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
     """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
     d = rows.d
-    H = rows.gram(curvature, np.float32 if used > FLOAT32_ROWS else np.float64)
+    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
+    H = rows.gram(curvature, dtype)
     diagonal = H.ravel()[:: d + 2]
     diagonal[:d] += 1.0
-    diagonal += RIDGE * float(diagonal.max())
     if problem.kappa is None:
         H = H[:d, :d]
     else:
         diagonal[d] += problem.kappa
         if used == 0 and not problem.kappa:  # nothing holds b: a step that crosses the rows
             diagonal[d] += float(problem.cost.sum())
-    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    factor = _factor(H, RIDGE[dtype])
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if problem.kappa is None:
@@ -195,3 +196,17 @@ def newton_equations(
         return step[:d], float(step[d])
 
     return solve
+
+
+def _factor(H: np.ndarray, ridge: float) -> tuple:
+    """Cholesky's, of H with as much on its diagonal as rounding asks for."""
+    most = float(H.diagonal().max())
+    while True:
+        stiff = H.copy()
+        stiff.ravel()[:: len(H) + 1] += ridge * most
+        try:
+            return cho_factor(stiff, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            ridge *= RIDGE_GROWS
+            if not ridge < 1:  # not finite
+                raise
