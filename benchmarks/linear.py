@@ -33,6 +33,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--no-mercer", action="store_true", help="run the peers alone")
     parser.add_argument("--cases", help=f"comma-separated, of: {', '.join(LINEAR_CASES)}")
     parser.add_argument("--losses", default="hinge", help=f"of: {', '.join(LOSSES)}")
+    parser.add_argument("--tols", help="for the peers, instead of the whole ladder")
     parser.add_argument("--path", action="store_true", help="paths of 20 Cs against one fit")
     parser.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--reuse", action="store_true", help="keep runs that FILE already has")
@@ -84,6 +85,8 @@ class _Runs:
     def fits(self, case: str, loss: str, peer: str) -> None:
         """All tols until the answer is within every target, or a fit took too long."""
         tols = LINEAR_PEERS[peer].tols
+        if tols is not None and self.options.tols:
+            tols = tuple(map(float, self.options.tols.split(",")))
         best = float("inf")
         for tol in TARGETS if tols is None else tols:
             run = self.get(what="fit", case=case, loss=loss, peer=peer, tol=tol)

@@ -30,7 +30,7 @@ SUPPORT_DOUBT = 0.1
 # What a fit may differ from the model by, either way; more if a sample was not solved in its time.
 DOUBT = 1.6
 MORE_DOUBT = 10.0
-# Rounds of an interior point or Newton method, passes of coordinate descent and of a stream.
+# Steps of a Newton method, passes of coordinate descent and of a stream.
 ROUNDS = (10, 40)
 DESCENT_PASSES = (10, 300)
 STREAM_PASSES = (1, 20)

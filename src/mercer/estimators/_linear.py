@@ -29,7 +29,7 @@ from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate, forese
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
 # Threads pay from so many stored numbers on.
-THREADS_PAY = 2_000_000
+THREADS_PAY = 1_000_000
 
 LINEAR_CONSTRAINTS: dict[str, list] = {
     name: CONSTRAINTS[name]

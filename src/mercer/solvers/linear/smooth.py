@@ -27,7 +27,7 @@ CG_STEPS = 200
 CG_REDUCTION = 0.05
 # The line search ends where the slope is this part of what it was.
 SLOPE_LEFT = 0.1
-LINE_STEPS = 20
+LINE_STEPS = 40
 STEPS = 100
 # XᵀDX over more rows than this is multiplied in float32: directions need few digits there, and
 # later steps, over fewer rows, make up for it.
@@ -91,7 +91,7 @@ class Smooth:
         return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        solve = newton_equations(self.rows, self.curvature, used, self.problem)
+        solve = newton_equations(self.rows, self.curvature, used, self.problem, abs(grad_b))
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -101,7 +101,7 @@ class Smooth:
         has_b = self.problem.kappa is not None
         hold_b = (self.problem.kappa or 0.0) + total
         if hold_b == 0:
-            hold_b = float(self.problem.cost.sum())
+            hold_b = abs(grad_b) or 1.0
         near = self.rows.take(np.flatnonzero(self.curvature))
         curvature = self.curvature[self.curvature != 0]
 
@@ -153,7 +153,7 @@ def line_search(at: Callable[[float], tuple[float, float]], start: float) -> flo
     for _ in range(LINE_STEPS):
         first, second = at(t)
         if abs(first) <= SLOPE_LEFT * -start:
-            break
+            return t
         if first < 0:
             low = t
         else:
@@ -162,7 +162,7 @@ def line_search(at: Callable[[float], tuple[float, float]], start: float) -> flo
         if not low < new < high:
             new = (low + high) / 2 if np.isfinite(high) else 4 * t
         t = new
-    return t
+    return low or t
 
 
 def unbalanced(kappa: float | None, grad_b: float) -> float:
@@ -173,9 +173,12 @@ def unbalanced(kappa: float | None, grad_b: float) -> float:
 
 
 def newton_equations(
-    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal
+    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal, pull_b: float
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
+    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it.
+
+    ``pull_b`` is the length of b's gradient.
+    """
     d = rows.d
     dtype = np.float32 if used > FLOAT32_ROWS else np.float64
     H = rows.gram(curvature, dtype)
@@ -185,8 +188,8 @@ def newton_equations(
         H = H[:d, :d]
     else:
         diagonal[d] += problem.kappa
-        if used == 0 and not problem.kappa:  # nothing holds b: a step that crosses the rows
-            diagonal[d] += float(problem.cost.sum())
+        if used == 0 and not problem.kappa:  # nothing holds b: a step of 1 in the scores
+            diagonal[d] += pull_b or 1.0
     factor = _factor(H, RIDGE[dtype])
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
