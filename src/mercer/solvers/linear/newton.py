@@ -121,7 +121,15 @@ def evaluate(
 
 
 def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Start:
-    """Where to begin after other prices: at their model; duals keep their part of the price."""
+    """Where to begin after other prices: at their model.
+
+    Duals keep their part of the price; but free ones of wide data their value, as those of rows
+    that can be separated do whatever the price.
+    """
     if last.beta.size != problem.n:
         return Start(last.w, last.b)
-    return Start(last.w, last.b, FORESEEN_WIDTH, last.beta / cost * problem.cost)
+    beta = last.beta / cost * problem.cost
+    if problem.kind == TUBE and last.w.size > problem.n:
+        free = np.abs(last.beta) < cost
+        beta[free] = np.clip(last.beta, -problem.cost, problem.cost)[free]
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta)

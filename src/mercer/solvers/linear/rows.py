@@ -73,7 +73,7 @@ class Rows:
 
     def gram(self, curvature: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """XᵀDX with the column of ones, (d+1) × (d+1), lower half."""
-        used = np.count_nonzero(curvature)
+        used = int(np.count_nonzero(curvature))
         self.gram_rows += used
         pieces = _cut(self.n, min(GRAM_PIECES, used // (4 * PANEL) + 1))
 
@@ -131,7 +131,7 @@ def _has_few_nonzeros(X: np.ndarray) -> bool:
     if d < SPARSE_COLUMNS:
         return False
     some = X[:: max(1, n // 500)]
-    return np.count_nonzero(some) < SPARSE_SHARE * some.size
+    return bool(np.count_nonzero(some) < SPARSE_SHARE * some.size)
 
 
 def _as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
