@@ -35,7 +35,7 @@ def seconds_to(runs: list[Run], gap: float, timeout: float) -> tuple[float | Non
         return timeout, "≥"
     if reasons:
         return None, "failed"
-    return None, "not reached" if runs else ""
+    return None, "not measured to this gap" if runs else ""
 
 
 def _fits(runs: list[Run], case: str, loss: str, peer: str) -> list[Run]:
@@ -110,8 +110,8 @@ _PATHS = "`mercer.path` over 20 Cs from 1e-3 to 1e3 at the default `tol`, free i
 
 _HEAD = """# Performance of the linear machines
 
-Written by `python -m benchmarks linear --docs`. Seconds of a warm fit, best of five (of one, for
-fits of more than five seconds); in brackets how many times Mercer's. All solve LIBLINEAR's problem,
+Written by `python -m benchmarks linear --docs`. Seconds of a warm fit, the best of a few (of one,
+for long fits); in brackets how many times Mercer's. All solve LIBLINEAR's problem,
 with a penalised intercept. Mercer is given the gap as its `tol`; a peer the loosest of its
 tolerances, half decades apart (snapml: decades), whose answer is within the gap, and as many
 iterations as it needs; after {timeout:.0f} s it is stopped, and that time counts. Every fit is in a
