@@ -1,7 +1,7 @@
 """Benchmarks: the same problem to every library, each answer scored by one independent judge.
 
     python -m benchmarks kernel --peers sklearn,sklearnex,thundersvm
-    python -m benchmarks small | import | memory | firstfit | family | learners | solvers
+    python -m benchmarks small | import | memory | firstfit | family | learners | solvers | linear
 
 | module | is |
 |---|---|
@@ -15,5 +15,6 @@
 | `report` | ratios, geometric means, the Markdown table |
 | `learners` | kernel k-means, perceptron and logistic regression, against theirs |
 | `family` | kernel ridge and kernel PCA against scikit-learn's |
+| `linear`, `linear_cases`, `linear_fits`, `linear_report` | linear machines, to the same gap |
 | `small`, `imports`, `memory`, `firstfit`, `solvers` | the other questions |
 """

@@ -33,6 +33,7 @@ def main(spec: dict[str, Any]) -> None:
         "fit": _fit,
         "judge": _judge,
         "family": _family,
+        "linear": _linear,
     }
     outcome = jobs[spec["do"]](spec)
     Path(spec["out"]).write_text(json.dumps(outcome))
@@ -53,6 +54,15 @@ def _family(spec: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.family import FAMILY, measure
 
     return measure(FAMILY[spec["case"]], spec["peer"], spec["repeat"], spec["answer"], timed_fit)
+
+
+def _linear(spec: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks import linear_fits
+
+    if spec["what"] == "reference":
+        return linear_fits.reference(spec)
+    work = linear_fits.measure_path if spec["what"] == "path" else linear_fits.measure
+    return work(spec, timed_fit)
 
 
 def _fit(spec: dict[str, Any]) -> dict[str, Any]:

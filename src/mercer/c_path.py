@@ -60,17 +60,6 @@ def path(X: Any, y: Any, *, Cs: Any, estimator: Any = None, sample_weight: Any =
     if Cs.size == 0 or not (Cs > 0).all() or not np.isfinite(Cs).all():
         raise ValueError(f"Cs must be positive finite numbers, at least one, got {Cs!r}.")
     template = LinearSVC(loss="hinge") if estimator is None else estimator
-    models: list[Any] = []
-    for C in Cs.tolist():
-        model = clone(template).set_params(C=C, warm_start=True)
-        if models:
-            model._last = models[-1]._last
-        model.fit(X, y, sample_weight=sample_weight)
-        if models:
-            models[-1]._last = None
-        models.append(model)
-    models[-1]._last = None
-    for model in models:
-        model.set_params(warm_start=template.warm_start)
+    models = clone(template)._fit_path(X, y, sample_weight, Cs.tolist())
     certificates = [model.certificate_ for model in models]
     return Path(Cs, models, certificates, [proof.n_support for proof in certificates])

@@ -169,7 +169,7 @@ def test_limits_leave_a_usable_model():
 
 
 def test_the_solver_says_why():
-    assert "interior point with 4 × 4" in LinearSVC(loss="hinge").fit(X, LABELS).solver_
+    assert "proximal Newton with 4 × 4" in LinearSVC(loss="hinge").fit(X, LABELS).solver_
     assert "asked for" in LinearSVC(dual=True).fit(X, LABELS).solver_
     wide = rng.normal(size=(10, 40))
     assert "coordinate descent" in LinearSVC().fit(wide, np.repeat([0, 1], 5)).solver_

@@ -30,7 +30,7 @@ SUPPORT_DOUBT = 0.1
 # What a fit may differ from the model by, either way; more if a sample was not solved in its time.
 DOUBT = 1.6
 MORE_DOUBT = 10.0
-# Rounds of an interior point or Newton method over all rows (most are over a sample, or over the
+# Steps of a Newton method, counted as passes over all rows (most are over a sample, or over the
 # rows near their edge), passes of coordinate descent and of a stream.
 ROUNDS = (2, 20)
 DESCENT_PASSES = (10, 300)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,12 +24,12 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE
 from mercer.result import LinearResult, Status
 from mercer.solvers import Control
-from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate
+from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate, foreseen
 
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
 # Threads pay from so many stored numbers on.
-THREADS_PAY = 2_000_000
+THREADS_PAY = 1_000_000
 
 LINEAR_CONSTRAINTS: dict[str, list] = {
     name: CONSTRAINTS[name]
@@ -63,15 +64,31 @@ class LinearMachine(BaseEstimator):
         with Control(self.time_limit, self.callback) as control:
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
-            X_used = dense_if_small(data.X)
-            size = X_used.nnz if sp.issparse(X_used) else X_used.size
-            threads = thread_count(self.n_jobs) if size > THREADS_PAY else 1
-            with Workers(threads) as workers, single_threaded_blas():
-                rows = as_rows(X_used, workers)
+            with _bound(data.X, self.n_jobs) as rows:
                 problems = [self._pose(task, data) for task in tasks]
                 results = self._solve(rows, problems, control)
             self._keep(data, rows, problems, results, control)
         return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit_path(self, X: Any, y: Any, sample_weight: Any, Cs: Sequence[float]) -> list:
+        """Models for rising C, each begun from the last; what does not depend on C is done once."""
+        data = check_training(self, X, y, sample_weight)
+        tasks = self._encode(data)
+        models: list[LinearMachine] = []
+        last = None
+        with _bound(data.X, self.n_jobs) as rows:
+            for C in Cs:
+                model = clone(self)
+                model.__dict__.update(vars(self), C=C, warm_start=True, _last=last)
+                with Control(self.time_limit, self.callback) as control:
+                    problems = [model._pose(task, data) for task in tasks]
+                    results = model._solve(rows, problems, control)
+                    model._keep(data, rows, problems, results, control)
+                last = model._last
+                model.__dict__.update(warm_start=self.warm_start, _last=None)
+                models.append(model)
+        return models
 
     def _encode(self, data: Data) -> list[np.ndarray]:
         raise NotImplementedError
@@ -101,7 +118,7 @@ class LinearMachine(BaseEstimator):
             mine = control.of_task(t, len(problems))
             result = solver.solve(problem, rows, mine, start)
             if result.status is Status.STALLED and problem.kind == TUBE:
-                # Prices or scales too uneven for interior points: coordinates go on from there.
+                # Prices or scales too uneven for Newton's equations: coordinates go on from there.
                 last = Start(result.w, result.b, beta=result.beta)
                 descent, _ = choose(rows, problem.kind, True, self.tol, self.max_iter, seed)
                 again = descent.solve(problem, rows, mine, last)
@@ -121,12 +138,9 @@ class LinearMachine(BaseEstimator):
         last = getattr(self, "_last", None)
         if not getattr(self, "warm_start", False) or last is None or len(last) != len(problems):
             return [None] * len(problems)
-        if last[0].w.size != rows.d:
+        if last[0][0].w.size != rows.d:
             return [None] * len(problems)
-        return [
-            Start(old.w, old.b, beta=_rescaled(old.beta, problem))
-            for old, problem in zip(last, problems, strict=True)
-        ]
+        return [foreseen(problem, *old) for problem, old in zip(problems, last, strict=True)]
 
     def _keep(
         self, data: Data, rows: Rows, problems: Sequence[LinearPrimal],
@@ -143,7 +157,9 @@ class LinearMachine(BaseEstimator):
             beta = np.zeros((len(duals), data.shape[0]))
             beta[:, slice(None) if data.rows is None else data.rows] = duals
             self.dual_coef_ = sp.csr_matrix(beta)
-        self._last = list(results) if getattr(self, "warm_start", False) else None
+        self._last = None
+        if getattr(self, "warm_start", False):
+            self._last = [(r, p.cost) for r, p in zip(results, problems, strict=True)]
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         if not self.certificate_.status.is_solved and not control.interrupted:
@@ -258,8 +274,11 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
         return self.classes_[index]
 
 
-def _rescaled(beta: np.ndarray, problem: LinearPrimal) -> np.ndarray | None:
-    """Duals of an earlier price, inside this one's box."""
-    if beta.size != problem.n:
-        return None
-    return np.clip(beta, -problem.cost, problem.cost) if problem.kind == TUBE else beta
+@contextmanager
+def _bound(X: Any, n_jobs: int | None) -> Iterator[Rows]:
+    """The rows as solvers take them, with threads where they pay."""
+    X = dense_if_small(X)
+    size = X.nnz if sp.issparse(X) else X.size
+    threads = thread_count(n_jobs) if size > THREADS_PAY else 1
+    with Workers(threads) as workers, single_threaded_blas():
+        yield as_rows(X, workers)

@@ -1,17 +1,27 @@
 """How the primal of a linear machine is solved.
 
 choose.py    which method fits the shape of the data, and why
-newton.py    tall data: from a sample to all rows; interior point for tubes, Newton otherwise
-interior.py  primal–dual interior point method, d × d equations; compiled: _interior.py
+newton.py    tall data: from a sample to all rows, and the check of the gap
 smooth.py    Newton's method for smooth losses, direct or by conjugate gradients
-descent.py   sparse and wide data: dual coordinate descent; compiled: _epoch.py
+proximal.py  the same for tubes, by proximal steps in the dual; compiled: _proximal.py
+descent.py   dual coordinate descent; compiled: _epoch.py
+both.py      sparse and wide data: coordinate descent, then Newton's method
 joint.py     all classes at once: the sequential dual method; compiled: _shares.py
 rows.py      the data as passes over rows; compiled: _passes.py
 """
 
 from mercer.solvers.linear.choose import choose
 from mercer.solvers.linear.joint import Joint, evaluate_joint
-from mercer.solvers.linear.newton import Start, evaluate
+from mercer.solvers.linear.newton import Start, evaluate, foreseen
 from mercer.solvers.linear.rows import Rows, as_rows
 
-__all__ = ["Joint", "Rows", "Start", "as_rows", "choose", "evaluate", "evaluate_joint"]
+__all__ = [
+    "Joint",
+    "Rows",
+    "Start",
+    "as_rows",
+    "choose",
+    "evaluate",
+    "evaluate_joint",
+    "foreseen",
+]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mercer._compiled import compiled
 from mercer.problems.losses import SQUARED
+from mercer.solvers.linear._passes import csr_dot
 
 __all__ = ["epoch"]
 
@@ -29,47 +30,41 @@ def _best(kind, beta, g, low, high, cost, q):
 
 @compiled
 def epoch(
-    kind, indptr, columns, values, sq_norm, low, high, cost, pull_b, order, active, far,
-    w, beta, b,
+    kind, indptr, columns, values, sq_norm, low, high, cost, pull_b, active, blocks, block, far,
+    w, beta, b, stays,
 ):  # fmt: skip
-    """Visit order[:active] and shrink it; w and β change in place.
+    """Visit the active rows, in blocks of neighbours; w and β change in place.
 
-    ``pull_b`` is what a unit of β adds to b. A row leaves if its β is at a bound, or zero, and its
-    score is further than ``far`` on the right side. Returns how many stay, b, the sum of
-    Fenchel–Young terms met on the way (about the gap), and the largest such distance on the wrong
-    side.
+    ``pull_b`` is what a unit of β adds to b. A row need not stay if its β is at a bound, or zero,
+    and its score is further than ``far`` on the right side. Returns b, the sum of Fenchel–Young
+    terms met on the way (about the gap), and the largest such distance on the wrong side.
     """
     gap, worst = 0.0, 0.0
-    stay = 0
-    for k in range(active):
-        i = order[k]
-        g = b
-        for t in range(indptr[i], indptr[i + 1]):
-            g += values[t] * w[columns[t]]
-        old, c = beta[i], cost[i]
-        under, over = low[i] - g, g - high[i]
-        if kind != SQUARED:
-            up, down = max(old, 0.0), max(-old, 0.0)
-            gap += (c - up) * max(under, 0.0) + up * max(-under, 0.0)
-            gap += (c - down) * max(over, 0.0) + down * max(-over, 0.0)
-            if old == 0.0 and under < -far and over < -far:
+    for first in blocks:
+        for k in range(first, min(first + block, active.size)):
+            i = active[k]
+            start, end = indptr[i], indptr[i + 1]
+            g = b + csr_dot(columns, values, w, start, end)
+            old, c = beta[i], cost[i]
+            under, over = low[i] - g, g - high[i]
+            stays[k] = not (old == 0.0 and under < -far and over < -far)
+            if kind != SQUARED:
+                up, down = max(old, 0.0), max(-old, 0.0)
+                gap += (c - up) * max(under, 0.0) + up * max(-under, 0.0)
+                gap += (c - down) * max(over, 0.0) + down * max(-over, 0.0)
+                if (old >= c and under > far) or (old <= -c and over > far):
+                    stays[k] = False
+            else:
+                off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
+                gap += off * off / (4 * c)
+            q = sq_norm[i] + pull_b
+            if not stays[k] or q <= 0.0:
                 continue
-            if (old >= c and under > far) or (old <= -c and over > far):
-                continue
-        else:
-            off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
-            gap += off * off / (4 * c)
-            if old == 0.0 and under < -far and over < -far:
-                continue
-        order[stay], order[k] = i, order[stay]
-        stay += 1
-        q = sq_norm[i] + pull_b
-        new = _best(kind, old, g, low[i], high[i], c, q) if q > 0 else old
-        change = new - old
-        if change != 0.0:
-            worst = max(worst, abs(change) * q)
-            beta[i] = new
-            b += pull_b * change
-            for t in range(indptr[i], indptr[i + 1]):
-                w[columns[t]] += change * values[t]
-    return stay, b, gap, worst
+            change = _best(kind, old, g, low[i], high[i], c, q) - old
+            if change != 0.0:
+                worst = max(worst, abs(change) * q)
+                beta[i] = old + change
+                b += pull_b * change
+                for t in range(start, end):
+                    w[columns[t]] += change * values[t]
+    return b, gap, worst

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.problems.losses import LOGISTIC, TUBE
+from mercer.solvers.linear.both import Both
 from mercer.solvers.linear.descent import Descent
 from mercer.solvers.linear.newton import Newton
 from mercer.solvers.linear.rows import Rows
@@ -12,8 +13,8 @@ from mercer.solvers.linear.smooth import DIRECT_COLUMNS
 
 __all__ = ["choose"]
 
-# With more columns coordinate descent is ahead of interior points.
-INTERIOR_COLUMNS = 200
+# With more columns coordinate descent is ahead at first.
+NEWTON_COLUMNS = 400
 
 
 def choose(
@@ -29,14 +30,12 @@ def choose(
     if dual is True:
         return descent, "dual coordinate descent: asked for (dual=True)"
     if dual is False:
-        if kind == TUBE and rows.d > DIRECT_COLUMNS:
-            raise ValueError(
-                f"dual=False needs {equations} for this loss, which pays up to {DIRECT_COLUMNS:,} "
-                'columns; use dual="auto", or a squared loss.'
-            )
         return newton, "Newton: asked for (dual=False)"
-    most = INTERIOR_COLUMNS if kind == TUBE else DIRECT_COLUMNS
+    most = NEWTON_COLUMNS if kind == TUBE else DIRECT_COLUMNS
     if rows.d <= most and rows.n >= rows.d:
-        method = "interior point" if kind == TUBE else "semismooth Newton"
+        method = "proximal Newton" if kind == TUBE else "semismooth Newton"
         return newton, f"{method} with {equations}: {shape}"
+    if kind == TUBE:
+        both = Both(tol, max_iter, seed)
+        return both, f"dual coordinate descent, then proximal Newton: {shape}"
     return descent, f"dual coordinate descent: {shape}"

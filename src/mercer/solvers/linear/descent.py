@@ -18,7 +18,7 @@ from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear._epoch import epoch
 from mercer.solvers.linear.newton import Start, evaluate
-from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.rows import Rows, csr_arrays
 
 __all__ = ["Descent"]
 
@@ -27,6 +27,8 @@ __all__ = ["Descent"]
 LOOK_AGAIN = 0.3
 # Rows leave when they are further off than this part of the last epoch's largest change.
 FAR = 1.0
+# Rows are put in random order once; epochs visit them by blocks, which come from memory together.
+BLOCK = 8
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,18 @@ class Descent:
     ) -> LinearResult:
         """The model w = Xᵀβ, its duals and its gap."""
         began = time.perf_counter()
+        order = np.random.default_rng(self.seed).permutation(rows.n)
+        if start is not None and start.beta is not None:
+            start = replace(start, beta=start.beta[order])
+        found = self._descend(problem.take(order), rows.take(order), control, start)
+        beta, g = np.empty(rows.n), np.empty(rows.n)
+        beta[order], g[order] = found.beta, found.g
+        return replace(found, beta=beta, g=g, seconds=time.perf_counter() - began)
+
+    def _descend(
+        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None
+    ) -> LinearResult:
+        """On rows in random order."""
         X = rows.X if rows.is_sparse else sp.csr_matrix(rows.X)
         sq_norm = rows.sq_norms()
         free = problem.kappa == 0
@@ -53,8 +67,9 @@ class Descent:
         if start is not None and start.beta is not None:
             beta = np.clip(start.beta, -problem.cost, problem.cost)
             w, b = rows.sum(beta), start.b if free else pull_b * float(beta.sum())
-        order, active, far = rng.permutation(rows.n), rows.n, np.inf
-        best = evaluate(problem, rows, np.zeros(rows.d), 0.0, np.zeros(rows.n))
+        all_rows, far = np.arange(rows.n), np.inf
+        active, stays = all_rows, np.empty(rows.n, np.bool_)
+        best = _nothing(problem, rows)
         epochs, rounds, enough = 0, 0, np.inf
         status: Status | None = None
 
@@ -62,11 +77,12 @@ class Descent:
             return self._look(problem, rows, w, b, beta, free)
 
         while status is None:
-            rng.shuffle(order[:active])
-            active, b, gap, worst = epoch(
-                problem.kind, X.indptr, X.indices, X.data, sq_norm, *problem.arrays, pull_b,
-                order, active, far, w, beta, b,
+            blocks = rng.permutation(np.arange(0, active.size, BLOCK))
+            b, gap, worst = epoch(
+                problem.kind, *csr_arrays(X), sq_norm, *problem.arrays, pull_b,
+                active, blocks, BLOCK, far, w, beta, b, stays,
             )  # fmt: skip
+            active = active[stays[: active.size]]
             epochs += 1
             if free:
                 b += pull_b * float(beta.sum())
@@ -74,7 +90,7 @@ class Descent:
             looked = False
             if rounds == 0:  # P of the model so far is not known; the dual's half of it is near
                 enough = self.tol * best.primal
-            if gap <= enough or active == 0:
+            if gap <= enough or active.size == 0:
                 looked, rounds = True, rounds + 1
                 found = look()
                 best = found if found.gap < best.gap or rounds == 1 else best
@@ -82,8 +98,8 @@ class Descent:
                     status = Status.SOLVED
                     break
                 enough = LOOK_AGAIN * gap
-                if active < rows.n:  # what was left out may have been left out too early
-                    active, far = rows.n, np.inf
+                if active.size < rows.n:  # what was left out may have been left out too early
+                    active, far = all_rows, np.inf
                 b = found.b if free else b
             control.report(Progress(
                 control.seconds, rounds, epochs, best.gap / best.primal, self.tol,
@@ -93,8 +109,7 @@ class Descent:
         if not looked:
             found = look()
             best = min(best, found, key=lambda result: result.gap)
-        seconds = time.perf_counter() - began
-        return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
+        return replace(best, status=status, iterations=epochs, rounds=rounds)
 
     def _look(
         self, problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray,
@@ -106,3 +121,10 @@ class Descent:
         if problem.kappa:
             b = float(feasible.sum()) / problem.kappa
         return evaluate(problem, rows, w, b, feasible)
+
+
+def _nothing(problem: LinearPrimal, rows: Rows) -> LinearResult:
+    """The model w = 0, for which no pass is needed."""
+    w, zero = np.zeros(rows.d), np.zeros(rows.n)
+    primal, gap = problem.values(w, 0.0, zero, zero, w)
+    return LinearResult(w, 0.0, zero, zero, w, primal, gap, Status.SOLVED, 0, 0, 0.0)

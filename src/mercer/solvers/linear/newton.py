@@ -1,8 +1,8 @@
 """Newton's method for linear machines, from a sample of the rows to all of them.
 
 A random sample is solved loosely, its prices raised to those of all rows; its model is where the
-method begins on all rows. What follows is an interior point method for tubes (`Interior`), plain
-Newton for smooth losses (`Smooth`), and a check of the gap from scratch.
+method begins on all rows. What follows is Newton's method, plain for smooth losses (`Smooth`) and
+with proximal steps for tubes (`Proximal`), and a check of the gap from scratch.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE, responses
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.linear.interior import Interior
+from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import Smooth
 
-__all__ = ["Newton", "Start"]
+__all__ = ["Newton", "Start", "evaluate", "foreseen"]
 
 # A sample is worth its time from so many rows on; it has this part of them, and rows enough to
 # determine w.
@@ -30,18 +30,18 @@ SAMPLE_FROM = 8_000
 SAMPLE_SHARE = 1 / 16
 SAMPLE_ROWS_PER_COLUMN = 5
 SAMPLE_GAP = 1e-2
-# Width of the first point on the central path, in scores: with a model to begin from, and without.
-WIDTH = {True: 0.05, False: 1.0}
+# Width of the first smooth problem, in scores: with a model to begin from, and without.
+WIDTH = {True: 0.2, False: 1.0}
+# The same from the model of other prices.
+FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap; rounds that ask for less and less.
 INNER_GAP = 0.5
 ROUNDS = 4
-# A dual this near to a bound, as a part of C, is put there if the gap allows.
-AT_BOUND = (1e-2, 1e-4, 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to begin: a model, the width of the central path's point for it, and its duals."""
+    """Where to begin: a model, the width of the first smooth problem, and duals."""
 
     w: np.ndarray
     b: float
@@ -83,8 +83,10 @@ class Newton:
         if start is None:
             start, before = self._sampled(problem, rows, control)
         w, b, width = start.w, start.b, start.width
-        best = evaluate(problem, rows, w, b)
-        method = (Interior if problem.kind == TUBE else Smooth)(rows, problem, w, b, best.g)
+        best = evaluate(problem, rows, w, b, start.beta)
+        method = (Proximal if problem.kind == TUBE else Smooth)(
+            rows, problem, w, b, best.g, start.beta
+        )
         steps = before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
@@ -94,8 +96,6 @@ class Newton:
             method.solve(enough, width, stop)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
-            if problem.kind == TUBE:
-                found = settle(problem, rows, found, self.tol)
             best = min(best, found, key=lambda result: result.gap)
             control.report(now(partial(list, [(problem, best)])))
         else:
@@ -132,14 +132,16 @@ def evaluate(
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
 
 
-def settle(problem: LinearPrimal, rows: Rows, best: LinearResult, tol: float) -> LinearResult:
-    """Duals that are as good as at a bound are put there, as far as the gap stays within tol."""
-    for near in AT_BOUND:
-        size = np.abs(best.beta)
-        snapped = np.where(size < near * problem.cost, 0.0, best.beta)
-        top = size > (1 - near) * problem.cost
-        snapped[top] = np.copysign(problem.cost[top], best.beta[top])
-        found = evaluate(problem, rows, best.w, best.b, snapped)
-        if found.gap <= max(tol * found.primal, best.gap):
-            return found
-    return best
+def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Start:
+    """Where to begin after other prices: at their model.
+
+    Duals keep their part of the price; but free ones of wide data their value, as those of rows
+    that can be separated do whatever the price.
+    """
+    if last.beta.size != problem.n:
+        return Start(last.w, last.b)
+    beta = last.beta / cost * problem.cost
+    if problem.kind == TUBE and last.w.size > problem.n:
+        free = np.abs(last.beta) < cost
+        beta[free] = np.clip(last.beta, -problem.cost, problem.cost)[free]
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from mercer._threads import Workers
 from mercer.solvers.linear import _passes
 
-__all__ = ["Rows", "as_rows"]
+__all__ = ["Rows", "as_rows", "csr_arrays"]
 
 # Numbers (nonzeros of sparse rows) in a piece: a few tenths of a millisecond of work.
 PIECE = 1 << 20
@@ -24,6 +24,8 @@ PIECE = 1 << 20
 PANEL = 1024
 # Pieces of XᵀDX, each of which has a matrix of its own.
 GRAM_PIECES = 8
+# Arrays of at least so many columns with a smaller share of nonzeros are kept as CSR.
+SPARSE_COLUMNS, SPARSE_SHARE = 64, 0.25
 
 
 class Rows:
@@ -43,8 +45,8 @@ class Rows:
         """The arrays of each piece, as compiled passes take them."""
         for s in pieces:
             if self.is_sparse:
-                X = self.X
-                yield s, (X.indptr[s.start : s.stop + 1], X.indices, X.data)
+                indptr, columns, values = csr_arrays(self.X)
+                yield s, (indptr[s.start : s.stop + 1], columns, values)
             else:
                 yield s, (self.X[s],)
 
@@ -71,8 +73,9 @@ class Rows:
 
     def gram(self, curvature: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """XᵀDX with the column of ones, (d+1) × (d+1), lower half."""
-        self.gram_rows += np.count_nonzero(curvature)
-        pieces = _cut(self.n, min(GRAM_PIECES, self.n // (4 * PANEL) + 1))
+        used = int(np.count_nonzero(curvature))
+        self.gram_rows += used
+        pieces = _cut(self.n, min(GRAM_PIECES, used // (4 * PANEL) + 1))
 
         def one(part: tuple) -> np.ndarray:
             s, arrays = part
@@ -110,7 +113,7 @@ class Rows:
 
 
 def as_rows(X: Any, workers: Workers) -> Rows:
-    """Rows of a C-contiguous array or of a CSR matrix, in float32 or float64."""
+    """Rows of an array or of a CSR matrix, in float32 or float64; few nonzeros are kept as CSR."""
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
         X = sp.csr_matrix(X, dtype=dtype)
@@ -118,7 +121,37 @@ def as_rows(X: Any, workers: Workers) -> Rows:
             X = X.copy()
             X.sum_duplicates()
         return Rows(X, workers)
-    return Rows(np.ascontiguousarray(X, dtype=dtype), workers)
+    X = np.ascontiguousarray(X, dtype=dtype)
+    return Rows(_as_csr(X, workers) if _has_few_nonzeros(X) else X, workers)
+
+
+def _has_few_nonzeros(X: np.ndarray) -> bool:
+    """Judged by some of the rows."""
+    n, d = X.shape
+    if d < SPARSE_COLUMNS:
+        return False
+    some = X[:: max(1, n // 500)]
+    return bool(np.count_nonzero(some) < SPARSE_SHARE * some.size)
+
+
+def _as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
+    n, d = X.shape
+    pieces = _cut(n, X.size // PIECE + 1)
+    indptr = np.zeros(n + 1, np.int64)
+    workers.map(lambda s: _passes.count_nonzeros(X[s], indptr[s.start + 1 : s.stop + 1]), pieces)
+    np.cumsum(indptr, out=indptr)
+    if indptr[-1] < np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    columns, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], X.dtype)
+    workers.map(
+        lambda s: _passes.take_nonzeros(X[s], indptr[s.start : s.stop + 1], columns, values), pieces
+    )
+    return sp.csr_matrix((values, columns, indptr), shape=(n, d), copy=False)
+
+
+def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row pointers, columns and values, as compiled passes take them."""
+    return X.indptr, X.indices.view(f"u{X.indices.itemsize}"), X.data
 
 
 def _cut(n: int, pieces: int) -> list[slice]:

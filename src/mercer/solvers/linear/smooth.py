@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
@@ -27,18 +27,22 @@ CG_STEPS = 200
 CG_REDUCTION = 0.05
 # The line search ends where the slope is this part of what it was.
 SLOPE_LEFT = 0.1
-LINE_STEPS = 20
+LINE_STEPS = 40
 STEPS = 100
 # XᵀDX over more rows than this is multiplied in float32: directions need few digits there, and
 # later steps, over fewer rows, make up for it.
 FLOAT32_ROWS = 30_000
-RIDGE = 1e-13
+RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
+RIDGE_GROWS = 30.0
 
 
 class Smooth:
     """The point (w, b) and its duals β = −L'(g)."""
 
-    def __init__(self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray):
+    def __init__(
+        self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
+        beta: np.ndarray | None = None,
+    ):  # fmt: skip
         self.rows, self.problem = rows, problem
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
@@ -63,8 +67,10 @@ class Smooth:
 
     def _step(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """One Newton step; False where there is no way down in float64."""
-        problem = self.problem
-        used, total = curvatures(problem.kind, self.g, *problem.arrays, self.curvature)
+        return self._along(grad_w, grad_b, *self._curvatures())
+
+    def _along(self, grad_w: np.ndarray, grad_b: float, used: int, total: float) -> bool:
+        """A step to where such a gradient vanishes under the present curvatures."""
         if self.rows.d <= DIRECT_COLUMNS:
             step_w, step_b = self._direct(grad_w, grad_b, used)
         else:
@@ -78,8 +84,14 @@ class Smooth:
         self.g += t * h
         return True
 
+    def _curvatures(self) -> tuple[int, float]:
+        return curvatures(self.problem.kind, self.g, *self.problem.arrays, self.curvature)
+
+    def _slope(self, h: np.ndarray, t: float) -> tuple[float, float]:
+        return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
+
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        solve = newton_equations(self.rows, self.curvature, used, self.problem)
+        solve = newton_equations(self.rows, self.curvature, used, self.problem, abs(grad_b))
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -89,7 +101,7 @@ class Smooth:
         has_b = self.problem.kappa is not None
         hold_b = (self.problem.kappa or 0.0) + total
         if hold_b == 0:
-            hold_b = float(self.problem.cost.sum())
+            hold_b = abs(grad_b) or 1.0
         near = self.rows.take(np.flatnonzero(self.curvature))
         curvature = self.curvature[self.curvature != 0]
 
@@ -124,7 +136,7 @@ class Smooth:
         linear = float(self.w @ step_w) + kappa * self.b * step_b
 
         def at(t: float) -> tuple[float, float]:
-            first, second = slope(problem.kind, self.g, h, t, *problem.arrays)
+            first, second = self._slope(h, t)
             return linear + t * square + first, square + second
 
         return line_search(at, at(0.0)[0])
@@ -141,7 +153,7 @@ def line_search(at: Callable[[float], tuple[float, float]], start: float) -> flo
     for _ in range(LINE_STEPS):
         first, second = at(t)
         if abs(first) <= SLOPE_LEFT * -start:
-            break
+            return t
         if first < 0:
             low = t
         else:
@@ -150,7 +162,7 @@ def line_search(at: Callable[[float], tuple[float, float]], start: float) -> flo
         if not low < new < high:
             new = (low + high) / 2 if np.isfinite(high) else 4 * t
         t = new
-    return t
+    return low or t
 
 
 def unbalanced(kappa: float | None, grad_b: float) -> float:
@@ -161,21 +173,24 @@ def unbalanced(kappa: float | None, grad_b: float) -> float:
 
 
 def newton_equations(
-    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal
+    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal, pull_b: float
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
+    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it.
+
+    ``pull_b`` is the length of b's gradient.
+    """
     d = rows.d
-    H = rows.gram(curvature, np.float32 if used > FLOAT32_ROWS else np.float64)
+    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
+    H = rows.gram(curvature, dtype)
     diagonal = H.ravel()[:: d + 2]
     diagonal[:d] += 1.0
-    diagonal += RIDGE * float(diagonal.max())
     if problem.kappa is None:
         H = H[:d, :d]
     else:
         diagonal[d] += problem.kappa
-        if used == 0 and not problem.kappa:  # nothing holds b: a step that crosses the rows
-            diagonal[d] += float(problem.cost.sum())
-    factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        if used == 0 and not problem.kappa:  # nothing holds b: a step of 1 in the scores
+            diagonal[d] += pull_b or 1.0
+    factor = _factor(H, RIDGE[dtype])
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if problem.kappa is None:
@@ -184,3 +199,17 @@ def newton_equations(
         return step[:d], float(step[d])
 
     return solve
+
+
+def _factor(H: np.ndarray, ridge: float) -> tuple:
+    """Cholesky's, of H with as much on its diagonal as rounding asks for."""
+    most = float(H.diagonal().max())
+    while True:
+        stiff = H.copy()
+        stiff.ravel()[:: len(H) + 1] += ridge * most
+        try:
+            return cho_factor(stiff, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            ridge *= RIDGE_GROWS
+            if not ridge < 1:  # not finite
+                raise

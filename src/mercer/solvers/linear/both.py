@@ -1,0 +1,50 @@
+"""Coordinate descent until it slows down, then Newton's method from its duals.
+
+Coordinates find out cheaply which duals are free, but are slow to agree on their values: each digit
+takes as many epochs again. Newton's equations settle those together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mercer.problems.linear import LinearPrimal
+from mercer.result import LinearResult, Status
+from mercer.solvers.control import Control
+from mercer.solvers.linear.descent import Descent
+from mercer.solvers.linear.newton import Newton, Start
+from mercer.solvers.linear.rows import Rows
+
+__all__ = ["Both"]
+
+# The relative gap at which Newton takes over, and the width it begins with.
+HANDOVER = 3e-3
+WIDTH = 0.1
+
+
+@dataclass(frozen=True)
+class Both:
+    """Settings: relative gap ``tol``, at most ``max_iter`` epochs and steps (−1: no limit)."""
+
+    tol: float = 1e-4
+    max_iter: int = -1
+    seed: int = 0
+
+    def solve(
+        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
+    ) -> LinearResult:
+        """The model, its duals and its gap."""
+        coarse = Descent(max(self.tol, HANDOVER), self.max_iter, self.seed)
+        first = coarse.solve(problem, rows, control, start)
+        if first.status is not Status.SOLVED or first.gap <= self.tol * first.primal:
+            return first
+        left = self.max_iter - first.iterations if self.max_iter >= 0 else -1
+        found = Newton(self.tol, left, self.seed).solve(
+            problem, rows, control, Start(first.w, first.b, WIDTH, first.beta)
+        )
+        return replace(
+            min(found, replace(first, status=found.status), key=lambda answer: answer.gap),
+            iterations=first.iterations + found.iterations,
+            rounds=first.rounds + found.rounds,
+            seconds=first.seconds + found.seconds,
+        )

@@ -1,0 +1,136 @@
+"""Proximal Newton, coordinate descent before it, paths: against the dense QP and each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+import mercer
+from mercer import LinearSVC, LinearSVR
+from mercer._threads import Workers
+from mercer.problems.linear import classification, regression
+from mercer.solvers import Control
+from mercer.solvers.linear import as_rows
+from mercer.solvers.linear._proximal import prox_slope, respond
+from mercer.solvers.linear.both import HANDOVER, Both
+from mercer.solvers.linear.descent import Descent
+from mercer.solvers.linear.newton import Newton
+
+rng = np.random.default_rng(11)
+N, D = 300, 6
+X = rng.normal(size=(N, D))
+Y = np.where(X[:, 0] + rng.normal(size=N) > 0.2, 1.0, -1.0)
+PROBLEMS = {
+    "hinge": lambda kappa: classification(Y, np.full(N, 0.7), squared=False, kappa=kappa),
+    "tube": lambda kappa: regression(3 * X[:, 1], np.full(N, 0.7), 0.1, squared=False, kappa=kappa),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_smooth_dual_is_the_best_of_its_row(name):
+    """β(g) maximises low·β₊ − high·β₋ − gβ − ω(β − β₀)²/(2C) among all β of a fine grid."""
+    problem = PROBLEMS[name](0.0)
+    g, present, width = rng.normal(size=N), problem.cost * rng.uniform(-1, 1, N), 0.4
+    beta, change = np.zeros(N), np.empty(N)
+    total, apart = respond(g, *problem.arrays, present, width, beta, change)
+    grid = np.linspace(-0.7, 0.7, 2001)[:, None]
+    value = (
+        problem.low * np.maximum(grid, 0) - problem.high * np.maximum(-grid, 0) - g * grid
+        - width * (grid - present) ** 2 / (2 * problem.cost)
+    )  # fmt: skip
+    assert_allclose(beta, grid[value.argmax(axis=0), 0], atol=1e-3)
+    assert_array_equal(change, beta)
+    assert_allclose(total, beta.sum())
+    assert apart >= 0
+
+
+def test_the_slope_is_that_of_its_integral():
+    problem = PROBLEMS["tube"](0.0)
+    g, h = rng.normal(size=N), rng.normal(size=N)
+    present, width = np.zeros(N), 0.5
+    ts = np.linspace(0, 1, 4001)
+    slopes = np.array([prox_slope(g, h, t, *problem.arrays, present, width) for t in ts])
+    rise = np.sum((slopes[1:, 1] + slopes[:-1, 1]) / 2) * (ts[1] - ts[0])
+    assert_allclose(slopes[-1, 0] - slopes[0, 0], rise, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kappa", [None, 0.0, 1.0])
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("columns", ["few", "many"])
+def test_all_roads_lead_to_one_optimum(name, kappa, columns, monkeypatch):
+    """Direct equations or conjugate gradients, with and without coordinate descent first."""
+    if columns == "many":
+        monkeypatch.setattr("mercer.solvers.linear.smooth.DIRECT_COLUMNS", 1)
+    problem = PROBLEMS[name](kappa)
+    rows = as_rows(X, Workers(1))
+    values = []
+    for solver in (Newton(1e-8), Both(1e-8), Descent(1e-8)):
+        with Control(None, None) as control:
+            found = solver.solve(problem, rows, control)
+        assert found.gap <= 1e-8 * found.primal
+        assert_allclose(found.w_beta, X.T @ found.beta, atol=1e-9)
+        assert (np.abs(found.beta) <= problem.cost).all()
+        values.append(found.primal)
+    assert_allclose(values, values[0], rtol=2e-8)
+
+
+def test_duals_far_from_their_edges_are_at_their_bounds():
+    model = LinearSVC(loss="hinge", tol=1e-8).fit(X, Y)
+    beta = model.dual_coef_.toarray()[0]
+    margin = Y * model.decision_function(X)
+    assert_array_equal(beta[margin > 1.01], 0.0)
+    assert_array_equal(np.abs(beta[margin < 0.99]), 1.0)
+    assert 1 <= np.count_nonzero((beta != 0) & (np.abs(beta) < 1)) <= D + 1
+
+
+def test_descent_hands_over_only_where_it_must():
+    rows = as_rows(X, Workers(1))
+    for tol in (HANDOVER, HANDOVER / 100):
+        with Control(None, None) as control:
+            both = Both(tol).solve(PROBLEMS["hinge"](1.0), rows, control)
+        with Control(None, None) as control:
+            alone = Descent(HANDOVER).solve(PROBLEMS["hinge"](1.0), rows, control)
+        assert (both.iterations == alone.iterations) == (tol == HANDOVER)
+
+
+@pytest.mark.parametrize("intercept_scaling", [None, 1.0])
+@pytest.mark.parametrize("spread", [1e3, 1e6])
+def test_uneven_weights_are_solved(spread, intercept_scaling):
+    weight = spread ** rng.uniform(-1, 1, N)
+    params = {"loss": "hinge", "tol": 1e-6, "intercept_scaling": intercept_scaling}
+    model = LinearSVC(dual=False, **params).fit(X, Y, sample_weight=weight)
+    assert model.certificate_.status.is_solved
+    assert model.certificate_.relative_gap <= 1.01e-6
+
+
+def test_arrays_with_few_nonzeros_are_kept_as_sparse_rows():
+    wide = rng.normal(size=(400, 100)) * (rng.random((400, 100)) < 0.1)
+    rows = as_rows(wide, Workers(2))
+    assert rows.is_sparse
+    assert_array_equal(rows.X.toarray(), wide)
+    assert rows.X.has_canonical_format
+    assert not as_rows(rng.normal(size=(400, 100)), Workers(1)).is_sparse
+    y = np.where(wide[:, 0] + wide[:, 1] > 0, 1, -1)
+    dense, sparse = (LinearSVC(loss="hinge").fit(Z, y) for Z in (wide, sp.csr_matrix(wide)))
+    assert_allclose(dense.coef_, sparse.coef_)
+
+
+@pytest.mark.parametrize("estimator", [
+    LinearSVC(loss="hinge", tol=1e-6), LinearSVC(tol=1e-6), LinearSVR(epsilon=0.1, tol=1e-6),
+    LinearSVC(loss="hinge", tol=1e-6, dual=True, max_iter=-1),
+], ids=repr)  # fmt: skip
+def test_a_path_is_certified_at_every_C(estimator):
+    found = mercer.path(X, Y, Cs=np.logspace(-3, 3, 9), estimator=estimator)
+    for C, model, certificate in zip(found.Cs, found.models, found.certificates, strict=True):
+        assert certificate.relative_gap <= 1.01e-6
+        assert model.C == C
+        assert model.warm_start is False
+        assert model.predict(X).shape == (N,)
+    steps = sum(certificate.iterations for certificate in found.certificates)
+    alone = sum(
+        type(estimator)(**{**estimator.get_params(), "C": C}).fit(X, Y).certificate_.iterations
+        for C in found.Cs
+    )
+    assert steps < alone
