@@ -12,6 +12,7 @@ why.py         one sentence on what the picture shows
 code.py        the same as a Python program
 contours.py    lines and regions of values on a grid
 picture.py     `draw`: State → `Picture`, all numbers and words that are shown
+session.py     one visitor: events change the state, with undo
 page.py        the page (Bokeh) around it; assets/ has its HTML, CSS and JavaScript
 server.py      the server, for this computer only
 =============  ==================================================================

@@ -80,21 +80,21 @@ class Machine:
 # Limits that make the same picture on every machine, and keep it quick.
 _FEW_UPDATES = ("max_iter", 50_000)
 MACHINES = {
-    "svc": Machine("SVC: support vector classifier", "SVC", ("C",), "classes", "pair of SMO",
+    "svc": Machine("SVC (classes)", "SVC", ("C",), "classes", "pair of SMO",
                    (_FEW_UPDATES,)),
-    "svr": Machine("SVR: support vector regression", "SVR", ("C", "epsilon"), "curve",
+    "svr": Machine("SVR (regression)", "SVR", ("C", "epsilon"), "curve",
                    "pair of SMO", (("max_iter", 20_000),)),
-    "oneclass": Machine("One-class SVM", "OneClassSVM", ("nu",), "region", "pair of SMO",
+    "oneclass": Machine("One-class SVM (region)", "OneClassSVM", ("nu",), "region", "pair of SMO",
                         (_FEW_UPDATES,)),
-    "perceptron": Machine("Perceptron", "KernelPerceptron", (), "classes", "mistake",
+    "perceptron": Machine("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake",
                           (("max_iter", 100), ("random_state", 0))),
-    "pegasos": Machine("Pegasos", "PegasosClassifier", ("C",), "classes", "example",
+    "pegasos": Machine("Pegasos (classes)", "PegasosClassifier", ("C",), "classes", "example",
                        (("max_iter", 128), ("random_state", 0))),
-    "logistic": Machine("Logistic regression", "KernelLogisticRegression", ("C",), "classes", "",
+    "logistic": Machine("Logistic (classes)", "KernelLogisticRegression", ("C",), "classes", "",
                         (("max_iter", 50),)),
-    "kmeans": Machine("k-means", "KernelKMeans", ("clusters",), "clusters", "",
+    "kmeans": Machine("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters", "",
                       (("random_state", 0),)),
-    "ridge": Machine("Ridge regression", "KernelRidge", ("alpha",), "curve"),
+    "ridge": Machine("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
 }  # fmt: skip
 
 

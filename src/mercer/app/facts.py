@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from mercer.app.catalogue import LABELS, MACHINES
-from mercer.app.machines import BOUND, FREE, ZERO, Fit, kernel_matrix, kernel_of, rows_and_targets
+from mercer.app.machines import Fit, kernel_matrix, kernel_of, rows_and_targets
 from mercer.app.state import State
 from mercer.app.steps import Frame
 from mercer.app.why import Facts
+from mercer.certificate import BOUND, FREE, ZERO
 
 __all__ = ["measure"]
 

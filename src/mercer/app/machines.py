@@ -17,16 +17,15 @@ import mercer
 from mercer._threads import Workers
 from mercer.app.catalogue import KERNELS, MACHINES
 from mercer.app.state import State
+from mercer.certificate import BOUND, FREE, ZERO
 from mercer.exceptions import NotSeparableError
 from mercer.gram import Gram
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.points import Points
 
-__all__ = ["BOUND", "FREE", "ZERO", "Fit", "Trace", "fit", "kernel_matrix", "kernel_of", "quiet",
-           "recipe", "rows_and_targets"]  # fmt: skip
+__all__ = ["Fit", "Trace", "fit", "kernel_matrix", "kernel_of", "quiet", "recipe",
+           "rows_and_targets"]  # fmt: skip
 
-# The KKT groups of a point: its coefficient is zero, strictly inside of the box, at its bound.
-ZERO, FREE, BOUND = 0, 1, 2
 # Looks at the gap on the way of a fit: after 1, 2, … 4096 steps.
 TRACE_DOUBLINGS = 13
 # Pegasos ends near the optimum: so near to the edge of the margin a point counts as on it.

@@ -17,10 +17,11 @@ from mercer.app.catalogue import LABELS, MACHINES
 from mercer.app.code import export
 from mercer.app.contours import Grid, Rings
 from mercer.app.facts import measure
-from mercer.app.machines import BOUND, FREE, Fit, Trace, fit, rows_and_targets
+from mercer.app.machines import Fit, Trace, fit, rows_and_targets
 from mercer.app.state import EXTENT, State
 from mercer.app.steps import Box, can_step, walk
 from mercer.app.why import Facts, Why, why
+from mercer.certificate import BOUND, FREE
 from mercer.multiclass import pairs
 
 __all__ = ["Curve", "Picture", "Region", "draw"]
@@ -119,12 +120,23 @@ def draw(state: State) -> Picture:
     facts = measure(state, None)
     told = why(facts)
     if told.key in ("empty", "one-class-only", "too-few"):
-        n = len(state.points)
-        return Picture(
-            state, told, facts, labels=state.labels, alpha=np.zeros(n), group=np.zeros(n, int),
-            notes=tuple(_names(state, state.labels)), no_steps="There is nothing to step yet.",
-            seconds=time.perf_counter() - began,
-        )  # fmt: skip
+        return _points_only(state, told, facts)
+    try:
+        return _draw(state, began)
+    except ValueError as refused:  # of the estimators: names, ranges and a remedy
+        return _points_only(state, Why("refused", str(refused)), facts)
+
+
+def _points_only(state: State, told: Why, facts: Facts) -> Picture:
+    n = len(state.points)
+    return Picture(
+        state.with_(), told, facts, labels=state.labels, alpha=np.zeros(n),
+        group=np.zeros(n, int), notes=tuple(_names(state, state.labels)),
+        no_steps="There is nothing to step yet.",
+    )  # fmt: skip
+
+
+def _draw(state: State, began: float) -> Picture:
     refusal = can_step(state)
     box, active = None, ()
     if state.step is None or refusal is not None:

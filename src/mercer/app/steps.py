@@ -18,10 +18,10 @@ import mercer
 from mercer._threads import Workers
 from mercer.app.catalogue import MACHINES
 from mercer.app.machines import (
-    BOUND, FREE, ZERO, Fit, Trace, kernel_matrix, kernel_of, quiet, recipe, rows_and_targets,
+    Fit, Trace, kernel_matrix, kernel_of, quiet, recipe, rows_and_targets,
 )  # fmt: skip
 from mercer.app.state import MOST_STEPS, State
-from mercer.certificate import EPS, certify, relative
+from mercer.certificate import EPS, FREE, ZERO, certify, kkt_groups, relative
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels import Precomputed
@@ -190,9 +190,8 @@ def _pair_frame(problem: BoxQP, K: np.ndarray, beta: np.ndarray, step: PairStep 
         b = np.array([step.b])
     result = Result(beta.copy(), f, 0.0, b, interval, violation, Status.STOPPED, 0, 0, 0.0)
     certificate = certify(problem, result)
-    bound = np.maximum(np.abs(problem.lower), np.abs(problem.upper))
-    at_bound = problem.at_points((np.abs(beta) >= bound).astype(float), n) > 0
-    group = np.where(coef == 0, ZERO, np.where(at_bound, BOUND, FREE))
+    lower, upper = (problem.at_points(v, n) for v in (problem.lower, problem.upper))
+    group = kkt_groups(coef, lower, upper)
     active: tuple[int, ...] = ()
     if step is not None:
         row = np.arange(n) if problem.row is None else problem.row
