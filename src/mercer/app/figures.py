@@ -97,7 +97,8 @@ class Figures:
         plot.multi_line("xs", "ys", source=sources["levels"], line_color=style.ORANGE,
                         line_width=1.5, line_dash="dashed")  # fmt: skip
         plot.text("x", "y", "text", source=sources["names"], text_font=value(FONT),
-                  text_font_size="12px", text_color=style.INK, text_baseline="middle", x_offset=5)  # fmt: skip
+                  text_font_size="12px", text_color=style.INK, text_baseline="bottom",
+                  text_align="right", x_offset=-3)  # fmt: skip
         plot.scatter("x", "y", source=sources["places"], marker="marker", size="size",
                      fill_color="fill", line_color="line", line_width=2)  # fmt: skip
 

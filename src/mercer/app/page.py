@@ -31,6 +31,16 @@ RUN_MS = 160
 GATHER_MS = 4
 
 
+# What the KKT groups (zero, free, at the bound) are called.
+_GROUPS = {
+    "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
+    "svr": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
+    "oneclass": ("α = 0", "0 < α < 1: free", "α = 1: at the bound"),
+    "pegasos": ("beyond the margin", "on its edge", "within it, or wrong"),
+    "perceptron": ("never a mistake", "mistaken", ""),
+}
+
+
 @lru_cache
 def _template() -> Any:
     from bokeh.core.templates import get_env
@@ -126,8 +136,8 @@ class Page:
             "why": {"key": picture.why.key, "text": picture.why.text},
             "rows": picture.rows,
             "code": picture.code,
-            "groups": self._groups(),
-            "has_trace": bool(picture.trace.steps.size),
+            "legend": self._legend(),
+            "has_trace": picture.trace.steps.size > 1,
             "step": state.step,
             "unit": MACHINES[state.machine].step,
             "no_steps": picture.no_steps or "",
@@ -153,21 +163,24 @@ class Page:
             "can_be_hard": parameter.may_be_infinite and self.session.state.machine == "svc",
         }  # fmt: skip
 
-    def _groups(self) -> list[tuple[str, str, int]]:
-        """The legend: how a group is drawn, its name, and how many are in it."""
-        facts, machine = self.session.picture.facts, self.session.state.machine
-        if machine in ("svc", "svr", "oneclass") and not facts.n_proof and facts.n:
-            bound = "1" if machine == "oneclass" else "C"
-            return [
-                ("zero", "α = 0", facts.n_zero), ("free", f"0 < α < {bound}, free", facts.n_free),
-                ("bound", f"α = {bound}, at the bound", facts.n_bound),
-            ]  # fmt: skip
-        if machine == "pegasos" and facts.n_support:
-            return [("zero", "beyond the margin", facts.n_zero), ("free", "on it", facts.n_free),
-                    ("bound", "within it, or wrong", facts.n_bound)]  # fmt: skip
-        if machine == "perceptron" and facts.n_support:
-            return [("zero", "never a mistake", facts.n_zero), ("free", "mistaken", facts.n_free)]
-        return []
+    def _legend(self) -> list[tuple[str, str, int | None]]:
+        """How a thing is drawn, what it is, and how many there are."""
+        picture = self.session.picture
+        facts, machine = picture.facts, self.session.state.machine
+        items: list[tuple[str, str, int | None]] = []
+        counts = (facts.n_zero, facts.n_free, facts.n_bound)
+        for look, name, count in zip(("zero", "free", "bound"), _GROUPS.get(machine, ()), counts):
+            if facts.n_support and name:
+                items.append((look, name, count))
+        if picture.boundary:
+            items.append(("solid", "f = 0" if picture.curve is None else "f", None))
+        if picture.edges or (picture.curve is not None and picture.curve.epsilon):
+            items.append(("dashed", "f = ±1" if picture.curve is None else "f ± ε", None))
+        if facts.has_band and facts.n_support:
+            items.append(("band", "any b here is optimal", None))
+        if machine in ("svc", "svr", "oneclass") and facts.n_support:
+            items.append(("disc", "area: α", None))
+        return items
 
 
 def add_page(doc: Document) -> None:

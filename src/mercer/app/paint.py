@@ -61,14 +61,32 @@ def axes(picture: Picture) -> dict[str, dict[str, Any]]:
         found["trace-x"] = _axis(x, log_x, trace.unit, whole=True)
         found["trace-y"] = _axis(y, trace.is_log, trace.measure, whole=not trace.is_log)
     if picture.box is not None:
-        box = picture.box
-        for letter, point, bound in (("x", box.i, box.bound_i), ("y", box.j, box.bound_j)):
-            room = ROOM * max(box.bound_i, box.bound_j)
-            found[f"box-{letter}"] = {
-                "start": -room, "end": bound + room, "ticks": [0.0, bound],
-                "texts": ["0", f"{bound:.3g}"], "name": f"α of point {point + 1}",
-            }  # fmt: skip
+        found |= _box_axes(picture.box)
     return found
+
+
+def _box_axes(box: Box) -> dict[str, dict[str, Any]]:
+    """Around the part of the line inside of the box; of a large one not all is seen."""
+    found = {}
+    (x0, x1), (y0, y1) = _window(box)
+    for letter, point, bound, start, end in (
+        ("x", box.i, box.bound_i, x0, x1), ("y", box.j, box.bound_j, y0, y1),
+    ):  # fmt: skip
+        corners = (box.line[0][letter == "y"], box.line[1][letter == "y"])
+        inside = max(corners) if bound > end else bound
+        found[f"box-{letter}"] = {
+            "start": start, "end": end, "ticks": [0.0, inside], "texts": ["0", f"{inside:.3g}"],
+            "name": f"α of point {point + 1}" + (f"  (C = {bound:.3g})" if bound > end else ""),
+        }  # fmt: skip
+    return found
+
+
+def _window(box: Box) -> tuple[tuple[float, float], tuple[float, float]]:
+    """What is shown of the plane of a pair, in both directions."""
+    reach = max(*box.line[0], *box.line[1])
+    sides = [min(bound, 2.0 * reach) for bound in (box.bound_i, box.bound_j)]
+    room = ROOM * max(sides)
+    return (-room, sides[0] + room), (-room, sides[1] + room)
 
 
 def _short(values: Any) -> list:
@@ -234,27 +252,26 @@ def _box(box: Box | None) -> dict[str, Columns]:
         }  # fmt: skip
     (x0, y0), (x1, y1) = box.line
     slope = (y1 - y0) / (x1 - x0)
-    room = ROOM * max(box.bound_i, box.bound_j)
-    ends = [-room, box.bound_i + room]
+    left, right = _window(box)[0]
+    ends = [left, right]
     return {
         "box": {"right": [box.bound_i], "top": [box.bound_j]},
         "line-all": {"x": ends, "y": [y0 + slope * (end - x0) for end in ends]},
         "line": {"x": [x0, x1], "y": [y0, y1]},
-        "levels": {"xs": [[0.0, box.bound_i]] * 2, "ys": [[box.low] * 2, [box.high] * 2]},
-        "names": {"x": [box.bound_i] * 2, "y": [box.low, box.high], "text": ["L", "H"]},
-        "places": _places(box, slope, room),
+        "levels": {"xs": [[0.0, right]] * 2, "ys": [[box.low] * 2, [box.high] * 2]},
+        "names": {"x": [right] * 2, "y": [box.low, box.high], "text": ["L", "H"]},
+        "places": _places(box, slope),
     }
 
 
-def _places(box: Box, slope: float, room: float) -> Columns:
+def _places(box: Box, slope: float) -> Columns:
     """Before, without the box, after. An optimum beyond the figure is shown at its edge."""
     (x0, y0), up = box.before, box.unclipped[1] > box.before[1]
     right = up == (slope > 0)
-    rooms = (
-        0.93 * room + (box.bound_j - y0 if up else y0),
-        0.93 * room + (box.bound_i - x0 if right else x0),
-    )
-    far = min(abs(box.unclipped[1] - y0), *rooms)  # of the line: both coordinates change as much
+    (x_low, x_high), (y_low, y_high) = _window(box)
+    rooms = (x_high - x0 if right else x0 - x_low, y_high - y0 if up else y0 - y_low)
+    # On the line both coordinates change as much.
+    far = min(abs(box.unclipped[1] - y0), 0.95 * min(rooms))
     optimum = x0 + (far if right else -far), y0 + (far if up else -far)
     rows = [
         (*box.before, "circle", 12.0, "#FFFFFF", style.INK),

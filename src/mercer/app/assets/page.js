@@ -155,7 +155,7 @@ window.playground = (() => {
   }
 
   function showLegend(words) {
-    by("legend").replaceChildren(...words.groups.map(([look, name, count]) => {
+    by("legend").replaceChildren(...words.legend.map(([look, name, count]) => {
       const item = make("li", {});
       item.append(make("span", {className: "dot " + look}), name);
       if (count !== null) item.append(make("b", {textContent: count}));
