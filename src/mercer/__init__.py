@@ -21,7 +21,7 @@ from mercer.estimators import (
     NuSVR,
     OneClassSVM,
 )
-from mercer.exceptions import NotSeparableError
+from mercer.exceptions import FileError, NotSeparableError
 from mercer.expansion import Expansion
 from mercer.geometry import Geometry, geometry
 from mercer.psd import check_kernel, nearest_psd
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mercer.diagnosis import doctor
     from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
     from mercer.estimators.pegasos import PegasosClassifier, PegasosRegressor
+    from mercer.io import load, save
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "SVR",
     "Certificate",
     "Expansion",
+    "FileError",
     "Geometry",
     "KernelKMeans",
     "KernelLogisticRegression",
@@ -62,10 +64,13 @@ __all__ = [
     "duality",
     "embeddings",
     "geometry",
+    "io",
     "kernels",
+    "load",
     "nearest_psd",
     "path",
     "plots",
+    "save",
     "streams",
     "verify",
 ]
@@ -78,9 +83,11 @@ _LAZY = {
     "PegasosClassifier": "mercer.estimators.pegasos",
     "PegasosRegressor": "mercer.estimators.pegasos",
     "doctor": "mercer.diagnosis",
+    "load": "mercer.io",
     "path": "mercer.c_path",
+    "save": "mercer.io",
 }
-_LAZY_ROOMS = {"duality", "embeddings", "plots", "streams"}
+_LAZY_ROOMS = {"duality", "embeddings", "io", "plots", "streams"}
 
 
 def __getattr__(name: str) -> Any:

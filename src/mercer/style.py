@@ -28,6 +28,7 @@ __all__ = [
     "class_colour",
     "class_marker",
     "context",
+    "own_axes",
     "pyplot",
     "tint",
 ]
@@ -121,8 +122,14 @@ def context() -> Any:
     return pyplot().rc_context(RC)
 
 
-def axes(ax: Any = None, figsize: tuple[float, float] | None = None) -> Any:
-    """These axes, or those of a new figure."""
-    if ax is not None:
-        return ax
-    return pyplot().subplots(figsize=figsize or FIGSIZE, layout="constrained")[1]
+def own_axes(figsize: tuple[float, float] = FIGSIZE, panels: int = 1) -> Any:
+    """As `axes`, of a figure that pyplot does not know and no window shows."""
+    pyplot()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=figsize, layout="constrained").subplots(panels)
+
+
+def axes(figsize: tuple[float, float] = FIGSIZE, panels: int = 1) -> Any:
+    """Axes of a new figure: one, or several below each other."""
+    return pyplot().subplots(panels, figsize=figsize, layout="constrained")[1]

@@ -165,14 +165,15 @@ class KernelMachine(HasWeights, KernelEstimator):
 
         # Tasks of a class share K within it, if all classes together fit into the budget.
         sizes = {c: n for task in tasks for c, n in task.parts}
-        shared_bytes = 8 * sum(n**2 for n in sizes.values())
+        shared_bytes = 4 * sum(n**2 for n in sizes.values())
         shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
         def one(t: int) -> Result:
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            return solver.solve(problems[t], part, control, starts[t])
+            mine = control.of_task(t, len(tasks))
+            return solver.solve(problems[t], part, mine, starts[t])
 
         with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
             gram.workers = inner

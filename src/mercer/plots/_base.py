@@ -3,56 +3,96 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
-from mercer import style
+import numpy as np
 
-__all__ = ["Display"]
+from mercer import style
+from mercer.certificate import BOUND, FREE, ZERO, Certificate
+
+__all__ = ["APART", "Display", "marker_options"]
 
 # Characters of a caveat in a line, for each inch of the axes.
 LETTERS_PER_INCH = 15.5
+
+
+# In the place of axes: a new figure that pyplot does not know.
+APART = object()
+_GROUPS = {ZERO: "zero", FREE: "free", BOUND: "bound"}
+
+
+def marker_options(group: int, colour: str, size: float = 1.0) -> dict[str, Any]:
+    """How points of a KKT group are drawn, as arguments of ``scatter``."""
+    look = style.GROUPS[_GROUPS[group]]
+    edge = colour if look["edge"] == "class" else look["edge"] or "none"
+    return {
+        "s": look["size"] * size,
+        "facecolors": style.tint(colour, look["fill"]),
+        "edgecolors": edge,
+        "linewidths": look["width"],
+    }
 
 
 class Display:
     """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
 
     ax_: Any
+    axes_: list[Any]
     figure_: Any
+    panels: int = 1
     figsize: tuple[float, float] = style.FIGSIZE
     title: str = ""
     caveat: str = ""
+    certificate: Certificate | None = None  # of the machine drawn, where it is known
 
-    def plot(self, ax: Any = None, **options: Any) -> Any:
+    @property
+    def description(self) -> str:
+        """The picture in words, for those who cannot see it."""
+        return ". ".join(part for part in (*self._words(), self.caveat.rstrip(".")) if part) + "."
+
+    def _words(self) -> list[str]:
+        return [self.title or type(self).__name__]
+
+    def plot(self, ax: Any = None, *, title: str | None = None, **options: Any) -> Any:
         """Draw on these axes, or on those of a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
+            Of a display with several panels also a sequence of as many; one alone gets the last.
+        title : str, optional
+            Instead of the machine's own.
         **options
-            See the class.
+            See ``from_estimator``.
 
         Returns
         -------
         display : the object itself, with ``ax_`` and ``figure_``
         """
+        self.title = self.title if title is None else title
         with style.context():
-            own = ax is None
-            self.ax_ = style.axes(ax, self.figsize)
+            if ax is None:
+                ax = style.axes(self.figsize, self.panels)
+            elif ax is APART:
+                ax = style.own_axes(self.figsize, self.panels)
+            self.axes_ = list(ax) if isinstance(ax, (Sequence, np.ndarray)) else [ax]
+            self.ax_ = self.axes_[0]
             self.figure_ = self.ax_.figure
-            self._draw(self.ax_, **options)
+            self._draw(self.axes_, **options)
             if self.title and not self.ax_.get_title(loc="left"):
                 self.ax_.set_title(self.title)
             if self.caveat:
-                self._write_caveat(own)
+                self._write_caveat()
         return self
 
-    def _draw(self, ax: Any, *args: Any, **options: Any) -> None:
+    def _draw(self, axes: list[Any], *args: Any, **options: Any) -> None:
         raise NotImplementedError
 
-    def _write_caveat(self, own: bool) -> None:
+    def _write_caveat(self) -> None:
         """Below the axis, in lines no longer than it is."""
-        ax = self.ax_
-        width = self.figsize[0] * 0.8 if own else self.figure_.get_figwidth() * 0.45
+        ax = self.axes_[-1]
+        width = self.figure_.get_figwidth() * ax.get_position().width
         text = textwrap.fill(self.caveat, max(30, int(width * LETTERS_PER_INCH)))
         below = -36 if ax.get_xlabel() else -24
         ax.annotate(

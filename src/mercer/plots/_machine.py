@@ -19,11 +19,11 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certificate import BOUND, FREE, ZERO, kkt_groups, multipliers
+from mercer.certificate import BOUND, FREE, ZERO, Certificate, kkt_groups, multipliers
 from mercer.estimators._data import check_training, is_precomputed
 from mercer.problems import BoxQP
 
-__all__ = ["Machine", "Reading", "by_edge", "merged"]
+__all__ = ["Machine", "Reading", "by_edge", "merged", "title_of"]
 
 # Without duals a row is on its edge if f is so near to it.
 ON_EDGE = 1e-2
@@ -77,22 +77,29 @@ class Machine:
     y, codes : the targets, and the number of each row's class (None without classes)
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None):
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        needs_y: bool = True,
+    ):
         self.estimator = estimator
         self.model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         self.name = type(self.model).__name__
         if not hasattr(self.model, "fit"):
             raise TypeError(f"A picture is of a fitted estimator, got {self.name}.")
         check_is_fitted(estimator)
-        self.X = X
-        self.seen = X
+        self.X = self.seen = X = _as_rows(X)
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             self.seen = estimator[:-1].transform(X)
         self.sample_weight = sample_weight
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
-        self.y, self.codes = self._targets(y)
+        self.y, self.codes = self._targets(y) if needs_y or y is not None else (None, None)
 
     @property
     def n(self) -> int:
@@ -106,11 +113,16 @@ class Machine:
         known = getattr(self.model, "classes_", None)
         if known is None:  # clusters
             return [f"cluster {c}" for c in range(self.model.n_clusters)]
-        return [str(c) for c in known]
+        return [f"{c:g}" if isinstance(c, float) else str(c) for c in known]
 
     @property
     def is_precomputed(self) -> bool:
         return is_precomputed(getattr(self.model, "kernel", None))
+
+    @property
+    def certificate(self) -> Certificate | None:
+        proof = getattr(self.model, "certificate_", None)
+        return proof if isinstance(proof, Certificate) else None
 
     @property
     def has_margin(self) -> bool:
@@ -139,16 +151,7 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """The machine in a line: its name, kernel and price."""
-        parts = [self.name]
-        kernel = getattr(self.model, "kernel_", None)
-        if kernel is not None:
-            parts.append(_LONG.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel)))
-        for name, letter in (("C", "C"), ("nu", "ν"), ("epsilon", "ε"), ("lam_", "λ")):
-            value = getattr(self.model, name, None)
-            if isinstance(value, (int, float)):
-                parts.append(f"{letter} = {value:.4g}")
-        return " · ".join(parts)
+        return title_of(self.model)
 
     # ------------------------------------------------------------------ values
 
@@ -212,7 +215,7 @@ class Machine:
         return Reading(name, rows, target, beta, lower, upper, g, epsilon)
 
     def _task_name(self, t: int) -> str:
-        proof = getattr(self.model, "certificate_", None)
+        proof = self.certificate
         return proof.tasks[t].name if proof is not None and proof.tasks else ""
 
     def _all_values(self) -> np.ndarray:
@@ -250,7 +253,7 @@ class Machine:
 
     def _check_counts(self, found: list[Reading]) -> None:
         """Groups that are not the certificate's have other labels or weights than the fit."""
-        proof = getattr(self.model, "certificate_", None)
+        proof = self.certificate
         counts = np.sum([np.bincount(task.groups, minlength=3) for task in found], axis=0)
         if proof is not None and counts.tolist() != [proof.n_zero, proof.n_free, proof.n_bound]:
             self.refuse(
@@ -279,6 +282,33 @@ class Machine:
         if unknown.size:
             raise ValueError(f"y has labels {self.name} does not know: {unknown[:5].tolist()}.")
         return y, np.searchsorted(self.model.classes_, y)
+
+
+def _as_rows(X: Any) -> Any:
+    """Lists of numbers as an array; all else as it is."""
+    if not isinstance(X, (list, tuple)):
+        return X
+    try:
+        rows = np.asarray(X)
+    except ValueError:  # ragged: objects
+        return X
+    return rows if rows.ndim == 2 and rows.dtype.kind in "fiub" else X
+
+
+def title_of(model: Any) -> str:
+    """A machine in a line: its name, kernel and price."""
+    parts = [type(model).__name__]
+    kernel = getattr(model, "kernel_", None)
+    if kernel is not None:
+        parts.append(_LONG.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel)))
+    loss = getattr(model, "loss", None)
+    if loss is not None:
+        parts.append(str(loss).replace("_", " "))
+    for name, letter in (("C", "C"), ("nu", "ν"), ("epsilon", "ε"), ("lam_", "λ")):
+        value = getattr(model, name, None)
+        if isinstance(value, (int, float)):
+            parts.append(f"{letter} = {value:.4g}")
+    return " · ".join(parts)
 
 
 def merged(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from mercer.gram import Gram
@@ -9,15 +11,18 @@ from mercer.problems.boxqp import BoxQP
 from mercer.result import Status
 from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
+from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.layout import lay_out, pad
 
-__all__ = ["DirectSMO"]
+__all__ = ["DirectSMO", "is_one_to_one"]
 
 # Steps of one compiled call: short enough that Ctrl-C answers within half a second, and shorter
 # where a hard margin may turn out to be impossible.
 STEPS_PER_CALL = 50_000
 WATCHED_STEPS = 2_000
+# With somebody looking on, the first call makes so many steps, and each later one more by a share.
+FIRST_LOOK, MORE_STEPS = 8, 1.3
 # Up to so many steps f is carried along without loss that counts, unless tol is very small.
 EXACT_STEPS = 10_000
 EXACT_TOL = 1e-5
@@ -25,8 +30,15 @@ EXACT_TOL = 1e-5
 NO_PROGRESS = 1e-15
 
 
+def is_one_to_one(problem: BoxQP) -> bool:
+    """Whether each point is one variable, all in one group: K of the points is K of these."""
+    return problem.row is None and problem.n_groups == 1
+
+
 class DirectSMO:
     """One run on one problem; attributes as `NestedSMO`'s."""
+
+    exact_steps = EXACT_STEPS
 
     def __init__(
         self,
@@ -54,18 +66,15 @@ class DirectSMO:
         if late is not None and not self.beta.any():
             return late  # of many tasks those after the limit cost nothing
         ws, real, split = lay_out(np.arange(m), group, p.n_groups)
-        K = self._matrix(ws)
+        self._bind(ws)
         beta, lower, upper = self.beta[ws], p.lower[ws], p.upper[ws]
         if self.beta.any():
             self._sum_f()
         while self.status is None:
             grad = (p.at_variables(self.f) - p.target)[ws]
             pad(real, beta, grad, lower, upper, p.n_groups)
-            per_call = STEPS_PER_CALL if self.watch.is_idle else WATCHED_STEPS
-            room = int(min(self.max_steps - self.steps, per_call))
-            steps, violation, flags = solve_pairs(
-                K, beta, grad, lower, upper, split, self.tol, room
-            )
+            room = int(min(self.max_steps - self.steps, self._steps_per_call()))
+            steps, violation, flags = self._pairs(beta, grad, lower, upper, split, room)
             self.beta[ws[real]] = beta[real]
             points = ws[real] if p.row is None else p.row[ws[real]]
             self.f[points] = (grad + p.target[ws])[real]
@@ -75,19 +84,37 @@ class DirectSMO:
             self._decide(steps, violation)
         return self.status
 
-    def _matrix(self, ws: np.ndarray) -> np.ndarray:
+    def _steps_per_call(self) -> float:
+        most = STEPS_PER_CALL if self.watch.is_idle else WATCHED_STEPS
+        if self.control.callback is None:
+            return most
+        return min(most, FIRST_LOOK * MORE_STEPS ** min(self.rounds, 40))
+
+    def _bind(self, ws: np.ndarray) -> None:
         """K of the variables as laid out; ``points`` is K of the points."""
         p, n = self.problem, self.gram.n
-        simple = p.row is None and p.n_groups == 1
-        K = self.gram.matrix(-(-n // LANE) * LANE if simple else None, lasting=False)
+        is_simple = is_one_to_one(p)
+        K = self.gram.matrix(-(-n // LANE) * LANE if is_simple else None, lasting=False)
         self.points = K[:n, :n]
-        if not simple:
+        if not is_simple:
             row = ws if p.row is None else p.row[ws]
             K = K.take(row, axis=1, mode="clip").take(row, axis=0, mode="clip")
             if p.n_groups == 0:
                 K[-1] = 0
                 K[:, -1] = 0
-        return K
+        self.K = K
+
+    def _pairs(
+        self,
+        beta: np.ndarray,
+        grad: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        split: int,
+        room: int,
+    ) -> tuple[int, float, int]:
+        """At most ``room`` pair steps: how many, the violation left, flags."""
+        return solve_pairs(self.K, beta, grad, lower, upper, split, self.tol, room)
 
     def _sum_f(self) -> None:
         """f = Kβ from scratch: each pair step adds its rounding to the f that is carried along."""
@@ -96,11 +123,11 @@ class DirectSMO:
     def _decide(self, steps: int, violation: float) -> None:
         """Stop if solved, or if a limit says so."""
         if self.control.callback is not None:
-            self.control.report(
-                Progress(self.control.seconds, self.rounds, self.steps, violation, self.tol)
-            )
+            effort = self.control.seconds, self.rounds, self.steps
+            state = partial(so_far, self.problem, self.beta, self.f)
+            self.control.report(Progress(*effort, violation, self.tol, state=state))
         if violation <= self.tol:
-            if steps > EXACT_STEPS or (self.tol < EXACT_TOL and steps > 0):
+            if steps > (self.exact_steps if self.tol >= EXACT_TOL else 0):
                 self._sum_f()  # and look again
             else:
                 self.status = Status.SOLVED
