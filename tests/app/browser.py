@@ -24,7 +24,8 @@ SWITCHES = (
     "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1",
     "--font-render-hinting=none",
 )  # fmt: skip
-SECONDS = 30.0
+# A busy machine may stand still for a while.
+SECONDS = 120.0
 
 
 def missing() -> str | None:
@@ -66,6 +67,8 @@ def opened(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[Bro
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_script_timeout(SECONDS)
+    driver.set_page_load_timeout(SECONDS)
     try:
         yield Browser(driver)
     finally:
