@@ -45,10 +45,11 @@ def served(may_complain: bool = False) -> Iterator[str]:
     command = [sys.executable, "-m", "mercer.app", "--no-browser"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "default"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
         try:
-            assert server.stderr is not None
-            line = server.stderr.readline()
-            yield re.search(r"http://\S+", line).group()
+            place = re.search(r"http://\S+", server.stderr.readline())
+            assert place is not None
+            yield place.group()
         finally:
             server.terminate()
             said = server.stderr.read()
@@ -76,7 +77,7 @@ def opened(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[Bro
 
 
 class Browser:
-    """The page as its user sees it: what it says, where its points are, how to press its buttons."""
+    """The page as its user sees it: what it says, where its points are, its buttons and keys."""
 
     def __init__(self, driver: Any):
         self.driver = driver
