@@ -34,16 +34,20 @@ KERNELS = [
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
     assert set(mercer.__all__) == expected | {
+        "FileError",
         "app",
         "check_kernel",
         "doctor",
         "duality",
         "embeddings",
         "geometry",
+        "io",
         "kernels",
+        "load",
         "nearest_psd",
         "path",
         "plots",
+        "save",
         "streams",
         "verify",
     }
@@ -56,6 +60,7 @@ MODULES = [
     mercer.duality,
     mercer.embeddings,
     mercer.app,
+    mercer.io,
     mercer.plots,
     mercer.streams,
 ]
