@@ -62,6 +62,13 @@ def test_the_page_loads_nothing_from_elsewhere(place):
         assert source.startswith(("static/", "/static/", "data:", f"http://{place.netloc}/"))
 
 
+def test_a_port_in_use_is_named(place):
+    from mercer.app.server import make_server
+
+    with pytest.raises(OSError, match=f"port={place.port} of 127.0.0.1 cannot be had"):
+        make_server(place.port)
+
+
 def test_long_links_are_served(place):
     from mercer.app import State
 
