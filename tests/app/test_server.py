@@ -63,10 +63,10 @@ def test_the_page_loads_nothing_from_elsewhere(place):
 
 
 def test_a_port_in_use_is_named(place):
-    from mercer.app.server import make_server
-
-    with pytest.raises(OSError, match=f"port={place.port} of 127.0.0.1 cannot be had"):
-        make_server(place.port)
+    command = [sys.executable, "-m", "mercer.app", "--no-browser", "--port", str(place.port)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"port={place.port} of 127.0.0.1 cannot be had" in done.stderr
 
 
 def test_long_links_are_served(place):

@@ -32,7 +32,7 @@ def make_server(port: int = 0) -> Any:
         return Server(pages, address=ADDRESS, port=port, allow_websocket_origin=origins)
     except OSError as error:
         raise OSError(
-            f"port={port} of {ADDRESS} cannot be had ({error.strerror}). Give another, or 0 for any."
+            f"port={port} of {ADDRESS} cannot be had: {error.strerror}. Give another, or 0."
         ) from error
 
 
