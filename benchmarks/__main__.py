@@ -15,6 +15,7 @@ from benchmarks import (
     learners,
     linear,
     memory,
+    playground,
     reading,
     small,
     solvers,
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
-        linear, reading,
+        linear, playground, reading,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

@@ -59,6 +59,7 @@ __all__ = [
     "PegasosClassifier",
     "PegasosRegressor",
     "Status",
+    "app",
     "check_kernel",
     "doctor",
     "duality",
@@ -87,7 +88,7 @@ _LAZY = {
     "path": "mercer.c_path",
     "save": "mercer.io",
 }
-_LAZY_ROOMS = {"duality", "embeddings", "io", "plots", "streams"}
+_LAZY_ROOMS = {"app", "duality", "embeddings", "io", "plots", "streams"}
 
 
 def __getattr__(name: str) -> Any:
