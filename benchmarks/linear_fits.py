@@ -51,7 +51,7 @@ class LinearPeer:
 def _mercer(loss: str, C: float, tol: float) -> Any:
     import mercer
 
-    common = {"C": C, "tol": tol, "intercept_scaling": 1.0, "max_iter": -1}
+    common: dict[str, Any] = {"C": C, "tol": tol, "intercept_scaling": 1.0, "max_iter": -1}
     if loss == "logistic":
         return mercer.LogisticRegression(**common)
     return mercer.LinearSVC(loss=loss, **common)

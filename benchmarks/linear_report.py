@@ -48,7 +48,8 @@ def _fits(runs: list[Run], case: str, loss: str, peer: str) -> list[Run]:
 
 def _table(runs: list[Run], loss: str, gap: float, timeout: float) -> str:
     peers = [p for p in LINEAR_PEERS if any(r.get("peer") == p and r["loss"] == loss for r in runs)]
-    rows, ratios = [], {peer: [] for peer in peers}
+    rows: list[list[str]] = []
+    ratios: dict[str, list[float]] = {peer: [] for peer in peers}
     for case in LINEAR_CASES.values():
         cells, mine = [], None
         for peer in peers:

@@ -45,8 +45,8 @@ class JointClassifier(LinearClassifier):
         (problem,) = problems
         beta = None
         last = getattr(self, "_last", None) if self.warm_start else None
-        if last is not None and last[0].beta.shape == (problem.n, problem.n_classes):
-            beta = last[0].beta
+        if last is not None and last[0][0].beta.shape == (problem.n, problem.n_classes):
+            beta = last[0][0].beta
         result = Joint(self.tol, self.max_iter, self._seed()).solve(problem, rows, control, beta)
         if rows.X.dtype == np.float32:  # the certificate is that of the published model
             single = [v.astype(np.float32).astype(np.float64) for v in self._model([result])]
