@@ -202,3 +202,12 @@ EXPECTED = "weighted and repeated rows agree within tol; tested with a small one
 )
 def test_check_estimator(estimator, check):
     check(estimator)
+
+
+def test_rows_without_entries_cost_what_they_must():
+    """Without an intercept nothing can be said about them: β at its bound, the loss in full."""
+    X, y = np.r_[np.eye(3), np.zeros((2, 3))], np.array([1, -1, 1, 1, -1])
+    model = LinearSVC(loss="hinge", dual=True, fit_intercept=False, tol=1e-8, C=2.0)
+    certificate = model.fit(X, y).certificate_
+    assert certificate.status.is_solved
+    assert certificate.primal == pytest.approx(0.5 * 3 + 2 * 2.0)  # w = y on the three, ξ = 1 on two

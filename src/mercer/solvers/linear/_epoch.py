@@ -13,6 +13,9 @@ from mercer.solvers.linear._passes import csr_dot
 
 __all__ = ["epoch"]
 
+# The curvature of a row without entries or intercept: its β goes to a bound at once.
+_TINY = 1e-200
+
 
 @compiled
 def _best(kind, beta, g, low, high, cost, q):
@@ -57,9 +60,9 @@ def epoch(
             else:
                 off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
                 gap += off * off / (4 * c)
-            q = sq_norm[i] + pull_b
-            if not stays[k] or q <= 0.0:
+            if not stays[k]:
                 continue
+            q = max(sq_norm[i] + pull_b, _TINY)
             change = _best(kind, old, g, low[i], high[i], c, q) - old
             if change != 0.0:
                 worst = max(worst, abs(change) * q)
