@@ -210,4 +210,4 @@ def test_rows_without_entries_cost_what_they_must():
     model = LinearSVC(loss="hinge", dual=True, fit_intercept=False, tol=1e-8, C=2.0)
     certificate = model.fit(X, y).certificate_
     assert certificate.status.is_solved
-    assert certificate.primal == pytest.approx(0.5 * 3 + 2 * 2.0)  # w = y on the three, ξ = 1 on two
+    assert certificate.primal == pytest.approx(0.5 * 3 + 2 * 2.0)  # w = y, and ξ = 1 twice
