@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mercer"
 # docs/design.md: a room may import the rooms before it.
 ROOMS = [
+    "style",
     "columns",
     "kernels",
     "gram",
@@ -35,6 +36,7 @@ ROOMS = [
     "embeddings",
     "duality",
     "diagnosis",
+    "plots",
 ]
 
 

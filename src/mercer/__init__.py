@@ -65,6 +65,7 @@ __all__ = [
     "kernels",
     "nearest_psd",
     "path",
+    "plots",
     "streams",
     "verify",
 ]
@@ -79,7 +80,7 @@ _LAZY = {
     "doctor": "mercer.diagnosis",
     "path": "mercer.c_path",
 }
-_LAZY_ROOMS = {"duality", "embeddings", "streams"}
+_LAZY_ROOMS = {"duality", "embeddings", "plots", "streams"}
 
 
 def __getattr__(name: str) -> Any:
