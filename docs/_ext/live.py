@@ -6,8 +6,8 @@
     ```
 
 All ``>>>`` examples of a page above a picture, and those in it, run in one namespace; output
-that differs from the page's is a warning. The figure that they leave open is the picture. ``:hide:``
-shows it without its code.
+that differs from the page's is a warning. The figure that they leave open is the picture.
+``:hide:`` shows it without its code.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from mercer import style
+
 mpl.use("Agg")
-mpl.rcParams["svg.hashsalt"] = "mercer"  # the same picture is the same file
+mpl.rcParams.update(style.RC)
+mpl.rcParams["svg.fonttype"] = "path"  # readers may not have the font
 
 FOLDER = "live"  # below the sources, where images must be; not under version control
 logger = logging.getLogger(__name__)
