@@ -121,8 +121,6 @@ def context() -> Any:
     return pyplot().rc_context(RC)
 
 
-def axes(ax: Any = None, figsize: tuple[float, float] | None = None) -> Any:
-    """These axes, or those of a new figure."""
-    if ax is not None:
-        return ax
-    return pyplot().subplots(figsize=figsize or FIGSIZE, layout="constrained")[1]
+def axes(figsize: tuple[float, float] = FIGSIZE, panels: int = 1) -> Any:
+    """Axes of a new figure: one, or several below each other."""
+    return pyplot().subplots(panels, figsize=figsize, layout="constrained")[1]

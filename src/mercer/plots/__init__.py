@@ -6,5 +6,6 @@ markers and fonts are those of `mercer.style`.
 """
 
 from mercer.plots.boundary import BoundaryDisplay
+from mercer.plots.gap import GapDisplay, Trace
 
-__all__ = ["BoundaryDisplay"]
+__all__ = ["BoundaryDisplay", "GapDisplay", "Trace"]

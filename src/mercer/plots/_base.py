@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from mercer import style
 
@@ -17,7 +20,9 @@ class Display:
     """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
 
     ax_: Any
+    axes_: list[Any]
     figure_: Any
+    panels: int = 1
     figsize: tuple[float, float] = style.FIGSIZE
     title: str = ""
     caveat: str = ""
@@ -28,31 +33,34 @@ class Display:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            Of a display with several panels also a sequence of as many; one alone gets the last.
         **options
-            See the class.
+            See ``from_estimator``.
 
         Returns
         -------
         display : the object itself, with ``ax_`` and ``figure_``
         """
         with style.context():
-            own = ax is None
-            self.ax_ = style.axes(ax, self.figsize)
+            if ax is None:
+                ax = style.axes(self.figsize, self.panels)
+            self.axes_ = list(ax) if isinstance(ax, (Sequence, np.ndarray)) else [ax]
+            self.ax_ = self.axes_[0]
             self.figure_ = self.ax_.figure
-            self._draw(self.ax_, **options)
+            self._draw(self.axes_, **options)
             if self.title and not self.ax_.get_title(loc="left"):
                 self.ax_.set_title(self.title)
             if self.caveat:
-                self._write_caveat(own)
+                self._write_caveat()
         return self
 
-    def _draw(self, ax: Any, *args: Any, **options: Any) -> None:
+    def _draw(self, axes: list[Any], *args: Any, **options: Any) -> None:
         raise NotImplementedError
 
-    def _write_caveat(self, own: bool) -> None:
+    def _write_caveat(self) -> None:
         """Below the axis, in lines no longer than it is."""
-        ax = self.ax_
-        width = self.figsize[0] * 0.8 if own else self.figure_.get_figwidth() * 0.45
+        ax = self.axes_[-1]
+        width = self.figure_.get_figwidth() * ax.get_position().width
         text = textwrap.fill(self.caveat, max(30, int(width * LETTERS_PER_INCH)))
         below = -36 if ax.get_xlabel() else -24
         ax.annotate(

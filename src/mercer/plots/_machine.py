@@ -23,7 +23,7 @@ from mercer.certificate import BOUND, FREE, ZERO, kkt_groups, multipliers
 from mercer.estimators._data import check_training, is_precomputed
 from mercer.problems import BoxQP
 
-__all__ = ["Machine", "Reading", "by_edge", "merged"]
+__all__ = ["Machine", "Reading", "by_edge", "merged", "title_of"]
 
 # Without duals a row is on its edge if f is so near to it.
 ON_EDGE = 1e-2
@@ -139,16 +139,7 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """The machine in a line: its name, kernel and price."""
-        parts = [self.name]
-        kernel = getattr(self.model, "kernel_", None)
-        if kernel is not None:
-            parts.append(_LONG.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel)))
-        for name, letter in (("C", "C"), ("nu", "ν"), ("epsilon", "ε"), ("lam_", "λ")):
-            value = getattr(self.model, name, None)
-            if isinstance(value, (int, float)):
-                parts.append(f"{letter} = {value:.4g}")
-        return " · ".join(parts)
+        return title_of(self.model)
 
     # ------------------------------------------------------------------ values
 
@@ -279,6 +270,19 @@ class Machine:
         if unknown.size:
             raise ValueError(f"y has labels {self.name} does not know: {unknown[:5].tolist()}.")
         return y, np.searchsorted(self.model.classes_, y)
+
+
+def title_of(model: Any) -> str:
+    """A machine in a line: its name, kernel and price."""
+    parts = [type(model).__name__]
+    kernel = getattr(model, "kernel_", None)
+    if kernel is not None:
+        parts.append(_LONG.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel)))
+    for name, letter in (("C", "C"), ("nu", "ν"), ("epsilon", "ε"), ("lam_", "λ")):
+        value = getattr(model, name, None)
+        if isinstance(value, (int, float)):
+            parts.append(f"{letter} = {value:.4g}")
+    return " · ".join(parts)
 
 
 def merged(

@@ -164,7 +164,7 @@ class BoundaryDisplay(Display):
 
     def _draw(
         self,
-        ax: Any,
+        axes: list[Any],
         *,
         fill: bool = True,
         margins: bool = True,
@@ -173,6 +173,7 @@ class BoundaryDisplay(Display):
         legend: bool | str = True,
         point_size: float = 1.0,
     ) -> None:
+        ax = axes[0]
         self._draw_points(ax, point_size)
         if areas and self.alpha is not None and self.alpha.any():
             self._draw_areas(ax)
