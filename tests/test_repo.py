@@ -31,7 +31,7 @@ ROOMS = [
     "multiclass",
     "calibration",
     "estimators",
-    "geometry",
+    "hyperplane",
     "embeddings",
     "duality",
     "diagnosis",
