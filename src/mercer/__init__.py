@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import duality, embeddings, kernels, streams
+    from mercer import duality, embeddings, io, kernels, streams
     from mercer.c_path import path
     from mercer.certificate import Certificate
     from mercer.diagnosis import doctor
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     )
     from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
     from mercer.estimators.pegasos import PegasosClassifier, PegasosRegressor
-    from mercer.exceptions import NotSeparableError
+    from mercer.exceptions import FileError, NotSeparableError
     from mercer.expansion import Expansion
     from mercer.hyperplane import Geometry, geometry
+    from mercer.io import load, save
     from mercer.psd import check_kernel, nearest_psd
     from mercer.result import Status
     from mercer.verification import verify
@@ -40,6 +41,7 @@ __all__ = [
     "SVR",
     "Certificate",
     "Expansion",
+    "FileError",
     "Geometry",
     "KernelKMeans",
     "KernelLogisticRegression",
@@ -61,9 +63,12 @@ __all__ = [
     "duality",
     "embeddings",
     "geometry",
+    "io",
     "kernels",
+    "load",
     "nearest_psd",
     "path",
+    "save",
     "streams",
     "verify",
 ]
@@ -80,9 +85,10 @@ _HOMES = {
     ),
     "estimators.linear": ("LinearSVC", "LinearSVR", "LogisticRegression"),
     "estimators.pegasos": ("PegasosClassifier", "PegasosRegressor"),
-    "exceptions": ("NotSeparableError",),
+    "exceptions": ("FileError", "NotSeparableError"),
     "expansion": ("Expansion",),
     "hyperplane": ("Geometry", "geometry"),
+    "io": ("load", "save"),
     "psd": ("check_kernel", "nearest_psd"),
     "result": ("Status",),
     "verification": ("verify",),

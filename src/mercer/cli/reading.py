@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.cli.guard import Misused
-from mercer.io import ModelFile, Table, open_model, read_table
+from mercer.io import ModelFile, Table, read_table
 
 __all__ = ["describe", "open_with_data", "read", "read_like", "stem"]
 
@@ -35,7 +35,9 @@ def read(options: dict[str, Any]) -> Table:
 def read_like(source: str, found: ModelFile, format: str | None, name: str) -> Table:
     """Data in the form that a model was trained on."""
     if found.schema is None:
-        raise Misused(f"{name}: the model was saved without a schema, so files cannot be read for it")
+        raise Misused(
+            f"{name}: the model was saved without a schema, so files cannot be read for it"
+        )
     return read_table(source, schema=found.schema, format=format)
 
 

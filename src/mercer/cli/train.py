@@ -68,7 +68,9 @@ def _machine(asked: str | None, data: Table) -> tuple[str, str]:
     if wanted == "none":
         return asked, "asked for"
     if task is None:
-        raise Failed(f"{data.name}: --machine {asked} needs a target, and there is none; see --target")
+        raise Failed(
+            f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
+        )
     if wanted != task:
         raise Failed(
             f"{data.name}: --machine {asked} is for {wanted}, but the target "
