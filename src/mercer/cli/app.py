@@ -132,7 +132,7 @@ def train(
     w: o.W = None,
     v: o.V = None,
 ) -> None:
-    """Train a machine on a file of data, and write the model with its certificate."""
+    """Train a machine on a file, and write the model with its proof."""
 
 
 @command(
@@ -150,7 +150,7 @@ def predict(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Predict the rows of a file, and score the predictions if it has the targets."""
+    """Predict the rows of a file, and score it if it has targets."""
 
 
 @command("mercer verify demo/tumours.mercer demo/tumours.csv")
@@ -161,12 +161,12 @@ def verify(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Recompute a model's certificate from the model and its training data alone."""
+    """Recompute a model's certificate from its training data."""
 
 
 @command("mercer inspect demo/tumours.mercer")
 def inspect(model: o.Model, top: o.Top = 10, json: o.Json = False) -> None:
-    """Show what is in a model: certificate, parameters, kernel, columns, weights."""
+    """Show what is in a model: certificate, kernel, columns, weights."""
 
 
 @command(
@@ -181,10 +181,11 @@ def convert(
     missing: o.Missing = None,
     task: o.Task = None,
     format: o.Format = None,
+    like: o.Like = None,
     to: o.To = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Bring data into another format, or a model from LIBSVM's into mercer's and back."""
+    """Convert data between formats, models from LIBSVM's and back."""
 
 
 @command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")
@@ -200,7 +201,7 @@ def doctor(
     gamma: o.Gamma = None,
     json: o.Json = False,
 ) -> None:
-    """Say before a fit what will hurt, and what time and memory it will take."""
+    """Say before a fit what will hurt, and what it will cost."""
 
 
 @command("mercer plot boundary demo/tumours.mercer demo/tumours.csv -o boundary.svg")
@@ -217,9 +218,9 @@ def plot(
 
 @command("mercer play --no-browser --port 5006")
 def play(data: o.DataIfAny = None, port: o.Port = 0, browser: o.Browser = True) -> None:
-    """Open the playground: a page of this machine where points are drawn and machines watched."""
+    """Open the playground: draw points, watch machines learn."""
 
 
 @command("mercer demo")
 def demo(output: o.Folder = "demo", quiet: o.Quiet = False) -> None:
-    """Train on a bundled data set, print the certificate, verify it, and draw the machine."""
+    """Train on bundled data, print the certificate, check it, draw it."""

@@ -16,7 +16,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 __all__ = ["ERROR", "OK", "STOPPED", "USAGE", "Failed", "Misused", "complain", "guarded"]
 
@@ -36,10 +38,17 @@ def complain(message: object) -> None:
     print(f"mercer: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
 
 
+def _complain_of(message: Warning | str, *where: Any) -> None:
+    """A warning in one line, without the place in the code that it comes from."""
+    complain(message)
+
+
 def guarded(run: Callable[[], int | None]) -> int:
     """The exit code of a command."""
     try:
-        code = run()
+        with warnings.catch_warnings():
+            warnings.showwarning = _complain_of
+            code = run()
         sys.stdout.flush()
         return OK if code is None else code
     except BrokenPipeError:  # the reader, such as head, has seen enough

@@ -95,6 +95,10 @@ To = Annotated[
     _named("Format of DEST, if its name does not say it", (*FORMATS[:3], "npz", *MODELS)),
 ]
 
+Like = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Read the data as this model takes them.")
+]
+
 # The machine
 MachineName = Annotated[
     str | None,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mercer.cli.guard import Misused
-from mercer.io import ModelFile, Table, read_table
+from mercer.cli.guard import Failed
+from mercer.io import ModelFile, Table, open_model, read_table
 
-__all__ = ["describe", "open_with_data", "read", "read_like", "stem"]
+__all__ = ["describe", "open_both", "read", "stem"]
 
 SCALED = {
     "standard": "scaled to mean 0 and variance 1",
@@ -20,11 +20,10 @@ SCALED = {
 
 def read(options: dict[str, Any]) -> Table:
     """The data of a command that chooses how they are read."""
-    target = options["target"]
     scale = options["scale"]
     return read_table(
         options["data"],
-        target=_column(target),
+        target=_column(options["target"]),
         format=options["format"],
         task=options["task"],
         scale=None if scale == "none" else scale,
@@ -32,27 +31,27 @@ def read(options: dict[str, Any]) -> Table:
     )
 
 
-def read_like(source: str, found: ModelFile, format: str | None, name: str) -> Table:
-    """Data in the form that a model was trained on."""
+def open_both(model: str, data: str, format: str | None) -> tuple[ModelFile, Table]:
+    """A model, and data in the form that it was trained on."""
+    found = open_model(model)
     if found.schema is None:
-        raise Misused(
-            f"{name}: the model was saved without a schema, so files cannot be read for it"
+        raise Failed(
+            f"{model}: the model does not say how files become its rows; save it with a schema "
+            "(mercer train does)"
         )
-    return read_table(source, schema=found.schema, format=format)
+    return found, read_table(data, schema=found.schema, format=format)
 
 
 def _column(target: str | None) -> str | int | bool | None:
-    if target is None or target == "":
-        return None
-    if target.lower() == "none":
-        return False
+    if target is None or target.lower() == "none":
+        return None if target is None else False
     return int(target) if target.lstrip("-").isdigit() else target
 
 
 def describe(table: Table) -> str:
     """Where data come from, how many there are, and how they are scaled."""
     n, d = table.X.shape
-    return f"{table.name} ({table.format}): {n:,} × {d:,}, {SCALED[table.schema.scaling]}"
+    return f"{table.name}: {n:,} rows, {d:,} columns, {SCALED[table.schema.scaling]}"
 
 
 def stem(source: str) -> str:

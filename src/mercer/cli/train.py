@@ -14,7 +14,7 @@ from mercer.cli.output import Voice, score, table
 from mercer.cli.reading import describe, read, stem
 from mercer.io import Schema, Table, read_table, save
 
-__all__ = ["run"]
+__all__ = ["as_gamma", "run"]
 
 # The options that are parameters of estimators.
 PARAMETERS = (
@@ -82,12 +82,13 @@ def _machine(asked: str | None, data: Table) -> tuple[str, str]:
 def _parameters(options: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """The estimator's parameters that were given, words turned into numbers."""
     parameters = {name: options[name] for name in PARAMETERS}
-    parameters["gamma"] = _gamma(options["gamma"])
+    parameters["gamma"] = as_gamma(options["gamma"])
     parameters["class_weight"] = _class_weight(options["class_weight"], schema)
     return parameters
 
 
-def _gamma(word: str | None) -> float | str | None:
+def as_gamma(word: str | None) -> float | str | None:
+    """γ as an estimator takes it."""
     if word is None or word in ("scale", "auto"):
         return word
     try:

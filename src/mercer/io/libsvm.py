@@ -63,7 +63,7 @@ def read_libsvm(path: str | os.PathLike) -> tuple[Any, Schema]:
     --------
     >>> import pathlib, tempfile
     >>> from mercer.io import read_libsvm
-    >>> text = "svm_type epsilon_svr\\nkernel_type linear\\nnr_class 2\\ntotal_sv 1\\nrho -3\\nSV\\n2 1:5\\n"
+    >>> text = "svm_type epsilon_svr\\nkernel_type linear\\nnr_class 2\\nrho -3\\nSV\\n2 1:5\\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder) / "line.model"
     ...     _ = file.write_text(text)
