@@ -34,7 +34,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.plots
 
 demo: $(VENV)/.plots
-	$(BIN)/python examples/demo.py
+	$(BIN)/mercer demo -o out
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest

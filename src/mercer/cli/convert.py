@@ -9,7 +9,6 @@ from mercer.cli.guard import Misused, complain
 from mercer.cli.output import Voice, table
 from mercer.cli.reading import describe, read
 from mercer.io import (
-    FileError,
     is_libsvm,
     open_model,
     read_libsvm,

@@ -47,7 +47,7 @@ def guarded(run: Callable[[], int | None]) -> int:
     """The exit code of a command."""
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _complain_of
+            warnings.showwarning = _complain_of  # type: ignore[assignment]
             code = run()
         sys.stdout.flush()
         return OK if code is None else code

@@ -45,7 +45,7 @@ class Voice:
         self.as_json, self.quiet = as_json, quiet
         self.found: dict[str, Any] = {}
 
-    def say(self, text: str = "", **found: Any) -> None:
+    def say(self, text: str = "", /, **found: Any) -> None:
         """A line for people; the same as names and values for machines."""
         self.found |= found
         if text and not self.as_json and not self.quiet:

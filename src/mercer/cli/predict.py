@@ -38,7 +38,7 @@ def run(
         voice.say(output=path)
     if table.y is not None:
         text, numbers = score(table.y, predicted, table.schema.task)
-        voice.say(**numbers)
+        voice.say("", **numbers)
         if not voice.quiet:  # svm-predict's line; apart from predictions on stdout
             print(text, file=sys.stderr if path == "-" else sys.stdout)
     voice.end()

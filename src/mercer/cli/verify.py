@@ -40,7 +40,7 @@ def run(model: str, data: str, format: str | None, json: bool, quiet: bool) -> N
 
 
 def broken_claims(stated: Any, found: Certificate, tol: float) -> list[str]:
-    """Where what was found is worse than what was stated (or than the tolerance, if nothing was)."""
+    """Where what was found is worse than stated, or (if nothing is stated) than the tolerance."""
     if not isinstance(stated, Certificate):
         if found.kkt_violation <= VIOLATION * tol:
             return []
