@@ -94,14 +94,13 @@ class LinearMachine(BaseEstimator):
         )
         starts = self._starts(rows, problems)
         results = []
-        for t, (problem, start) in enumerate(zip(problems, starts, strict=True)):
-            of_task = control.of_task(t, len(problems))
-            result = solver.solve(problem, rows, of_task, start)
+        for problem, start in zip(problems, starts, strict=True):
+            result = solver.solve(problem, rows, control, start)
             if result.status is Status.STALLED and problem.kind == TUBE:
                 # Prices or scales too uneven for interior points: coordinates go on from there.
                 last = Start(result.w, result.b, beta=result.beta)
                 descent, _ = choose(rows, problem.kind, True, self.tol, self.max_iter, seed)
-                again = descent.solve(problem, rows, of_task, last)
+                again = descent.solve(problem, rows, control, last)
                 result = min(result, again, key=lambda answer: answer.gap)
             if rows.X.dtype == np.float32:  # the certificate is that of the published model
                 w, b = result.w.astype(np.float32), float(np.float32(result.b))

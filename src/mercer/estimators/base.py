@@ -172,8 +172,7 @@ class KernelMachine(HasWeights, KernelEstimator):
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            of_task = control.of_task(t, len(tasks))
-            return solver.solve(problems[t], part, of_task, starts[t])
+            return solver.solve(problems[t], part, control, starts[t])
 
         with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
             gram.workers = inner

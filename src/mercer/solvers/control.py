@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mercer.result import Status
@@ -102,29 +102,9 @@ class Control:
         part.began = self.began
         return part
 
-    def of_task(self, task: int, n_tasks: int) -> Control:
-        """The same limits; the callback is told which task it hears of."""
-        return self if self.callback is None or n_tasks == 1 else _TaskControl(self, task, n_tasks)
-
     def report(self, progress: Any) -> None:
         """Tell the callback, one task at a time."""
         if self.callback is not None:
             with self._lock:
                 if self.callback(progress):
                     self._stop_asked = True
-
-
-class _TaskControl(Control):
-    """A fit's control as one of its tasks sees it."""
-
-    def __init__(self, whole: Control, task: int, n_tasks: int):
-        super().__init__(whole.time_limit, whole.callback)
-        self.began, self._whole, self._place = whole.began, whole, (task, n_tasks)
-
-    @property
-    def stopped(self) -> Status | None:
-        return self._whole.stopped
-
-    def report(self, progress: Any) -> None:
-        task, n_tasks = self._place
-        self._whole.report(replace(progress, task=task, n_tasks=n_tasks))
