@@ -42,13 +42,21 @@ def test_public_names():
         "kernels",
         "nearest_psd",
         "path",
+        "plots",
         "streams",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
 
 
-MODULES = [mercer, mercer.kernels, mercer.duality, mercer.embeddings, mercer.streams]
+MODULES = [
+    mercer,
+    mercer.kernels,
+    mercer.duality,
+    mercer.embeddings,
+    mercer.plots,
+    mercer.streams,
+]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mercer"
 # docs/design.md: a room may import the rooms before it.
 ROOMS = [
+    "style",
     "columns",
     "kernels",
     "gram",

@@ -29,7 +29,20 @@ import numpy as np
 from mercer.problems import BoxQP
 from mercer.result import Result, Status
 
-__all__ = ["EPS", "MARGIN", "ROUNDING_UNITS", "Certificate", "certify", "relative", "summarise"]
+__all__ = [
+    "BOUND",
+    "EPS",
+    "FREE",
+    "MARGIN",
+    "ROUNDING_UNITS",
+    "ZERO",
+    "Certificate",
+    "certify",
+    "kkt_groups",
+    "multipliers",
+    "relative",
+    "summarise",
+]
 
 EPS = float(np.finfo(np.float64).eps)
 # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
@@ -37,6 +50,10 @@ EPS = float(np.finfo(np.float64).eps)
 ROUNDING_UNITS = 16
 # δ is an estimate, and sums of other order round otherwise: a thousandth on top.
 MARGIN = 1.001
+# The KKT groups of a coefficient: zero, strictly inside the box, at a bound other than zero.
+ZERO, FREE, BOUND = 0, 1, 2
+# A published coefficient is its bound up to the rounding of a factor or two.
+AT_BOUND = 1 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -146,7 +163,7 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     e = problem.target - f
     b_low, b_high = _bias_intervals(problem, beta, e)
     f_error = problem.at_variables(np.broadcast_to(result.f_error, n))
-    primal, gap = _values(problem, beta, f, _multipliers(problem, result.b, e), f_error)
+    primal, gap = _values(problem, beta, f, multipliers(problem, result.b, e), f_error)
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
     if problem.group is None:
         violation = max(0.0, b_low[0], -b_high[0])
@@ -154,7 +171,8 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         violation = max(0.0, float(np.max(b_low - b_high)))
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
         interval = float(min(ends)), float(max(ends))
-    n_zero, n_bound = _counts(problem, beta, n)
+    groups = kkt_groups(*(problem.at_points(v, n) for v in (beta, problem.lower, problem.upper)))
+    n_zero, n_free, n_bound = np.bincount(groups, minlength=3).tolist()
     norm = np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale)
     return Certificate(
         primal=primal,
@@ -165,7 +183,7 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         bias_interval=interval,
         margin=float(2 / norm) if norm > 0 else np.inf,
         n_zero=n_zero,
-        n_free=n - n_zero - n_bound,
+        n_free=n_free,
         n_bound=n_bound,
         status=result.status,
         iterations=int(result.iterations),
@@ -223,7 +241,7 @@ def _net(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
     return np.clip(net, problem.lower, problem.upper)
 
 
-def _multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
+def multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
     """The multiplier of each group.
 
     ν-SVR: the model keeps the intercept b only, so the half width ε of its tube is the best one for
@@ -314,9 +332,7 @@ def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
     return 1.0
 
 
-def _counts(problem: BoxQP, beta: np.ndarray, n: int) -> tuple[int, int]:
-    """How many points have a coefficient of zero, and how many one at another bound."""
-    coef, lower, upper = (problem.at_points(v, n) for v in (beta, problem.lower, problem.upper))
-    zero = coef == 0
-    bound = ~zero & ((coef <= lower) | (coef >= upper))
-    return int(zero.sum()), int(bound.sum())
+def kkt_groups(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """`ZERO`, `FREE` or `BOUND` for the coefficient of every point in its box."""
+    at_bound = (coef <= AT_BOUND * lower) | (coef >= AT_BOUND * upper)
+    return np.where(coef == 0, ZERO, np.where(at_bound, BOUND, FREE)).astype(np.int8)

@@ -116,8 +116,8 @@ def test_sigmoids_turn_round_with_their_pair(tmp_path):
 
 
 GOOD = (
-    "svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 0\nnr_sv 1 0\n"
-    "SV\n1 1:1\n"
+    "svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 0\n"
+    "nr_sv 1 0\nSV\n1 1:1\n"
 )
 
 

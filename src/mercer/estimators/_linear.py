@@ -94,13 +94,14 @@ class LinearMachine(BaseEstimator):
         )
         starts = self._starts(rows, problems)
         results = []
-        for problem, start in zip(problems, starts, strict=True):
-            result = solver.solve(problem, rows, control, start)
+        for t, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+            mine = control.of_task(t, len(problems))
+            result = solver.solve(problem, rows, mine, start)
             if result.status is Status.STALLED and problem.kind == TUBE:
                 # Prices or scales too uneven for interior points: coordinates go on from there.
                 last = Start(result.w, result.b, beta=result.beta)
                 descent, _ = choose(rows, problem.kind, True, self.tol, self.max_iter, seed)
-                again = descent.solve(problem, rows, control, last)
+                again = descent.solve(problem, rows, mine, last)
                 result = min(result, again, key=lambda answer: answer.gap)
             if rows.X.dtype == np.float32:  # the certificate is that of the published model
                 w, b = result.w.astype(np.float32), float(np.float32(result.b))

@@ -172,7 +172,8 @@ class KernelMachine(HasWeights, KernelEstimator):
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            return solver.solve(problems[t], part, control, starts[t])
+            mine = control.of_task(t, len(tasks))
+            return solver.solve(problems[t], part, mine, starts[t])
 
         with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
             gram.workers = inner

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mercer.result import Status
@@ -32,6 +32,10 @@ class Progress:
         The largest violating pair now, and where the fit will stop.
     task, n_tasks : int
         Which binary task, of how many.
+    state : callable or None
+        Called within the callback: the problems being solved and what is reached, as pairs that
+        `mercer.certificate.certify` and its like take. It costs a certificate, and of large fits
+        f at all points, so nothing is computed unless it is asked for.
     """
 
     seconds: float
@@ -41,6 +45,9 @@ class Progress:
     tol: float
     task: int = 0
     n_tasks: int = 1
+    state: Callable[[], list[tuple[Any, Any]]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
 
 class Control:
@@ -96,6 +103,10 @@ class Control:
             return Status.TIME_LIMIT
         return None
 
+    def of_task(self, task: int, n_tasks: int) -> Control:
+        """The same control, whose reports tell which of several tasks they are of."""
+        return self if n_tasks == 1 else _OfTask(self, task, n_tasks)
+
     def quiet(self) -> Control:
         """The same limits without the callback, for a part of the fit that it should not see."""
         part = Control(self.time_limit)
@@ -108,3 +119,19 @@ class Control:
             with self._lock:
                 if self.callback(progress):
                     self._stop_asked = True
+
+
+class _OfTask(Control):
+    """All but the reports is the whole fit's."""
+
+    def __init__(self, fit: Control, task: int, n_tasks: int):
+        self.fit, self.task, self.n_tasks = fit, task, n_tasks
+        self.time_limit, self.callback, self.began = fit.time_limit, fit.callback, fit.began
+
+    @property
+    def stopped(self) -> Status | None:
+        return self.fit.stopped
+
+    def report(self, progress: Any) -> None:
+        if self.callback is not None:
+            self.fit.report(replace(progress, task=self.task, n_tasks=self.n_tasks))

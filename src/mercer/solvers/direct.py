@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from mercer.gram import Gram
@@ -9,6 +11,7 @@ from mercer.problems.boxqp import BoxQP
 from mercer.result import Status
 from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
+from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.layout import lay_out, pad
 
@@ -18,6 +21,8 @@ __all__ = ["DirectSMO"]
 # where a hard margin may turn out to be impossible.
 STEPS_PER_CALL = 50_000
 WATCHED_STEPS = 2_000
+# With somebody looking on, the first call makes so many steps, and each later one more by a share.
+FIRST_LOOK, MORE_STEPS = 8, 1.3
 # Up to so many steps f is carried along without loss that counts, unless tol is very small.
 EXACT_STEPS = 10_000
 EXACT_TOL = 1e-5
@@ -61,8 +66,7 @@ class DirectSMO:
         while self.status is None:
             grad = (p.at_variables(self.f) - p.target)[ws]
             pad(real, beta, grad, lower, upper, p.n_groups)
-            per_call = STEPS_PER_CALL if self.watch.is_idle else WATCHED_STEPS
-            room = int(min(self.max_steps - self.steps, per_call))
+            room = int(min(self.max_steps - self.steps, self._steps_per_call()))
             steps, violation, flags = solve_pairs(
                 K, beta, grad, lower, upper, split, self.tol, room
             )
@@ -74,6 +78,12 @@ class DirectSMO:
             self.flags |= flags
             self._decide(steps, violation)
         return self.status
+
+    def _steps_per_call(self) -> float:
+        most = STEPS_PER_CALL if self.watch.is_idle else WATCHED_STEPS
+        if self.control.callback is None:
+            return most
+        return min(most, FIRST_LOOK * MORE_STEPS ** min(self.rounds, 40))
 
     def _matrix(self, ws: np.ndarray) -> np.ndarray:
         """K of the variables as laid out; ``points`` is K of the points."""
@@ -96,9 +106,9 @@ class DirectSMO:
     def _decide(self, steps: int, violation: float) -> None:
         """Stop if solved, or if a limit says so."""
         if self.control.callback is not None:
-            self.control.report(
-                Progress(self.control.seconds, self.rounds, self.steps, violation, self.tol)
-            )
+            effort = self.control.seconds, self.rounds, self.steps
+            state = partial(so_far, self.problem, self.beta, self.f)
+            self.control.report(Progress(*effort, violation, self.tol, state=state))
         if violation <= self.tol:
             if steps > EXACT_STEPS or (self.tol < EXACT_TOL and steps > 0):
                 self._sum_f()  # and look again

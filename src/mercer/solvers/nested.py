@@ -20,6 +20,7 @@ float32 steps do no harm (iterative refinement).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from mercer.result import Status
 from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
 from mercer.solvers._scan import choose
+from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.layout import Part, lay_out, pad
 from mercer.solvers.values import Values
@@ -316,7 +318,7 @@ class NestedSMO:
             self.is_stuck = self.rounds - best_round > STUCK
             if violation <= tol or self.is_stuck or self._must_stop():
                 break
-            self._tell(violation)
+            self._tell(violation, part)
             taken = np.zeros(n_variables, bool)
             taken[recent] = True
             fresh = choose(
@@ -408,11 +410,16 @@ class NestedSMO:
         """Kernel values that f at all points takes."""
         return self.n * int(np.count_nonzero(beta))
 
-    def _tell(self, violation: float) -> None:
+    def _tell(self, violation: float, part: Part) -> None:
         if self.control.callback is not None:
-            self.control.report(
-                Progress(self.control.seconds, self.rounds, self.steps, violation, self.tol)
-            )
+            effort = self.control.seconds, self.rounds, self.steps
+            state = partial(self._state, part)
+            self.control.report(Progress(*effort, violation, self.tol, state=state))
+
+    def _state(self, part: Part) -> list:
+        beta = self.beta.copy()
+        beta[part.variables] = part.beta
+        return so_far(self.problem, beta, self.values.sums(beta, np.arange(self.n)))
 
     @property
     def f(self) -> np.ndarray:

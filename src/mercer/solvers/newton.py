@@ -132,7 +132,11 @@ class NewtonCG:
     def _why_stop(self, active: Sequence[_Task], control: Control, rounds: int) -> Status | None:
         worst = max(task.relative_gap for task in active)
         steps = sum(task.steps for task in active)
-        control.report(Progress(control.seconds, rounds, steps, worst, self.tol))
+        now = Progress(
+            control.seconds, rounds, steps, worst, self.tol,
+            state=lambda: [(task.problem, _result(task, rounds, 0.0)) for task in active],
+        )  # fmt: skip
+        control.report(now)
         return control.stopped or (Status.ITERATION_LIMIT if rounds >= self.max_iter else None)
 
     def _step(
@@ -282,7 +286,6 @@ def _sum_afresh(tasks: Sequence[_Task], whole: WholeGram) -> None:
 
 
 def _result(task: _Task, rounds: int, seconds: float) -> Result:
-    assert task.status is not None
     return Result(
         beta=task.beta,
         f=task.f,
@@ -290,7 +293,7 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
         b=np.array([task.b]),
         b_interval=np.array([[task.b, task.b]]),
         violation=float(np.sqrt(2 * task.gap)),
-        status=task.status,
+        status=task.status or Status.STOPPED,
         iterations=task.steps,
         rounds=rounds,
         seconds=seconds,

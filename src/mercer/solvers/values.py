@@ -117,7 +117,7 @@ class Values:
         if at is None:
             at, self._behind = np.arange(self.gram.n), []
             self.error = np.zeros(self.gram.n)
-        self.f[at] = self._sums(beta, at)
+        self.f[at] = self.sums(beta, at)
         np.asarray(self.error)[at] = 0.0
 
     def _error_at(self, beta: np.ndarray, where: np.ndarray) -> float:
@@ -126,9 +126,10 @@ class Values:
         some = points[:: max(1, points.size // CHECKED)]
         if some.size == 0:
             return 0.0
-        return UNSEEN * float(np.abs(self._sums(beta, some) - self.f[some]).max())
+        return UNSEEN * float(np.abs(self.sums(beta, some) - self.f[some]).max())
 
-    def _sums(self, beta: np.ndarray, at: np.ndarray) -> np.ndarray:
+    def sums(self, beta: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """f at some points in float64, from scratch; nothing is kept."""
         out = np.zeros(self.gram.n)
         coef = self.problem.at_points(beta, self.gram.n)
         rows = np.flatnonzero(coef)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Result, Status
 from mercer.separability import HardMarginWatch
-from mercer.solvers.answer import answer, intercepts
+from mercer.solvers.answer import answer, intercepts, so_far
 from mercer.solvers.control import Control, Progress
 
 __all__ = ["Sweeps", "WholeMatrix", "require"]
@@ -146,9 +147,9 @@ class WholeMatrix(ABC):
         while True:
             violation = self._violation(run)
             if run.rounds:
-                control.report(
-                    Progress(control.seconds, run.rounds, run.steps, violation, self.tol)
-                )
+                effort = control.seconds, run.rounds, run.steps
+                state = partial(so_far, run.problem, run.beta, run.f)
+                control.report(Progress(*effort, violation, self.tol, state=state))
             if self._is_solved(run, violation):
                 return Status.SOLVED
             proof = watch(run.beta, run.f)

@@ -57,6 +57,10 @@ class Descent:
         best = evaluate(problem, rows, np.zeros(rows.d), 0.0, np.zeros(rows.n))
         epochs, rounds, enough = 0, 0, np.inf
         status: Status | None = None
+
+        def look() -> LinearResult:
+            return self._look(problem, rows, w, b, beta, free)
+
         while status is None:
             rng.shuffle(order[:active])
             active, b, gap, worst = epoch(
@@ -72,7 +76,7 @@ class Descent:
                 enough = self.tol * best.primal
             if gap <= enough or active == 0:
                 looked, rounds = True, rounds + 1
-                found = self._look(problem, rows, w, b, beta, free)
+                found = look()
                 best = found if found.gap < best.gap or rounds == 1 else best
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
@@ -82,11 +86,12 @@ class Descent:
                     active, far = rows.n, np.inf
                 b = found.b if free else b
             control.report(Progress(
-                control.seconds, rounds, epochs, best.gap / best.primal, self.tol
+                control.seconds, rounds, epochs, best.gap / best.primal, self.tol,
+                state=lambda: [(problem, look())],
             ))  # fmt: skip
             status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else control.stopped
         if not looked:
-            found = self._look(problem, rows, w, b, beta, free)
+            found = look()
             best = min(best, found, key=lambda result: result.gap)
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)

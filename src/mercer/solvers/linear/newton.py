@@ -8,7 +8,9 @@ Newton for smooth losses (`Smooth`), and a check of the gap from scratch.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -66,6 +68,17 @@ class Newton:
                 return Status.ITERATION_LIMIT
             return control.stopped
 
+        def now(state: Callable) -> Progress:
+            steps, gap = before + method.steps, best.gap / best.primal
+            return Progress(control.seconds, rounds, steps, gap, self.tol, state=state)
+
+        def stop() -> bool:
+            """Between two steps: tell, and whether that was enough."""
+            control.report(now(lambda: [
+                (problem, evaluate(problem, rows, method.w, method.b, method.beta))
+            ]))  # fmt: skip
+            return limit(method.steps) is not None
+
         before = 0
         if start is None:
             start, before = self._sampled(problem, rows, control)
@@ -78,14 +91,13 @@ class Newton:
             if status is not None:
                 break
             enough = INNER_GAP**rounds * self.tol * best.primal
-            method.solve(enough, width, lambda: limit(method.steps) is not None)
+            method.solve(enough, width, stop)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
             if problem.kind == TUBE:
                 found = settle(problem, rows, found, self.tol)
             best = min(best, found, key=lambda result: result.gap)
-            now = Progress(control.seconds, rounds, steps, best.gap / best.primal, self.tol)
-            control.report(now)
+            control.report(now(partial(list, [(problem, best)])))
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED

@@ -1,0 +1,78 @@
+"""What every Display shares: axes in the house style, titles, caveats, legends."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer import style
+
+__all__ = ["Display"]
+
+# Characters of a caveat in a line, for each inch of the axes.
+LETTERS_PER_INCH = 15.5
+
+
+class Display:
+    """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
+
+    ax_: Any
+    axes_: list[Any]
+    figure_: Any
+    panels: int = 1
+    figsize: tuple[float, float] = style.FIGSIZE
+    title: str = ""
+    caveat: str = ""
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw on these axes, or on those of a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Of a display with several panels also a sequence of as many; one alone gets the last.
+        **options
+            See ``from_estimator``.
+
+        Returns
+        -------
+        display : the object itself, with ``ax_`` and ``figure_``
+        """
+        with style.context():
+            if ax is None:
+                ax = style.axes(self.figsize, self.panels)
+            self.axes_ = list(ax) if isinstance(ax, (Sequence, np.ndarray)) else [ax]
+            self.ax_ = self.axes_[0]
+            self.figure_ = self.ax_.figure
+            self._draw(self.axes_, **options)
+            if self.title and not self.ax_.get_title(loc="left"):
+                self.ax_.set_title(self.title)
+            if self.caveat:
+                self._write_caveat()
+        return self
+
+    def _draw(self, axes: list[Any], *args: Any, **options: Any) -> None:
+        raise NotImplementedError
+
+    def _write_caveat(self) -> None:
+        """Below the axis, in lines no longer than it is."""
+        ax = self.axes_[-1]
+        width = self.figure_.get_figwidth() * ax.get_position().width
+        text = textwrap.fill(self.caveat, max(30, int(width * LETTERS_PER_INCH)))
+        below = -36 if ax.get_xlabel() else -24
+        ax.annotate(
+            text, (0, 0), (0, below), xycoords="axes fraction", textcoords="offset points",
+            va="top", fontsize=8, color=style.GREY, style="italic", annotation_clip=False,
+        )  # fmt: skip
+
+    @staticmethod
+    def _legend(ax: Any, where: bool | str, **options: Any) -> None:
+        """``True``: beside the axes, so that no point is hidden; else matplotlib's location."""
+        if where is True:
+            place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+            ax.legend(**{**place, "frameon": False, **options})
+        elif where:
+            ax.legend(loc=where, **options)
