@@ -1,7 +1,8 @@
 """The bar of a fit: how far its measure has fallen towards the tolerance, on a log scale.
 
-The measure is what the fit stops by: the largest violating pair of a kernel machine, the relative
-duality gap of a linear or logistic one. It falls about geometrically, so the share
+The measure is what the fit stops by: the relative duality gap of a linear or logistic machine, the
+largest violating pair of a kernel machine, whose gap is shown beside it as often as looking at it is
+cheap. It falls about geometrically, so the share
 
     log(first / now) / log(first / tol)
 
@@ -16,10 +17,14 @@ from collections import deque
 from types import TracebackType
 from typing import Any
 
+from mercer.plots.gap import Trace
+
 __all__ = ["Bar", "Descent", "measure_of"]
 
 # Over so many seconds the slope is taken.
 WINDOW = 10.0
+# Of the time of a fit that may be spent on looking at the gap.
+LOOKING = 0.05
 # Rounds may come every millisecond; a person sees no more than this many a second.
 PER_SECOND = 10.0
 
@@ -69,6 +74,7 @@ class Bar:
         self.shown = sys.stderr.isatty() and not quiet
         self.measure, self.descent, self.last = measure_of(model), Descent(), -math.inf
         self.rich: Any = None
+        self.trace = Trace(share=LOOKING)
 
     def __enter__(self) -> Bar:
         if self.shown:
@@ -85,11 +91,14 @@ class Bar:
 
     def __call__(self, progress: Any) -> None:
         done = self.descent.heard(progress)
+        self.trace(progress)
         if progress.seconds - self.last < 1 / PER_SECOND:
             return
         self.last = progress.seconds
         left = self.descent.seconds_left
         text = f"{self.measure} {progress.violation:.2e} → {progress.tol:.0e}"
+        if self.trace.points and self.measure != "relative gap":
+            text = f"relative gap {self.trace.points[-1].relative_gap:.1e}, {text}"
         if progress.n_tasks > 1:
             text += f", {len(self.descent.shares)} of {progress.n_tasks} tasks"
         self.rich.update(
