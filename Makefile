@@ -39,7 +39,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 	@touch $@
 
 demo: $(VENV)/.plots
-	$(BIN)/python examples/demo.py
+	$(BIN)/mercer demo -o out
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest

@@ -1,11 +1,9 @@
-"""The repository holds together: versions, imports that point left, links, the demo."""
+"""The repository holds together: versions, imports that point left, links."""
 
 from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -32,11 +30,14 @@ ROOMS = [
     "multiclass",
     "calibration",
     "estimators",
-    "geometry",
+    "hyperplane",
     "embeddings",
     "duality",
     "diagnosis",
+    "io",
     "plots",
+    "app",
+    "cli",
 ]
 
 
@@ -90,12 +91,3 @@ def test_readme_examples_run(capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     exec("\n".join(blocks), {})
     assert capsys.readouterr().out.count("Certificate: solved") == 2
-
-
-def test_demo_prints_the_certificate_and_saves_a_picture(tmp_path):
-    picture = tmp_path / "demo.png"
-    command = [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(picture)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Certificate: solved" in done.stdout
-    assert re.search(r"held-out accuracy 0\.9\d+", done.stdout)
-    assert picture.read_bytes().startswith(b"\x89PNG")

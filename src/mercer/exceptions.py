@@ -1,7 +1,9 @@
 """Errors and warnings of the package.
 
     ValueError
-    └── NotSeparableError      hard margin asked for, but the classes' convex hulls meet
+    ├── NotSeparableError      hard margin asked for, but the classes' convex hulls meet
+    └── FileError              a file that cannot be read, or not be written: one line, with its place
+        └── NoFileError        (a FileNotFoundError too) there is none of this name
     UserWarning
     ├── ConvergenceWarning     (scikit-learn's) a fit stopped before its tolerance
     └── WarmStartWarning       a warm start could not go on from the last fit and began anew
@@ -20,6 +22,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "ConvergenceWarning",
+    "FileError",
+    "NoFileError",
     "NotFittedError",
     "NotSeparableError",
     "WarmStartWarning",
@@ -43,6 +47,31 @@ class NotSeparableError(ValueError):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.args[0], self.weights)
+
+
+class FileError(ValueError):
+    """What is wrong with a file, in one line: ``file:line: what, got, remedy``.
+
+    Attributes
+    ----------
+    path : str
+        The file as it was named; ``"-"`` is standard input or output.
+    line : int or None
+        The line, counted from 1, of files that have lines.
+    """
+
+    def __init__(self, path: str, line: int | None, message: str):
+        place = "standard input" if path == "-" else path
+        one_line = " ".join(message.split())
+        super().__init__(f"{place}: {one_line}" if line is None else f"{place}:{line}: {one_line}")
+        self.path, self.line, self.message = path, line, message
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.path, self.line, self.message)
+
+
+class NoFileError(FileError, FileNotFoundError):
+    """There is no file of this name."""
 
 
 class WarmStartWarning(UserWarning):

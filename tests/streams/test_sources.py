@@ -86,13 +86,13 @@ def test_fingerprints_tell_streams_apart(tmp_path):
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("1 1:0.5 2:abc", "line 4: expected index:value"),
-        ("one 1:0.5", "line 4: the target must be a finite number"),
-        ("1 1:0.5 1:0.6", "line 4: indices must rise from 1"),
-        ("1 0:0.5", "line 4: indices must rise from 1"),
-        ("1 1:nan", "line 4: expected index:value with a finite value"),
-        ("1 9:1.0", "line 4: index 9 is beyond n_features=3"),
-        ("1 2", "line 4: expected index:value"),
+        ("1 1:0.5 2:abc", ":4: expected index:value"),
+        ("one 1:0.5", ":4: the target must be a finite number"),
+        ("1 1:0.5 1:0.6", ":4: indices must rise from 1"),
+        ("1 0:0.5", ":4: indices must rise from 1"),
+        ("1 1:nan", ":4: expected index:value with a finite value"),
+        ("1 9:1.0", ":4: index 9 is beyond n_features=3"),
+        ("1 2", ":4: expected index:value"),
     ],
 )
 def test_malformed_lines_are_named(tmp_path, line, what):

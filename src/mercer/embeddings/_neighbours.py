@@ -75,11 +75,23 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             )
         self._k = min(self.n_neighbors, n - 1)
         self._rows = X
-        self._search = NearestNeighbors(n_neighbors=self._k, n_jobs=self.n_jobs).fit(X)
+        self._search = self._index()
         distances, indices = self._search.kneighbors()
         self._warn_if_in_parts(indices)
         self.embedding_ = self._embed(X, distances, indices)
         return self
+
+    def _index(self) -> NearestNeighbors:
+        return NearestNeighbors(n_neighbors=self._k, n_jobs=self.n_jobs).fit(self._rows)
+
+    def __getstate__(self) -> dict:
+        """Without the index of the rows, which is made of them again."""
+        return {name: v for name, v in super().__getstate__().items() if name != "_search"}
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__(state)
+        if "_rows" in state:
+            self._search = self._index()
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and the coordinates of the training rows.

@@ -1,8 +1,7 @@
 """Where a run stands, in a file that is at every moment either the old one or the new one, whole.
 
-It is written beside its place, flushed to the disk and renamed: renaming is atomic. The format is
-NumPy's ``.npz`` (a zip archive with checksums) of plain arrays and one JSON text; nothing in it is
-ever executed.
+The format is NumPy's ``.npz`` (a zip archive with checksums) of plain arrays and one JSON text;
+nothing in it is ever executed.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from mercer._files import replacing
 
 __all__ = ["Checkpoint"]
 
@@ -56,12 +57,8 @@ class Checkpoint:
         """Replace the file. A crash at any moment leaves the old one or the new one."""
         head = {"version": VERSION, "fingerprint": self.fingerprint, "values": dict(values)}
         part = self.path.with_name(self.path.name + ".part")
-        with open(part, "wb") as file:
+        with replacing(self.path, part) as file:
             np.savez(file, head=np.array(json.dumps(head)), **dict[str, Any](arrays))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, self.path)
-        _sync_folder(self.path.parent)
 
     def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """What was saved last; None if nothing was."""
@@ -97,17 +94,3 @@ class Checkpoint:
                 f"checkpoint {self.path} is of another run: {'; '.join(differing)}. Give what was "
                 "given then, delete the file to begin anew, or give another path."
             )
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself last; systems that cannot open folders do without."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        return
-    finally:
-        os.close(handle)

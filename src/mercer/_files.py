@@ -1,0 +1,227 @@
+"""Files: written whole or not at all, read in pieces whatever their compression."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mercer.exceptions import FileError, NoFileError
+
+__all__ = ["Source", "Window", "compressing", "open_source", "replacing"]
+
+# How compressed files begin, and the suffix of their names.
+_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+# Bytes read at a time: they stay in the second-level cache until they are parsed.
+PIECE = 1 << 19
+# Bytes that are looked at to find out what a file is.
+HEAD = 1 << 16
+
+
+@contextmanager
+def replacing(path: str | os.PathLike, part: Path | None = None) -> Iterator[IO[bytes]]:
+    """Write a file beside its place (``part``), flush it to the disk, then rename it: atomic.
+
+    A crash at any moment leaves the old file or the new one, an exception the old one.
+    """
+    place = Path(os.path.realpath(path))
+    part = part or place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(place.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming itself last; systems that cannot open folders do without."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+class Source(io.RawIOBase):
+    """Bytes of an open file, decompressed; ``head`` holds the first of them, to be looked at.
+
+    Whatever goes wrong while reading is a `FileError` that names the file.
+    """
+
+    def __init__(self, name: str, file: Any):
+        self.name, self._file = name, file
+        self.head = b""
+        self.head = self._some(HEAD)
+        self._at = 0
+
+    def _some(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        while size > 0:
+            part = self._guarded(self._file.read, size)
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def _guarded(self, read: Any, argument: Any) -> Any:
+        try:
+            return read(argument)
+        except FileError:
+            raise
+        except (OSError, EOFError, zlib.error, ValueError) as error:
+            raise FileError(self.name, None, f"cannot be read: {error}.") from error
+        except Exception as error:
+            if type(error).__name__ not in ("LZMAError", "ZstdError"):
+                raise
+            raise FileError(self.name, None, f"cannot be decompressed: {error}.") from error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill ``room`` from the front; the number of bytes, 0 at the end."""
+        if self._at < len(self.head):
+            part = self.head[self._at : self._at + len(room)]
+            room[: len(part)] = part
+            self._at += len(part)
+            return len(part)
+        return self._guarded(self._file.readinto, room)
+
+    def close(self) -> None:
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
+        super().close()
+
+
+def open_source(path: str | os.PathLike) -> Source:
+    """A file, or standard input for ``"-"``; compression is recognised by the content."""
+    name = os.fspath(path)
+    source = Source(name, sys.stdin.buffer if name == "-" else _open(name))
+    suffix = next((end for magic, end in _MAGIC.items() if source.head.startswith(magic)), None)
+    if suffix is None:
+        return source
+    return Source(name, compressing(io.BufferedReader(source), suffix, "rb"))
+
+
+def _open(name: str) -> Any:
+    try:
+        return open(name, "rb")
+    except FileNotFoundError as error:
+        raise NoFileError(name, None, "there is no such file.") from error
+    except (OSError, ValueError) as error:  # a folder, no permission; a name with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(name, None, f"cannot be read: {reason}.") from error
+
+
+def compressing(file: Any, suffix: str, mode: str) -> Any:
+    """``file`` with compression (mode "wb") or decompression ("rb") by a suffix such as ".gz"."""
+    if suffix == ".gz":
+        import gzip
+
+        # Without name and time: the same bytes give the same file.
+        return gzip.GzipFile("", mode, fileobj=file, mtime=0)
+    if suffix == ".bz2":
+        import bz2
+
+        return bz2.BZ2File(file, mode)
+    if suffix == ".xz":
+        import lzma
+
+        return lzma.LZMAFile(file, mode)
+    return _zstd(file, mode)
+
+
+def _zstd(file: Any, mode: str) -> Any:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise ImportError(
+            'zstd files need zstandard, which is not installed: pip install "mercer[zstd]".'
+        ) from error
+    return zstandard.open(file, mode)
+
+
+class Window:
+    """Lines of a file as an array of bytes, moved along piece by piece.
+
+    Attributes
+    ----------
+    text : uint8 array
+    start, stop : int
+        Whole lines that are read and not yet used are ``text[start:stop]`` (the last one of a file
+        may lack its end); whoever uses them moves ``start``.
+    """
+
+    def __init__(self, source: Source, size: int = PIECE):
+        self._source = source
+        self._room = bytearray(size)
+        self.text = np.frombuffer(self._room, np.uint8)
+        self.start = self.stop = 0
+        self._read, self._at_end = 0, False
+        if source.head.startswith(b"\xef\xbb\xbf"):  # a byte order mark
+            self.fill()
+            self.start = 3
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all lines are used; reads on if need be."""
+        if self.start == self.stop and not self._at_end:
+            self.fill()
+        return self.start == self.stop
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing follows ``stop``."""
+        return self._at_end
+
+    def fill(self) -> None:
+        """Read on, until there are more lines; what was not used moves to the front."""
+        left = self._room[self.start : self._read]
+        size = len(self._room)
+        if len(left) > size // 2:
+            self._room = bytearray(2 * size)
+            self.text = np.frombuffer(self._room, np.uint8)
+        self._room[: len(left)] = left
+        self.start, self.stop, self._read = 0, self.stop - self.start, len(left)
+        while not self._at_end and self._read < len(self._room):
+            count = self._source.readinto(memoryview(self._room)[self._read :])
+            self._read += count
+            self._at_end = count == 0
+        if self._at_end:
+            self.stop = self._read
+            return
+        more = self._room.rfind(b"\n", self.stop, self._read) + 1
+        if more:
+            self.stop = more
+        else:  # the line is longer than all this
+            self.fill()
+
+    def bytes(self, start: int, stop: int) -> bytes:
+        return bytes(self._room[start:stop])
+
+    def line(self, start: int) -> bytes:
+        """The line that begins at ``start``."""
+        end = self._room.find(b"\n", start, self.stop)
+        return bytes(self._room[start : self.stop if end < 0 else end])
+
+    def count_lines(self, start: int, stop: int) -> int:
+        return self._room.count(b"\n", start, stop)

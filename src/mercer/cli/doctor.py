@@ -1,0 +1,28 @@
+"""``mercer doctor``: what will hurt, before a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.cli.guard import ERROR, OK
+from mercer.cli.output import Voice
+from mercer.cli.reading import read
+from mercer.cli.train import as_gamma
+from mercer.diagnosis import doctor
+
+__all__ = ["run"]
+
+
+def run(kernel: str | None, C: float | None, gamma: str | None, json: bool, **how: Any) -> int:
+    data = read(how)
+    parameters = {"kernel": kernel, "C": C, "gamma": as_gamma(gamma)}
+    given = {name: value for name, value in parameters.items() if value is not None}
+    report = doctor(data.X, data.y, **given)
+    voice = Voice(json)
+    voice.say(
+        f"{data.name}\n{report}",
+        command="doctor", data=data.name, subject=report.subject, healthy=report.is_healthy,
+        findings=report.findings, estimates=report.estimates,
+    )  # fmt: skip
+    voice.end()
+    return ERROR if any(finding.severity == "error" for finding in report.findings) else OK

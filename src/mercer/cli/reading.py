@@ -1,0 +1,59 @@
+"""Data as the options say, and data as a model wants them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mercer.cli.guard import Failed
+from mercer.io import ModelFile, Table, open_model, read_table
+
+__all__ = ["describe", "open_both", "read", "stem"]
+
+SCALED = {
+    "standard": "scaled to mean 0 and variance 1",
+    "minmax": "scaled to [0, 1]",
+    "maxabs": "scaled to at most 1 in size",
+    None: "not scaled",
+}
+
+
+def read(options: dict[str, Any]) -> Table:
+    """The data of a command that chooses how they are read."""
+    scale = options["scale"]
+    return read_table(
+        options["data"],
+        target=_column(options["target"]),
+        format=options["format"],
+        task=options["task"],
+        scale=None if scale == "none" else scale,
+        missing=options["missing"],
+    )
+
+
+def open_both(model: str, data: str, format: str | None) -> tuple[ModelFile, Table]:
+    """A model, and data in the form that it was trained on."""
+    found = open_model(model)
+    if found.schema is None:
+        raise Failed(
+            f"{model}: the model does not say how files become its rows; save it with a schema "
+            "(mercer train does)"
+        )
+    return found, read_table(data, schema=found.schema, format=format)
+
+
+def _column(target: str | None) -> str | int | bool | None:
+    if target is None or target.lower() == "none":
+        return None if target is None else False
+    return int(target) if target.lstrip("-").isdigit() else target
+
+
+def describe(table: Table) -> str:
+    """Where data come from, how many there are, and how they are scaled."""
+    n, d = table.X.shape
+    return f"{table.name}: {n:,} rows, {d:,} columns, {SCALED[table.schema.scaling]}"
+
+
+def stem(source: str) -> str:
+    """A file's name without folder and suffixes."""
+    return "model" if source == "-" else Path(source).name.split(".")[0] or "model"

@@ -1,0 +1,34 @@
+"""Files: fitted models and tables of data. Nothing that is read is ever executed.
+
+==============  ===================================================================
+libsvm.py       models of LIBSVM, read and written
+models.py       `save`, `load`, `open_model`: a fitted estimator in one file
+schema.py       `Schema`: how a file's columns become the rows a model takes
+tables.py       `read_table`: rows and targets out of files of any common format
+writing.py      `write_predictions`, `write_table`
+==============  ===================================================================
+"""
+
+from mercer.exceptions import FileError
+from mercer.io.libsvm import is_libsvm, read_libsvm, write_libsvm
+from mercer.io.models import ModelFile, load, open_model, save
+from mercer.io.schema import Column, Schema
+from mercer.io.tables import Table, read_table
+from mercer.io.writing import write_predictions, write_table
+
+__all__ = [
+    "Column",
+    "FileError",
+    "ModelFile",
+    "Schema",
+    "Table",
+    "is_libsvm",
+    "load",
+    "open_model",
+    "read_libsvm",
+    "read_table",
+    "save",
+    "write_libsvm",
+    "write_predictions",
+    "write_table",
+]
