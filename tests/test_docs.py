@@ -37,11 +37,7 @@ def test_pages(page, monkeypatch):
 
 @pytest.mark.parametrize(
     "page",
-    [
-        page
-        for page in PAGES
-        if "```python" in page.read_text(encoding="utf-8")
-    ],
+    [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")],
     ids=_name,
 )
 def test_programs_in_pages(page):

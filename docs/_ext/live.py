@@ -26,11 +26,14 @@ from sphinx.util.docutils import SphinxDirective
 from mercer import style
 
 mpl.use("Agg")
-mpl.rcParams.update(style.RC)
-mpl.rcParams["svg.fonttype"] = "path"  # readers may not have the font
 
 FOLDER = "live"  # below the sources, where images must be; not under version control
 logger = logging.getLogger(__name__)
+
+
+def house_style(*_: Any) -> None:
+    """The style of all pictures; letters as shapes, since readers may not have the font."""
+    mpl.rcParams.update({**style.RC, "svg.fonttype": "path"})
 
 
 class Picture(SphinxDirective):
@@ -51,6 +54,7 @@ class Picture(SphinxDirective):
         number = state.setdefault("live number", 0) + 1
         state.update({"live page": page, "live number": number})
         plt.close("all")
+        house_style()
         for complaint in page.run_through("\n".join(self.content)):
             logger.warning("example differs:\n%s", complaint, location=self.get_location())
         path = Path(FOLDER, f"{self.env.docname.replace('/', '-')}-{number}.svg")
