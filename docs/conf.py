@@ -77,6 +77,8 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "abort_on_example_error": True,
     "plot_gallery": True,
+    "capture_repr": (),
+    "show_signature": False,
     "reset_modules": ("matplotlib", "live.house_style"),
     "within_subsection_order": "FileNameSortKey",
 }

@@ -7,6 +7,8 @@ combination of each class, and both give the same point. No line can have that p
 its sides.
 """
 
+import textwrap
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -14,15 +16,15 @@ from scipy.spatial import ConvexHull
 from mercer import SVC, NotSeparableError
 from mercer.style import BLUE, INK, VERMILION
 
-rng = np.random.default_rng(1)
+rng = np.random.default_rng(5)
 y = np.repeat([1, -1], 12)
-X = rng.normal(size=(24, 2)) + 0.9 * y[:, None]
+X = rng.normal(size=(24, 2)) + 0.8 * y[:, None]
 
 try:
     SVC(kernel="linear", C=np.inf).fit(X, y)
 except NotSeparableError as error:
     weights = error.weights
-    print(error)
+    print(*textwrap.wrap(str(error), 90), sep="\n")
 
 # %%
 # The point in both hulls, and the few rows that prove it.

@@ -8,10 +8,11 @@ common. The kernel matrix is all that the machine sees. Ordered by class it show
 
 from collections import Counter
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import SVC, check_kernel
+from mercer.kernels import Precomputed
+from mercer.plots import KernelMatrixDisplay
 
 rng = np.random.default_rng(0)
 
@@ -47,8 +48,4 @@ train, test = np.arange(0, 80, 2), np.arange(1, 80, 2)
 model = SVC(kernel="precomputed", C=10).fit(K[np.ix_(train, train)], y[train])
 print("held out:", model.score(K[np.ix_(test, train)], y[test]))
 
-fig, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
-image = ax.imshow(K, cmap="cividis")
-ax.set(xticks=[20, 60], xticklabels=["one", "other"], yticks=[20, 60], yticklabels=["one", "other"])
-ax.grid(False)
-fig.colorbar(image, ax=ax, shrink=0.8)
+KernelMatrixDisplay.from_kernel(Precomputed(), K, y)
