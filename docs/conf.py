@@ -28,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "live",
     "members",
+    "titles",
 ]
 exclude_patterns = ["_ext", "_templates", "gallery/*.ipynb", "gallery/*.py", "**/README.txt"]
 templates_path = ["_templates"]

@@ -14,6 +14,6 @@ from mercer.plots import GapDisplay
 
 X, y = make_moons(1500, noise=0.3, random_state=0)
 fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
-for ax, C in zip(axes, (0.1, 10, 1000), strict=True):
+for ax, C in zip(axes, (0.1, 10, 100), strict=True):
     GapDisplay.from_estimator(SVC(C=C, gamma=1.0, solver="platt"), X[:200], y[:200], ax=ax)
     ax.set_title(f"C = {C}")

@@ -32,7 +32,10 @@ def test_pages(page, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     from page import Page
 
-    assert Page(page).run_rest() == []
+    complaints = Page(page).run_rest()
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+    assert complaints == []
 
 
 @pytest.mark.parametrize(
