@@ -146,7 +146,7 @@ def test_quiet_says_nothing(here, mercer):
 def test_standard_input_is_data(here, mercer, monkeypatch):
     data = (here / "demo" / "tumours.csv").read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    code, out, err = mercer("train", "-", "--target", "diagnosis")
+    code, _, err = mercer("train", "-", "--target", "diagnosis")
     assert (code, err) == (0, "")
     assert (here / "model.mercer").exists()
 
@@ -208,7 +208,7 @@ def test_predictions_go_to_a_file(here, mercer):
 def test_probabilities(here, mercer):
     words = "train demo/tumours.csv --target diagnosis --machine logistic -q -o l.mercer"
     assert mercer(*words.split())[0] == 0
-    code, out, _ = mercer("predict", "l.mercer", "demo/tumours-new.csv", "--proba", "--json")
+    _, out, _ = mercer("predict", "l.mercer", "demo/tumours-new.csv", "--proba", "--json")
     found = json.loads(out)
     assert found["classes"] == ["benign", "malignant"]
     p = np.array(found["probabilities"])
