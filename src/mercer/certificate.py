@@ -115,9 +115,9 @@ class Certificate:
     def __repr__(self) -> str:
         return "\n".join([*self._lines(), *self._task_lines()])
 
-    def _lines(self) -> list[str]:
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels and values."""
         n = self.n_zero + self.n_support
-        what = f"{len(self.tasks)} tasks" if self.tasks else self.name
         rows = [
             ("primal", f"{self.primal:.10g}"),
             ("dual", f"{self.dual:.10g}"),
@@ -134,8 +134,12 @@ class Certificate:
             ("effort", f"{self.iterations:,} {self.unit}, {self.rounds:,} rounds, "
                        f"{self.seconds:.3g} s"),
         ]  # fmt: skip
+        return rows
+
+    def _lines(self) -> list[str]:
+        what = f"{len(self.tasks)} tasks" if self.tasks else self.name
         title = f"Certificate: {self.status}" + (f"   ({what})" if what else "")
-        return [title, *(f"  {label:<14} {value}" for label, value in rows)]
+        return [title, *(f"  {label:<14} {value}" for label, value in self.rows())]
 
     def _task_lines(self, most: int = 12) -> list[str]:
         if not self.tasks:

@@ -28,6 +28,7 @@ __all__ = [
     "class_colour",
     "class_marker",
     "context",
+    "own_axes",
     "pyplot",
     "tint",
 ]
@@ -119,6 +120,14 @@ def pyplot() -> Any:
 def context() -> Any:
     """A context in which matplotlib draws in this style; the user's settings come back after."""
     return pyplot().rc_context(RC)
+
+
+def own_axes(figsize: tuple[float, float] = FIGSIZE, panels: int = 1) -> Any:
+    """As `axes`, of a figure that pyplot does not know and no window shows."""
+    pyplot()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=figsize, layout="constrained").subplots(panels)
 
 
 def axes(figsize: tuple[float, float] = FIGSIZE, panels: int = 1) -> Any:

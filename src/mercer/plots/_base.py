@@ -9,11 +9,29 @@ from typing import Any
 import numpy as np
 
 from mercer import style
+from mercer.certificate import BOUND, FREE, ZERO, Certificate
 
-__all__ = ["Display"]
+__all__ = ["APART", "Display", "marker_options"]
 
 # Characters of a caveat in a line, for each inch of the axes.
 LETTERS_PER_INCH = 15.5
+
+
+# In the place of axes: a new figure that pyplot does not know.
+APART = object()
+_GROUPS = {ZERO: "zero", FREE: "free", BOUND: "bound"}
+
+
+def marker_options(group: int, colour: str, size: float = 1.0) -> dict[str, Any]:
+    """How points of a KKT group are drawn, as arguments of ``scatter``."""
+    look = style.GROUPS[_GROUPS[group]]
+    edge = colour if look["edge"] == "class" else look["edge"] or "none"
+    return {
+        "s": look["size"] * size,
+        "facecolors": style.tint(colour, look["fill"]),
+        "edgecolors": edge,
+        "linewidths": look["width"],
+    }
 
 
 class Display:
@@ -26,6 +44,15 @@ class Display:
     figsize: tuple[float, float] = style.FIGSIZE
     title: str = ""
     caveat: str = ""
+    certificate: Certificate | None = None  # of the machine drawn, where it is known
+
+    @property
+    def description(self) -> str:
+        """The picture in words, for those who cannot see it."""
+        return ". ".join(part for part in (*self._words(), self.caveat.rstrip(".")) if part) + "."
+
+    def _words(self) -> list[str]:
+        return [self.title or type(self).__name__]
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw on these axes, or on those of a new figure.
@@ -44,6 +71,8 @@ class Display:
         with style.context():
             if ax is None:
                 ax = style.axes(self.figsize, self.panels)
+            elif ax is APART:
+                ax = style.own_axes(self.figsize, self.panels)
             self.axes_ = list(ax) if isinstance(ax, (Sequence, np.ndarray)) else [ax]
             self.ax_ = self.axes_[0]
             self.figure_ = self.ax_.figure

@@ -19,7 +19,7 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.certificate import BOUND, FREE, ZERO, kkt_groups, multipliers
+from mercer.certificate import BOUND, FREE, ZERO, Certificate, kkt_groups, multipliers
 from mercer.estimators._data import check_training, is_precomputed
 from mercer.problems import BoxQP
 
@@ -113,6 +113,11 @@ class Machine:
         return is_precomputed(getattr(self.model, "kernel", None))
 
     @property
+    def certificate(self) -> Certificate | None:
+        proof = getattr(self.model, "certificate_", None)
+        return proof if isinstance(proof, Certificate) else None
+
+    @property
     def has_margin(self) -> bool:
         """Whether f = ±1 are edges that the loss knows of."""
         loss = getattr(self.model, "loss", "hinge")
@@ -203,7 +208,7 @@ class Machine:
         return Reading(name, rows, target, beta, lower, upper, g, epsilon)
 
     def _task_name(self, t: int) -> str:
-        proof = getattr(self.model, "certificate_", None)
+        proof = self.certificate
         return proof.tasks[t].name if proof is not None and proof.tasks else ""
 
     def _all_values(self) -> np.ndarray:
@@ -241,7 +246,7 @@ class Machine:
 
     def _check_counts(self, found: list[Reading]) -> None:
         """Groups that are not the certificate's have other labels or weights than the fit."""
-        proof = getattr(self.model, "certificate_", None)
+        proof = self.certificate
         counts = np.sum([np.bincount(task.groups, minlength=3) for task in found], axis=0)
         if proof is not None and counts.tolist() != [proof.n_zero, proof.n_free, proof.n_bound]:
             self.refuse(

@@ -10,13 +10,12 @@ from scipy.ndimage import gaussian_filter
 
 from mercer import style
 from mercer.certificate import BOUND, FREE, ZERO
-from mercer.plots._base import Display
+from mercer.plots._base import Display, marker_options
 from mercer.plots._machine import Machine, by_edge, merged
 from mercer.plots._plane import make_plane
 
 __all__ = ["BoundaryDisplay"]
 
-GROUP_STYLES = {ZERO: "zero", FREE: "free", BOUND: "bound"}
 # Area of the largest α, and of all of them together, in points².
 LARGEST_AREA, ALL_AREAS = 420.0, 26_000.0
 PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -158,7 +157,15 @@ class BoundaryDisplay(Display):
             alpha=alpha, band=band, bias=bias, has_margin=machine.has_margin,
             probabilities=chances, labels=plane.labels, title=machine.title, caveat=plane.caveat,
         )  # fmt: skip
+        display.certificate = machine.certificate
         return display.plot(ax, **options)
+
+    def _words(self) -> list[str]:
+        counts = [f"{name}: {(self.codes == c).sum()} points"
+                  for c, name in enumerate(self.classes)]  # fmt: skip
+        groups = [f"{name} ({(self.groups == g).sum()})"
+                  for g, name in enumerate(self.group_names) if name]  # fmt: skip
+        return [f"Decision boundary of {self.title}", *counts, "Of them " + ", ".join(groups)]
 
     # ------------------------------------------------------------------ drawing
 
@@ -264,29 +271,21 @@ class BoundaryDisplay(Display):
         return 1 if len(self.classes) == 1 else code
 
     def _draw_points(self, ax: Any, size: float) -> None:
-        for group, name in GROUP_STYLES.items():
-            look = style.GROUPS[name]
+        for group in (ZERO, FREE, BOUND):
             for c in range(len(self.classes)):
                 rows = (self.groups == group) & (self.codes == c)
-                colour = style.class_colour(self._shown(c))
                 if rows.any():
+                    look = marker_options(group, style.class_colour(self._shown(c)), size)
                     ax.scatter(*self.points[rows].T, marker=style.class_marker(self._shown(c)),
-                               zorder=4 + group, **_marker(look, colour, size))  # fmt: skip
+                               zorder=4 + group, **look)  # fmt: skip
         for c, name in enumerate(self.classes):
             colour, marker = style.class_colour(self._shown(c)), style.class_marker(self._shown(c))
             ax.scatter([], [], s=34, c=colour, marker=marker, label=name)
-        for group, name in GROUP_STYLES.items():
+        for group in (ZERO, FREE, BOUND):
             count = int((self.groups == group).sum())
             if self.group_names[group]:
                 ax.scatter([], [], marker="o", label=f"{self.group_names[group]} ({count})",
-                           **_marker(style.GROUPS[name], style.GREY, 1.0))  # fmt: skip
-
-
-def _marker(look: dict, colour: str, size: float) -> dict[str, Any]:
-    edge = colour if look["edge"] == "class" else look["edge"] or "none"
-    face = style.tint(colour, look["fill"])
-    return {"s": look["size"] * size, "facecolors": face, "edgecolors": edge,
-            "linewidths": look["width"]}  # fmt: skip
+                           **marker_options(group, style.GREY))  # fmt: skip
 
 
 def _by_margin(machine: Machine) -> np.ndarray:
@@ -333,7 +332,7 @@ def _bias_band(
     machine: Machine,
 ) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
     """The bias interval and the values of f at its boundaries, where it is more than rounding."""
-    proof = getattr(machine.model, "certificate_", None)
+    proof = machine.certificate
     if proof is None or proof.tasks or len(machine.classes) > 2:
         return None, None
     low, high = proof.bias_interval

@@ -218,7 +218,14 @@ class GapDisplay(Display):
         elif not trace.violation:
             raise ValueError(f"{name} reported nothing while it was fitted: there is no trace.")
         display = cls(trace=trace, names=names, words=words, title=title_of(fitted))
+        display.certificate = proof if isinstance(proof, Certificate) else None
         return display.plot(ax, **options)
+
+    def _words(self) -> list[str]:
+        ends = f"{len(self.trace.violation)} reports"
+        if self.has_gaps:
+            ends += f", relative gap {self.trace.points[-1].relative_gap:.2g} in the end"
+        return [f"Duality gap along a fit of {self.title}", ends]
 
     def _draw(
         self, axes: list[Any], *, against: str = "iterations", legend: bool | str = "best"

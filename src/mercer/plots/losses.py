@@ -163,7 +163,11 @@ class LossDisplay(Display):
             at = np.linspace(-reach, reach, 331)
         curves = {name: loss_values(name, at, epsilon) for name in names}
         display = cls(at=at, curves=curves, own=own, rows=rows, title=machine.title)
+        display.certificate = machine.certificate
         return display.plot(ax, **options)
+
+    def _words(self) -> list[str]:
+        return [f"Loss curves: {', '.join(self.curves)}"]
 
     def _draw(self, axes: list[Any], *, legend: bool | str = True, rug: bool = True) -> None:
         ax = axes[0]

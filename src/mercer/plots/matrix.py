@@ -136,6 +136,7 @@ class KernelMatrixDisplay(Display):
         labels = machine.codes if machine.codes is not None else machine.y
         names = machine.classes if machine.codes is not None else None
         display = cls._of(kernel, seen, labels, names, max_rows, machine.title)
+        display.certificate = machine.certificate
         return display.plot(ax, **options)
 
     @classmethod
@@ -172,6 +173,10 @@ class KernelMatrixDisplay(Display):
         K = _matrix(kernel, X, rows)
         caveat = _caveat(rows.size, n)
         return cls(K=K, order=rows, starts=starts, classes=names or (), title=title, caveat=caveat)
+
+    def _words(self) -> list[str]:
+        by = " ordered by class: " + ", ".join(self.classes) if self.classes else ""
+        return [f"Kernel matrix of {self.title} on {len(self.K)} rows{by}"]
 
     def _draw(self, axes: list[Any], *, colorbar: bool = True, borders: bool = True) -> None:
         from matplotlib.colors import LinearSegmentedColormap
@@ -278,7 +283,9 @@ class SpectrumDisplay(Display):
         SpectrumDisplay
         """
         kernel, seen, machine = _of_machine(estimator, X, y)
-        return cls._of(kernel, seen, machine.codes, max_rows, machine.title).plot(ax, **options)
+        display = cls._of(kernel, seen, machine.codes, max_rows, machine.title)
+        display.certificate = machine.certificate
+        return display.plot(ax, **options)
 
     @classmethod
     def from_kernel(
@@ -309,6 +316,9 @@ class SpectrumDisplay(Display):
         if self.is_psd:
             return f"positive semidefinite on these rows (smallest {least:.2g})"
         return f"not a kernel: smallest eigenvalue {least:.3g}"
+
+    def _words(self) -> list[str]:
+        return [f"Eigenvalues of the kernel matrix of {self.title}", self.verdict]
 
     def _draw(self, axes: list[Any], *, legend: bool | str = "upper right") -> None:
         ax, values = axes[0], self.eigenvalues
