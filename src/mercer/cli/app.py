@@ -210,6 +210,7 @@ def plot(
     model: o.Model,
     data: o.DataIfAny = None,
     output: o.PlotOutput = None,
+    feature: o.Feature = None,
     format: o.Format = None,
     quiet: o.Quiet = False,
 ) -> None:
