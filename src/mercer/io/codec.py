@@ -86,7 +86,9 @@ class Encoder:
         legacy = isinstance(value, np.random.RandomState)
         state = value.get_state(legacy=False) if legacy else value.bit_generator.state
         if state["bit_generator"] not in _BIT_GENERATORS:
-            raise ValueError(f"{where} is a random generator {state['bit_generator']!r}; give a seed")
+            raise ValueError(
+                f"{where} is a random generator {state['bit_generator']!r}; give a seed"
+            )
         return {"random": self(state, where), "legacy": legacy}
 
     def _array(self, value: Any, where: str) -> Any:
@@ -102,11 +104,15 @@ class Encoder:
             return {"sparse": type(value).__name__, "of": parts, "shape": list(value.shape)}
         if value.dtype.newbyteorder("=") in _NUMBERS:
             name = where if where not in self.tensors else f"{where}#{len(self.tensors)}"
-            transposed = value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous
+            transposed = (
+                value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous
+            )
             self.tensors[name] = value.T if transposed else value
             return {"array": name, "transposed": True} if transposed else {"array": name}
         if value.dtype.kind not in "UO":
-            raise ValueError(f"{where} is an array of {value.dtype}, which cannot be kept in a file")
+            raise ValueError(
+                f"{where} is an array of {value.dtype}, which cannot be kept in a file"
+            )
         items = [self(item, f"{where}[{i}]") for i, item in enumerate(value.ravel().tolist())]
         return {"items": items, "shape": list(value.shape), "kind": value.dtype.kind}
 

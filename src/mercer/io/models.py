@@ -36,7 +36,15 @@ __all__ = ["VERSION", "ModelFile", "load", "open_model", "save"]
 FORMAT = "mercer-model"
 VERSION = 1
 # What reading a text that is no model can raise; all become one line.
-_WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError)
+_WRONG = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +176,9 @@ def open_model(
     except _WRONG as error:
         what = f"{type(error).__name__} {error}" if isinstance(error, KeyError) else error
         raise FileError(name, None, f"cannot be read: {what}.") from error
-    return ModelFile(model, schema, {k: v for k, v in header.items() if k not in ("state", "schema")})
+    return ModelFile(
+        model, schema, {k: v for k, v in header.items() if k not in ("state", "schema")}
+    )
 
 
 def _build(header: Mapping[str, Any], decode: Decoder) -> Any:

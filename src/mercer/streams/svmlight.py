@@ -16,7 +16,15 @@ from mercer._files import Source, Window, open_source
 from mercer._numbers import powers_of_ten
 from mercer.exceptions import FileError
 from mercer.streams._lines import (
-    DONE, FULL, FULL_HARD, FULL_PAIRS, HARDEST, LARGEST_INDEX, ZERO, parse_lines, skip_lines,
+    DONE,
+    FULL,
+    FULL_HARD,
+    FULL_PAIRS,
+    HARDEST,
+    LARGEST_INDEX,
+    ZERO,
+    parse_lines,
+    skip_lines,
 )  # fmt: skip
 from mercer.streams.source import BATCH_ROWS, Batch, Stream, check_batch_rows, digest_file
 
