@@ -7,12 +7,11 @@ from typing import Any
 
 from mercer.cli.guard import Misused, complain
 from mercer.cli.output import Voice, table
-from mercer.cli.reading import describe, read
+from mercer.cli.reading import describe, open_both, read
 from mercer.io import (
     is_libsvm,
     open_model,
     read_libsvm,
-    read_table,
     save,
     write_libsvm,
     write_table,
@@ -20,14 +19,15 @@ from mercer.io import (
 
 __all__ = ["run"]
 
-CHOICES = ("target", "scale", "missing", "task", "format")
+# What a model decides, if the data are read for it.
+CHOICES = ("target", "scale", "missing", "drop", "task")
 
 
 def run(
     source: str, destination: str, like: str | None, to: str | None, quiet: bool, **how: Any
 ) -> None:
     voice = Voice(quiet=quiet)
-    given = [f"--{name}" for name in CHOICES if how[name] is not None]
+    given = [f"--{name}" for name in CHOICES if how[name]]
     if is_libsvm(source):
         _refuse(given, like, "a model")
         model, schema = read_libsvm(source)
@@ -41,9 +41,9 @@ def run(
         if like is not None and given:
             raise Misused(f"--like has the model's own choices: leave {given[0]} out")
         if like is not None:
-            rows = read_table(source, schema=open_model(like).schema, format=how["format"])
+            _, rows = open_both(like, source, how["format"])
         else:
-            rows = read({"data": source, **how})
+            rows = read({**how, "data": source, "scale": how["scale"] or "none"})
         write_table(destination, rows, format=to)
         voice.say(table({"data": describe(rows), "written": destination}))
 

@@ -88,6 +88,9 @@ Target = Annotated[
 ]
 Scale = Annotated[str | None, _named("How columns are scaled", SCALES)]
 Missing = Annotated[str | None, _named("What fills missing numbers", FILLS)]
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; again for more.")
+]
 Task = Annotated[str | None, _named("What the target is", TASKS)]
 Format = Annotated[str | None, _named("Of the data, if the guess is wrong", FORMATS)]
 To = Annotated[
