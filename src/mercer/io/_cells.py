@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 # Why `parse_cells` stopped: all records read, no room for another row, none for another cell in the
-# list, another number of cells than columns, a quote that is not closed or not at the end of a cell.
+# list, another number of cells than columns, a quote that is not closed or not at a cell's end.
 DONE, FULL, FULL_LIST, WIDTH, OPEN = range(5)
 # Where a column goes: to this column of X, to y, nowhere, or as text to the list.
 TARGET, LEFT_OUT, WORD = -1, -2, -3
@@ -108,9 +108,9 @@ def _parse_record(text, i, stop, delimiter, places, X, y, row, listed, count, po
 
 @compiled
 def _is_blank(c, delimiter):
-    return (c != delimiter and (c == _SPACE or c == _TAB or c == _RETURN)) or (
-        delimiter == _SPACE and c == _SPACE
-    )
+    if c in (_SPACE, _RETURN):
+        return True
+    return c == _TAB and delimiter != _TAB
 
 
 @compiled

@@ -37,8 +37,8 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
         found = [key for key in _ROWS if key in arrays] or list(arrays)
         if (len(arrays) > 1 and found[0] not in _ROWS) or not arrays:
             raise FileError(
-                name, None, f"has the arrays {', '.join(map(repr, arrays))}; rows must be named 'X' "
-                "and targets 'y'."
+                name, None, f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
+                "'X' and targets 'y'."
             )  # fmt: skip
         X = arrays[found[0]]
     wanted = (options.target,) if isinstance(options.target, str) else _TARGETS

@@ -51,7 +51,7 @@ class Layout:
 
 
 def find_layout(source: Source, header: bool | None, known: Sequence[str] = ()) -> Layout:
-    """Delimiter and names from the beginning of a file; ``known`` are the names that are expected."""
+    """Delimiter and names from the beginning of a file; ``known`` are names to expect."""
     head = source.head
     if b"\0" in head:
         raise FileError(source.name, None, "is a binary file of no kind that is read here.")
@@ -157,7 +157,7 @@ class _Reader:
             self.X, self.y, self.n, self.listed, powers_of_ten(),
         )  # fmt: skip
         for row, column, first, last in self.listed[:count].tolist():
-            self._resolve(row, column, window.bytes(first, last), start, first)
+            self._resolve(row, column, window.part(first, last), start, first)
         self.line += window.count_lines(start, window.start)
         if status == FULL:
             self.X.resize((2 * len(self.X), self.X.shape[1]), refcheck=False)
@@ -205,8 +205,8 @@ class _Reader:
         if column == self.roles.target:
             if self.schema is None:
                 raise self._error(
-                    start, first, f"column {self.layout.names[column]!r}, the target, has no value; "
-                    "leave such rows out."
+                    start, first, f"column {self.layout.names[column]!r}, the target, has no "
+                    "value; leave such rows out."
                 )  # fmt: skip
         elif not self.may_be_missing:
             raise self._error(

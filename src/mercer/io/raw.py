@@ -75,7 +75,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a file are for: those of the features in their order, and the target's."""
+    """What columns of a file are for: those of the features in their order, and the target's."""
 
     features: list[int]
     words: set[int]

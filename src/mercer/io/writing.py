@@ -97,7 +97,7 @@ def write_table(path: str | os.PathLike, table: Table, *, format: str | None = N
         For names without such a suffix, and for standard output.
     """
     suffixes = [s.lower() for s in Path(path).suffixes if s.lower() not in _COMPRESSED]
-    format = format or _FORMATS.get(suffixes[-1] if suffixes else "")
+    format = format or _FORMATS.get(suffixes[-1] if suffixes else "", "")
     if format not in _FORMATS.values():
         raise FileError(
             os.fspath(path), None, f"which format? The name should end in {', '.join(_FORMATS)}."
@@ -185,7 +185,7 @@ def _svmlight(file: Any, table: Table) -> None:
 
 
 def _npz(file: Any, table: Table) -> None:
-    arrays = {} if table.y is None else {"y": table.y}
+    arrays: dict[str, Any] = {} if table.y is None else {"y": table.y}
     if sp.issparse(table.X):
         X = table.X
         arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}

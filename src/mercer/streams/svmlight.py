@@ -136,7 +136,7 @@ class SvmlightLines:
             rows.y, rows.indptr, rows.indices, rows.values, rows.n, rows.hard, powers_of_ten(),
         )  # fmt: skip
         for slot, first, last in rows.hard[:n_hard].tolist():
-            value = float(window.bytes(first, last))
+            value = float(window.part(first, last))
             if not math.isfinite(value):
                 line = self.line + window.count_lines(start, first)
                 raise FileError(self._name, line, f"expected a finite value, got {value!r}.")
