@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mercer.cli.guard import Misused, complain
 from mercer.cli.output import Voice, table
 from mercer.cli.reading import describe, open_both, read
 from mercer.io import (
+    Table,
     is_libsvm,
     open_model,
     read_libsvm,
@@ -19,6 +23,8 @@ from mercer.io import (
 
 __all__ = ["run"]
 
+# Names of files of svmlight's format, whose labels are numbers.
+SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
 # What a model decides, if the data are read for it.
 CHOICES = ("target", "scale", "missing", "drop", "task")
 
@@ -44,8 +50,20 @@ def run(
             _, rows = open_both(like, source, how["format"])
         else:
             rows = read({**how, "data": source, "scale": how["scale"] or "none"})
+        if to == "svmlight" or (to is None and Path(destination).suffix in SVMLIGHT):
+            rows = _numbered(rows)
         write_table(destination, rows, format=to)
         voice.say(table({"data": describe(rows), "written": destination}))
+
+
+def _numbered(rows: Table) -> Table:
+    """Labels that are words as their numbers, in the order of LIBSVM's exported models."""
+    if rows.y is None or rows.y.dtype.kind in "fiub":
+        return rows
+    labels, codes = np.unique(rows.y, return_inverse=True)
+    meaning = ", ".join(f"{k} is {label}" for k, label in enumerate(labels.tolist()))
+    complain(f"note: svmlight's labels are numbers: {meaning}")
+    return replace(rows, y=codes)
 
 
 def _refuse(given: list[str], like: str | None, what: str) -> None:
