@@ -2,7 +2,7 @@
 
 Bokeh draws the figures and carries messages; controls and words are plain HTML (assets/page.html),
 so that they have labels, work by keyboard and fit a phone. The page sends events as JSON through
-one data source and is told what to show through another.
+one data source and is told through another all that it has to show, in one message.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from importlib.resources import files
 from typing import Any
 
 from bokeh.document import Document
-from bokeh.events import Pan, PanEnd, PanStart, Tap
 from bokeh.models import ColumnDataSource, CustomJS
 from jinja2 import Environment
 
 from mercer import style
 from mercer.app.catalogue import KERNELS, LABELS, MACHINES, PARAMETERS
-from mercer.app.figures import BoxFigure, Plane, TraceFigure
+from mercer.app.figures import Figures
+from mercer.app.paint import axes, columns
 from mercer.app.presets import PRESETS
 from mercer.app.session import ERASER, Session
 
@@ -29,6 +29,16 @@ __all__ = ["Page", "add_page"]
 RUN_MS = 160
 # Messages that come together are drawn together: the last state counts.
 GATHER_MS = 4
+
+
+# What the KKT groups (zero, free, at the bound) are called.
+_GROUPS = {
+    "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
+    "svr": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
+    "oneclass": ("α = 0", "0 < α < 1: free", "α = 1: at the bound"),
+    "pegasos": ("beyond the margin", "on its edge", "within it, or wrong"),
+    "perceptron": ("never a mistake", "mistaken", ""),
+}
 
 
 @lru_cache
@@ -64,30 +74,20 @@ class Page:
 
     def __init__(self, doc: Document, query: str):
         self.doc, self.session = doc, Session(query)
-        self.plane, self.trace, self.box = Plane(), TraceFigure(), BoxFigure()
+        self.figures = Figures(self.session.picture)
         self.inbox = ColumnDataSource({"json": [""]}, name="inbox")
         self.outbox = ColumnDataSource({"json": [""]}, name="outbox")
         self.echo: Any = None
         self.is_waiting = False
         self.running: Any = None
         self.inbox.on_change("data", lambda attr, old, new: self.receive(new["json"][0]))
-        for event, name in ((Tap, "tap"), (PanStart, "drag-start"), (Pan, "drag"),
-                            (PanEnd, "drag-end")):  # fmt: skip
-            self.plane.plot.on_event(event, lambda e, name=name: self.touch(name, e))
         self.paint()
 
     def receive(self, text: str) -> None:
-        """An event of the page's own controls."""
+        """An event of the page."""
         event = json.loads(text)
         self.echo = event.get("id", self.echo)
         self.session.handle(event)
-        self.paint_soon()
-
-    def touch(self, name: str, event: Any) -> None:
-        """An event of the plane."""
-        if event.x is None or event.y is None:
-            return
-        self.session.handle({"do": name, "x": event.x, "y": event.y, "reach": self.plane.reach})
         self.paint_soon()
 
     def paint_soon(self) -> None:
@@ -100,10 +100,12 @@ class Page:
         self.is_waiting = False
         session = self.session
         picture = session.refresh()
-        self.plane.paint(picture, session.selected, session.cursor)
-        self.trace.paint(picture.trace, picture.state.step is not None)
-        self.box.paint(picture.box)
-        self.outbox.data = {"json": [json.dumps(self.words())]}
+        told = {
+            **self.words(),
+            "columns": columns(picture, session.selected, session.cursor),
+            "axes": axes(picture),
+        }
+        self.outbox.data = {"json": [json.dumps(told)]}
         self.keep_running()
 
     def keep_running(self) -> None:
@@ -134,8 +136,8 @@ class Page:
             "why": {"key": picture.why.key, "text": picture.why.text},
             "rows": picture.rows,
             "code": picture.code,
-            "groups": self._groups(),
-            "has_trace": bool(picture.trace.steps.size),
+            "legend": self._legend(),
+            "has_trace": picture.trace.steps.size > 1,
             "step": state.step,
             "unit": MACHINES[state.machine].step,
             "no_steps": picture.no_steps or "",
@@ -161,21 +163,24 @@ class Page:
             "can_be_hard": parameter.may_be_infinite and self.session.state.machine == "svc",
         }  # fmt: skip
 
-    def _groups(self) -> list[tuple[str, str, int]]:
-        """The legend: how a group is drawn, its name, and how many are in it."""
-        facts, machine = self.session.picture.facts, self.session.state.machine
-        if machine in ("svc", "svr", "oneclass") and not facts.n_proof and facts.n:
-            bound = "1" if machine == "oneclass" else "C"
-            return [
-                ("zero", "α = 0", facts.n_zero), ("free", f"0 < α < {bound}, free", facts.n_free),
-                ("bound", f"α = {bound}, at the bound", facts.n_bound),
-            ]  # fmt: skip
-        if machine == "pegasos" and facts.n_support:
-            return [("zero", "beyond the margin", facts.n_zero), ("free", "on it", facts.n_free),
-                    ("bound", "within it, or wrong", facts.n_bound)]  # fmt: skip
-        if machine == "perceptron" and facts.n_support:
-            return [("zero", "never a mistake", facts.n_zero), ("free", "mistaken", facts.n_free)]
-        return []
+    def _legend(self) -> list[tuple[str, str, int | None]]:
+        """How a thing is drawn, what it is, and how many there are."""
+        picture = self.session.picture
+        facts, machine = picture.facts, self.session.state.machine
+        items: list[tuple[str, str, int | None]] = []
+        counts = (facts.n_zero, facts.n_free, facts.n_bound)
+        for look, name, count in zip(("zero", "free", "bound"), _GROUPS.get(machine, ()), counts):
+            if facts.n_support and name:
+                items.append((look, name, count))
+        if picture.boundary:
+            items.append(("solid", "f = 0" if picture.curve is None else "f", None))
+        if picture.edges or (picture.curve is not None and picture.curve.epsilon):
+            items.append(("dashed", "f = ±1" if picture.curve is None else "f ± ε", None))
+        if facts.has_band and facts.n_support:
+            items.append(("band", "any b here is optimal", None))
+        if machine in ("svc", "svr", "oneclass") and facts.n_support:
+            items.append(("disc", "area: α", None))
+        return items
 
 
 def add_page(doc: Document) -> None:
@@ -186,10 +191,11 @@ def add_page(doc: Document) -> None:
     doc.title = "Mercer playground"
     doc.template = _template()
     doc.template_variables.update(_catalogue())
-    for figure in (page.plane, page.trace, page.box):
-        doc.add_root(figure.plot)
-    page.plane.plot.tags = [page.inbox, page.outbox]
-    doc.js_on_event("document_ready", CustomJS(
-        args={"inbox": page.inbox, "outbox": page.outbox},
-        code="window.playground.start(inbox, outbox)",
-    ))  # fmt: skip
+    figures = page.figures
+    for figure in (figures.plane, figures.trace, figures.box):
+        doc.add_root(figure)
+    figures.plane.tags = [page.inbox, page.outbox]  # part of the document, though not drawn
+    models = {"inbox": page.inbox, "outbox": page.outbox, "plane": figures.plane,
+              "sources": figures.sources, "axes": figures.axes}  # fmt: skip
+    code = f"window.playground.start({{{', '.join(models)}}})"
+    doc.js_on_event("document_ready", CustomJS(args=models, code=code))

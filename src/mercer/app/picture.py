@@ -186,7 +186,7 @@ def _curve(state: State, found: Fit, facts: Facts) -> Curve:
 
 def _halves(state: State, values: np.ndarray, found: Fit, facts: Facts) -> dict[str, Any]:
     """Two sides of f = 0, each with the part beyond its edge."""
-    low, high = (-1, 0) if state.machine == "oneclass" else _two_classes(state)
+    low, high = (-1, 1) if state.machine == "oneclass" else _two_classes(state)
     has_edges = state.machine in _HAS_EDGES
     cuts = [-np.inf, -1.0, 0.0, 1.0, np.inf] if has_edges else [-np.inf, 0.0, np.inf]
     sides = [(low, True), (low, False), (high, False), (high, True)] if has_edges else \
@@ -295,9 +295,10 @@ def _certificate(state: State, found: Fit, facts: Facts) -> tuple[tuple[str, str
     elif state.machine == "perceptron":
         rows = [
             ("mistakes", f"{facts.n_steps:,.0f}"),
-            ("Novikoff's bound", f"{facts.bound_on_steps:,.4g}"),
             ("points on the wrong side", str(facts.n_wrong)),
         ]
+        if np.isfinite(facts.bound_on_steps):
+            rows.append(("Novikoff's bound", f"{facts.bound_on_steps:,.4g}"))
     elif state.machine == "kmeans":
         rows = [
             ("objective", f"{found.model.inertia_:.6g}"), ("iterations", str(found.model.n_iter_)),
@@ -307,14 +308,15 @@ def _certificate(state: State, found: Fit, facts: Facts) -> tuple[tuple[str, str
             ("status", "on its way" if state.step is not None else str(proof.status)),
             ("primal", f"{proof.primal:.6g}"),
             ("dual", f"{proof.dual:.6g}"),
-            ("gap", f"{proof.gap:.2g}  ({proof.relative_gap:.1g} of it)"),
+            ("gap", f"{proof.gap:.2g}"),
+            ("relative gap", f"{proof.relative_gap:.2g}"),
         ]
         if hasattr(proof, "kkt_violation"):
             rows.append(("KKT violation", f"{proof.kkt_violation:.2g}"))
         if facts_have_groups(state) or state.machine == "pegasos":
             rows.append(("margin 2/‖w‖", f"{proof.margin:.4g}"))
         if facts_have_groups(state) and not proof.tasks:
-            rows.append(("b", f"{found.b:.4g} in [{facts.b_low:.4g}, {facts.b_high:.4g}]"))
+            rows.append(("b", f"{found.b:.3g} in [{facts.b_low:.3g}, {facts.b_high:.3g}]"))
     else:
         rows = [("relative gap", f"{facts.gap:.3g}"), ("b", f"{found.b:.4g}")]
     return tuple((name, value.replace("-", "−")) for name, value in rows)

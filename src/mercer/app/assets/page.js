@@ -4,13 +4,28 @@ window.playground = (() => {
   const by = (id) => document.getElementById(id);
   const waiting = new Map(); // when the events without an answer were sent
   const latencies = []; // milliseconds from an event to the picture of it
-  let inbox = null, shown = null, last = 0, held = null, moving = "";
+  const MOVED = 4; // pixels from which on a press is a drag
+  const REACH = {mouse: 13, pen: 15, touch: 22}; // pixels to a point that count as on it
+  let inbox = null, sources = null, axes = null, plane = null; // models of Bokeh
+  let shown = null, last = 0, held = null, moving = "", pressed = null, latest = null;
 
   function send(event) {
     if (inbox === null) return;
     event.id = ++last;
     waiting.set(event.id, performance.now());
     inbox.data = {json: [JSON.stringify(event)]};
+  }
+
+  // Of a movement only the latest place counts: it waits until the one before has been drawn.
+  function sendLatest(event) {
+    if (waiting.size) latest = event;
+    else send(event);
+  }
+
+  function sendWaiting() {
+    const event = latest;
+    latest = null;
+    if (event) send(event);
   }
 
   // ---------------------------------------------------------------- what is shown
@@ -39,6 +54,7 @@ window.playground = (() => {
       tool.setAttribute("aria-checked", on);
       tool.tabIndex = on ? 0 : -1;
     }
+    showFigures(words);
     showParameters(words);
     showRows(words.rows);
     showLegend(words);
@@ -49,12 +65,28 @@ window.playground = (() => {
     answered(words.echo);
   }
 
+  const entries = (map) => (map instanceof Map ? [...map] : Object.entries(map));
+
+  function showFigures(words) {
+    for (const [name, source] of entries(sources)) source.data = words.columns[name];
+    for (const [name, [axis, range]] of entries(axes)) {
+      const told = words.axes[name];
+      if (!told) continue;
+      axis.axis_label = told.name;
+      if (!told.ticks) continue;
+      range.setv({start: told.start, end: told.end});
+      axis.ticker.ticks = told.ticks;
+      axis.major_label_overrides = new Map(told.ticks.map((tick, k) => [tick, told.texts[k]]));
+    }
+  }
+
   function answered(echo) {
     for (const [id, sent] of waiting) {
       if (id > echo) continue;
       waiting.delete(id);
       requestAnimationFrame(() => latencies.push(performance.now() - sent));
     }
+    if (!waiting.size) sendWaiting();
   }
 
   function showParameters(words) {
@@ -91,7 +123,7 @@ window.playground = (() => {
       const raw = Number(input.value);
       const value = p.is_log ? Number((10 ** raw).toPrecision(3)) : raw;
       by("value-" + p.name).textContent = format(value);
-      send({do: "set", name: p.name, value, more: moving === p.name});
+      sendLatest({do: "set", name: p.name, value, more: moving === p.name});
       moving = p.name; // one movement is one undo
     });
     input.addEventListener("pointerdown", () => { held = input; moving = ""; });
@@ -123,7 +155,7 @@ window.playground = (() => {
   }
 
   function showLegend(words) {
-    by("legend").replaceChildren(...words.groups.map(([look, name, count]) => {
+    by("legend").replaceChildren(...words.legend.map(([look, name, count]) => {
       const item = make("li", {});
       item.append(make("span", {className: "dot " + look}), name);
       if (count !== null) item.append(make("b", {textContent: count}));
@@ -168,6 +200,50 @@ window.playground = (() => {
       if (e.key === "Enter" || e.key === " ") by("file").click();
     });
     document.addEventListener("keydown", press);
+    const home = by("plane");
+    home.addEventListener("pointerdown", pointerDown);
+    home.addEventListener("pointermove", pointerMove);
+    home.addEventListener("pointerup", pointerUp);
+    home.addEventListener("pointercancel", () => { pressed = null; });
+  }
+
+  // Where a pointer is, in units of the plane; null on its axes.
+  function place(event) {
+    const view = window.Bokeh.index.get_by_id(plane.id);
+    const area = view.canvas_view.events_el.getBoundingClientRect();
+    const [sx, sy] = [event.clientX - area.left, event.clientY - area.top];
+    const {x_scale, y_scale, bbox} = view.frame;
+    const unit = Math.abs(x_scale.invert(1) - x_scale.invert(0));
+    const reach = unit * (REACH[event.pointerType] ?? REACH.mouse);
+    const inside = sx >= bbox.left && sx <= bbox.right && sy >= bbox.top && sy <= bbox.bottom;
+    return {x: x_scale.invert(sx), y: y_scale.invert(sy), reach, inside};
+  }
+
+  function pointerDown(event) {
+    const at = place(event);
+    if (!event.isPrimary || event.button !== 0 || !at.inside) return;
+    pressed = {at, x: event.clientX, y: event.clientY, moves: false};
+    by("plane").focus({preventScroll: true});
+  }
+
+  function pointerMove(event) {
+    if (!pressed || !event.isPrimary) return;
+    const far = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > MOVED;
+    if (!pressed.moves && far) {
+      pressed.moves = true;
+      send({do: "drag-start", ...pressed.at});
+    }
+    if (pressed.moves) sendLatest({do: "drag", ...place(event)});
+  }
+
+  function pointerUp(event) {
+    if (!pressed || !event.isPrimary) return;
+    if (pressed.moves) {
+      latest = null;
+      send({do: "drag", ...place(event)});
+      send({do: "drag-end"});
+    } else send({do: "tap", ...pressed.at});
+    pressed = null;
   }
 
   async function upload(event) {
@@ -234,8 +310,9 @@ window.playground = (() => {
     }
   }
 
-  function start(source, target) {
-    inbox = source;
+  function start(models) {
+    ({inbox, sources, axes, plane} = models);
+    const target = models.outbox;
     listen();
     const read = () => show(JSON.parse(target.data.json[0]));
     target.properties.data.change.connect(read);
