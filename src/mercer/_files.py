@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def compressing(file: Any, suffix: str, mode: str) -> Any:
     if suffix == ".bz2":
         import bz2
 
-        return bz2.BZ2File(file, mode)
+        return bz2.BZ2File(file, cast(Any, mode))
     if suffix == ".xz":
         import lzma
 
@@ -215,7 +215,7 @@ class Window:
         else:  # the line is longer than all this
             self.fill()
 
-    def bytes(self, start: int, stop: int) -> bytes:
+    def part(self, start: int, stop: int) -> bytes:
         return bytes(self._room[start:stop])
 
     def line(self, start: int) -> bytes:

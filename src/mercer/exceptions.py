@@ -2,7 +2,7 @@
 
     ValueError
     ├── NotSeparableError      hard margin asked for, but the classes' convex hulls meet
-    └── FileError              a file that cannot be read, or not be written: one line, with its place
+    └── FileError              a file that cannot be read or written: one line, with its place
         └── NoFileError        (a FileNotFoundError too) there is none of this name
     UserWarning
     ├── ConvergenceWarning     (scikit-learn's) a fit stopped before its tolerance

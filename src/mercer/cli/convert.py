@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.cli.guard import Misused, complain
 from mercer.cli.output import Voice, table
-from mercer.cli.reading import describe, read
+from mercer.cli.reading import describe, open_both, read
 from mercer.io import (
+    Table,
     is_libsvm,
     open_model,
     read_libsvm,
-    read_table,
     save,
     write_libsvm,
     write_table,
@@ -20,14 +23,17 @@ from mercer.io import (
 
 __all__ = ["run"]
 
-CHOICES = ("target", "scale", "missing", "task", "format")
+# Names of files of svmlight's format, whose labels are numbers.
+SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
+# What a model decides, if the data are read for it.
+CHOICES = ("target", "scale", "missing", "drop", "task")
 
 
 def run(
     source: str, destination: str, like: str | None, to: str | None, quiet: bool, **how: Any
 ) -> None:
     voice = Voice(quiet=quiet)
-    given = [f"--{name}" for name in CHOICES if how[name] is not None]
+    given = [f"--{name}" for name in CHOICES if how[name]]
     if is_libsvm(source):
         _refuse(given, like, "a model")
         model, schema = read_libsvm(source)
@@ -41,11 +47,23 @@ def run(
         if like is not None and given:
             raise Misused(f"--like has the model's own choices: leave {given[0]} out")
         if like is not None:
-            rows = read_table(source, schema=open_model(like).schema, format=how["format"])
+            _, rows = open_both(like, source, how["format"])
         else:
-            rows = read({"data": source, **how})
+            rows = read({**how, "data": source, "scale": how["scale"] or "none"})
+        if to == "svmlight" or (to is None and Path(destination).suffix in SVMLIGHT):
+            rows = _numbered(rows)
         write_table(destination, rows, format=to)
         voice.say(table({"data": describe(rows), "written": destination}))
+
+
+def _numbered(rows: Table) -> Table:
+    """Labels that are words as their numbers, in the order of LIBSVM's exported models."""
+    if rows.y is None or rows.y.dtype.kind in "fiub":
+        return rows
+    labels, codes = np.unique(rows.y, return_inverse=True)
+    meaning = ", ".join(f"{k} is {label}" for k, label in enumerate(labels.tolist()))
+    complain(f"note: svmlight's labels are numbers: {meaning}")
+    return replace(rows, y=codes)
 
 
 def _refuse(given: list[str], like: str | None, what: str) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mercer.cli.guard import complain
+from sklearn.utils._param_validation import InvalidParameterError
+
+from mercer.cli.guard import Failed, complain
 from mercer.cli.progress import Bar
+from mercer.io import Table
 
 __all__ = ["certificate_of", "fit", "is_unfinished"]
 
 
-def fit(model: Any, X: Any, y: Any, quiet: bool = False) -> None:
+def fit(model: Any, data: Table, quiet: bool = False) -> None:
     """Fit; after Ctrl-C the model so far is kept, if there is one."""
     watched = "callback" in model.get_params()
     with Bar(model, quiet) as bar, warnings.catch_warnings(record=True) as caught:
@@ -20,7 +23,11 @@ def fit(model: Any, X: Any, y: Any, quiet: bool = False) -> None:
         if bar.shown and watched:
             model.set_params(callback=bar)
         try:
-            model.fit(X, y)
+            model.fit(data.X, data.y)
+        except InvalidParameterError:
+            raise
+        except ValueError as error:
+            raise Failed(f"{data.name}: {error}") from error
         except KeyboardInterrupt:
             if not (hasattr(model, "expansion_") or hasattr(model, "coef_")):
                 raise

@@ -16,7 +16,7 @@ class Machine:
     """An estimator of the package, by its name there, and what it makes of a target."""
 
     estimator: str
-    task: str
+    task: str | None
     says: str
 
 
@@ -35,7 +35,7 @@ MACHINES = {
     "linear-svr": Machine("LinearSVR", "regression", "linear support vector regression"),
     "ridge": Machine("KernelRidge", "regression", "ridge regression with a kernel"),
     "pegasos-regressor": Machine("PegasosRegressor", "regression", "stochastic subgradients"),
-    "oneclass": Machine("OneClassSVM", "none", "what most rows look like; no target"),
+    "oneclass": Machine("OneClassSVM", None, "what most rows look like; no target"),
 }
 KERNELS = ("rbf", "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "precomputed")
 

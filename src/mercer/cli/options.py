@@ -15,7 +15,7 @@ MODELS = ("mercer", "libsvm")
 FILLS = ("median", "mean", "zero")
 TASKS = ("classification", "regression")
 # Those of `mercer.plots`, which would take too long to import for a help text.
-KINDS = ("boundary",)
+KINDS = ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path")
 # Those of `mercer.solvers`, likewise.
 SOLVERS = (
     "auto", "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos",
@@ -88,6 +88,9 @@ Target = Annotated[
 ]
 Scale = Annotated[str | None, _named("How columns are scaled", SCALES)]
 Missing = Annotated[str | None, _named("What fills missing numbers", FILLS)]
+Drop = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; again for more.")
+]
 Task = Annotated[str | None, _named("What the target is", TASKS)]
 Format = Annotated[str | None, _named("Of the data, if the guess is wrong", FORMATS)]
 To = Annotated[
@@ -161,6 +164,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but erro
 Decision = Annotated[bool, typer.Option("--decision", help="Decision values too.")]
 Proba = Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")]
 Top = Annotated[int, typer.Option(help="How many of the weightiest features.", min=0)]
+
+Feature = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Draw along this column; again for a second one."),
+]
 
 # The playground
 Port = Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)]

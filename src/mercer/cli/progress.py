@@ -1,8 +1,8 @@
 """The bar of a fit: how far its measure has fallen towards the tolerance, on a log scale.
 
 The measure is what the fit stops by: the relative duality gap of a linear or logistic machine, the
-largest violating pair of a kernel machine, whose gap is shown beside it as often as looking at it is
-cheap. It falls about geometrically, so the share
+largest violating pair of a kernel machine, whose gap is shown beside it as often as that is cheap.
+It falls about geometrically, so the share
 
     log(first / now) / log(first / tol)
 

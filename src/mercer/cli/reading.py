@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mercer.cli.guard import Failed
+from mercer.cli.guard import Failed, complain
 from mercer.io import ModelFile, Table, open_model, read_table
 
 __all__ = ["describe", "open_both", "read", "stem"]
@@ -19,15 +19,20 @@ SCALED = {
 
 
 def read(options: dict[str, Any]) -> Table:
-    """The data of a command that chooses how they are read."""
-    scale = options["scale"]
-    return read_table(
-        options["data"],
-        target=_column(options["target"]),
-        format=options["format"],
-        task=options["task"],
-        scale=None if scale == "none" else scale,
-        missing=options["missing"],
+    """The data of a command that chooses how they are read; unless told, dense rows are scaled."""
+    scale = options["scale"] or "auto"
+    if scale == "none" or options.get("kernel") == "precomputed":
+        scale = None
+    return _told(
+        read_table(
+            options["data"],
+            target=_column(options["target"]),
+            format=options["format"],
+            task=options["task"],
+            scale=scale,
+            missing=options["missing"],
+            drop=[_column(name) for name in options["drop"] or ()],
+        )
     )
 
 
@@ -39,7 +44,14 @@ def open_both(model: str, data: str, format: str | None) -> tuple[ModelFile, Tab
             f"{model}: the model does not say how files become its rows; save it with a schema "
             "(mercer train does)"
         )
-    return found, read_table(data, schema=found.schema, format=format)
+    return found, _told(read_table(data, schema=found.schema, format=format))
+
+
+def _told(table: Table) -> Table:
+    """The table, after its notes went to the user."""
+    for note in table.notes:
+        complain(f"{table.name}: {note}")
+    return table
 
 
 def _column(target: str | None) -> str | int | bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 from mercer.cli.fitting import certificate_of, fit, is_unfinished
@@ -28,7 +29,7 @@ def run(**given: Any) -> int:
     path = _output(options)
     voice = Voice(options["json"], options["quiet"])
     began = time.perf_counter()
-    data = read(options)
+    data = read(options | {"task": _task(options["machine"], options["task"])})
     name, why = _machine(options["machine"], data)
     model = build(name, _parameters(options, data.schema))
     n, d = data.X.shape
@@ -41,13 +42,15 @@ def run(**given: Any) -> int:
         _validate(model, data, options["cv"], voice)
         voice.end()
         return OK
-    fit(model, data.X, data.y, voice.quiet)
+    test = _read_test(options["test"], data.schema)
+    fit(model, data, voice.quiet)
     save(model, path, schema=data.schema)
     _report(model, path, voice)
     if options["cv"] is not None:
         _validate(model, data, options["cv"], voice)
-    if options["test"] is not None:
-        _test(model, read_table(options["test"], schema=data.schema), voice)
+    if test is not None:
+        text, numbers = score(test.y, model.predict(test.X), test.schema.task)
+        voice.say(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
     voice.end()
     return STOPPED if is_unfinished(model) else OK
 
@@ -57,24 +60,27 @@ def _output(options: dict[str, Any]) -> str:
     output, second = options["output"], options["model"]
     if output is not None and second is not None:
         raise Misused(f"the model's file is given twice: --output {output} and {second}")
-    return output or second or stem(options["data"]) + ".mercer"
+    path = output or second or stem(options["data"]) + ".mercer"
+    if not Path(path).parent.is_dir():  # said before a long fit, not after it
+        raise Failed(f"{path}: there is no folder {Path(path).parent}")
+    return path
+
+
+def _task(machine: str | None, task: str | None) -> str | None:
+    """What the target has to be for the machine that was asked for."""
+    wanted = None if machine is None else MACHINES[machine].task
+    if wanted is not None and task is not None and wanted != task:
+        raise Misused(f"--machine {machine} is for {wanted}, which --task {task} contradicts")
+    return wanted or task
 
 
 def _machine(asked: str | None, data: Table) -> tuple[str, str]:
-    """The machine, and why; one that the target does not fit is refused."""
+    """The machine, and why."""
     if asked is None:
         return choose(data.schema)
-    wanted, task = MACHINES[asked].task, data.schema.task
-    if wanted == "none":
-        return asked, "asked for"
-    if task is None:
+    if MACHINES[asked].task is not None and data.y is None:
         raise Failed(
             f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
-        )
-    if wanted != task:
-        raise Failed(
-            f"{data.name}: --machine {asked} is for {wanted}, but the target "
-            f"is read as one of {task}; --task {wanted} reads it otherwise"
         )
     return asked, "asked for"
 
@@ -148,8 +154,11 @@ def _validate(model: Any, data: Table, folds: int, voice: Voice) -> None:
     voice.say(text, cv={"folds": folds, **numbers})
 
 
-def _test(model: Any, test: Table, voice: Voice) -> None:
+def _read_test(source: str | None, schema: Schema) -> Table | None:
+    """The data of --test, before the fit: they may be wrong."""
+    if source is None:
+        return None
+    test = read_table(source, schema=schema)
     if test.y is None:
         raise Failed(f"{test.name}: --test needs the targets, and there are none")
-    text, numbers = score(test.y, model.predict(test.X), test.schema.task)
-    voice.say(table({"test": test.name}) + "\n" + text, test={"data": test.name, **numbers})
+    return test

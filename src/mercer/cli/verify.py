@@ -23,7 +23,12 @@ VIOLATION = 1.05
 def run(model: str, data: str, format: str | None, json: bool, quiet: bool) -> None:
     found, rows = open_both(model, data, format)
     stated = certificate_of(found.model)
-    proof = verify(found.model, rows.X, rows.y)
+    try:
+        proof = verify(found.model, rows.X, rows.y)
+    except TypeError as error:
+        raise Failed(f"{model}: {error}") from error
+    except ValueError as error:
+        raise Failed(f"{rows.name}: {error}") from error
     broken = broken_claims(stated, proof, found.model.tol)
     voice = Voice(json, quiet)
     voice.say(

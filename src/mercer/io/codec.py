@@ -196,8 +196,8 @@ class Decoder:
         name = node["function"]
         if name not in self.callables:
             raise ValueError(
-                f"the model has the function {name!r}, and functions are not kept in files: give it "
-                f"again, mercer.load(path, callables={{{name!r}: ...}})"
+                f"the model has the function {name!r}, and functions are not kept in files: give "
+                f"it again, mercer.load(path, callables={{{name!r}: ...}})"
             )
         return self.callables[name]
 

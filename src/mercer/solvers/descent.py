@@ -21,7 +21,7 @@ Schmidt and Bach, arXiv:1212.2002 (the average).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +33,7 @@ from mercer.solvers.coordinate import sweep
 
 __all__ = [
     "Bound", "Corridor", "DenseRows", "Descent", "KernelRows", "Rows", "SparseRows", "descend",
+    "single_steps",
 ]  # fmt: skip
 
 # Each time the bound is asked for there is one sweep of coordinate ascent, and one for each so many
@@ -361,3 +362,20 @@ def descend(
             return status or Status.ITERATION_LIMIT, primal, done
         state.count_anew(rows.n)
         since = 0
+
+
+def single_steps(
+    rows: Rows, state: Descent, corridor: Corridor, weight: np.ndarray, rng: np.random.Generator
+) -> Iterator[tuple[int, float]]:
+    """The same descent an example at a time, for ever: its number, and how f was pulled there.
+
+    ``state`` changes in place. Epochs take the examples in the orders of a `descend` that begins
+    with the same ``rng``, up to its first look at the gap.
+    """
+    state.count_anew(rows.n)
+    while True:
+        order = rng.permutation(rows.n)
+        for p, i in enumerate(order.tolist()):
+            before = state.hits[i]
+            rows.run(corridor, weight, order[p : p + 1], state)
+            yield i, float(state.hits[i] - before)

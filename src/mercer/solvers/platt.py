@@ -41,7 +41,7 @@ WORTH_A_STEP = 0.1
 
 @dataclass(frozen=True)
 class PairStep:
-    """One step: which pair, the interval, the curvature, β before and after, and b after it.
+    """One step: which pair, the interval, slope and curvature, β before and after, b after it.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class PairStep:
         Variables; j is the one that [L, H] belongs to.
     low, high : float
         What the box and the sum leave β_j.
-    eta : float
-        K_ii + K_jj − 2K_ij.
+    slope, eta : float
+        e_j − e_i and K_ii + K_jj − 2K_ij.
     before, after : pair of float
         (β_i, β_j); α = |β|.
     b : float
@@ -61,6 +61,7 @@ class PairStep:
     j: int
     low: float
     high: float
+    slope: float
     eta: float
     before: tuple[float, float]
     after: tuple[float, float]
@@ -70,6 +71,11 @@ class PairStep:
     def alpha_interval(self) -> tuple[float, float]:
         """The notes' [L, H], for α_j = |β_j|."""
         return (self.low, self.high) if self.high > 0 else (-self.high, -self.low)
+
+    @property
+    def unclipped(self) -> float:
+        """β_j where D would be largest without the box; infinite where D has no such place."""
+        return self.before[1] + (self.slope / self.eta if self.eta > 0 else self.slope * np.inf)
 
 
 class _Pairs(Sweeps):
@@ -158,7 +164,7 @@ class _Pairs(Sweeps):
         self.steps += 1
         self.set_threshold(i, j)
         after = float(beta[i]), float(beta[j])
-        return PairStep(i, j, float(low), float(high), float(eta), before, after, self.b)
+        return PairStep(i, j, float(low), float(high), slope, float(eta), before, after, self.b)
 
     def best_end(self, i: int, j: int, slope: float, eta: float, low: float, high: float) -> float:
         """β_j where D is largest on [L, H]."""

@@ -12,7 +12,7 @@ import numpy as np
 from mercer._compiled import compiled
 from mercer.streams.source import BATCH_ROWS, Batch, Stream, check_batch_rows, digest_file
 
-__all__ = ["Parquet"]
+__all__ = ["Parquet", "pyarrow_parquet"]
 
 # Bytes read of a column at a time: a row group need not fit in memory.
 BUFFER_BYTES = 1 << 20
@@ -57,7 +57,7 @@ class Parquet(Stream):
         self.dtype = _common_type(self.files[0], schema, self.names)
 
     def _open(self, file: Path) -> Any:
-        parquet = _pyarrow_parquet()
+        parquet = pyarrow_parquet()
         try:
             opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
         except (OSError, ValueError) as error:  # pyarrow's own are ValueErrors
@@ -131,7 +131,7 @@ class Parquet(Stream):
             yield _column(piece, self.target, file, start)
 
 
-def _pyarrow_parquet() -> Any:
+def pyarrow_parquet() -> Any:
     try:
         from pyarrow import parquet
     except ImportError as error:

@@ -16,7 +16,15 @@ from mercer._files import Source, Window, open_source
 from mercer._numbers import powers_of_ten
 from mercer.exceptions import FileError
 from mercer.streams._lines import (
-    DONE, FULL, FULL_HARD, FULL_PAIRS, HARDEST, LARGEST_INDEX, ZERO, parse_lines, skip_lines,
+    DONE,
+    FULL,
+    FULL_HARD,
+    FULL_PAIRS,
+    HARDEST,
+    LARGEST_INDEX,
+    ZERO,
+    parse_lines,
+    skip_lines,
 )  # fmt: skip
 from mercer.streams.source import BATCH_ROWS, Batch, Stream, check_batch_rows, digest_file
 
@@ -128,7 +136,7 @@ class SvmlightLines:
             rows.y, rows.indptr, rows.indices, rows.values, rows.n, rows.hard, powers_of_ten(),
         )  # fmt: skip
         for slot, first, last in rows.hard[:n_hard].tolist():
-            value = float(window.bytes(first, last))
+            value = float(window.part(first, last))
             if not math.isfinite(value):
                 line = self.line + window.count_lines(start, first)
                 raise FileError(self._name, line, f"expected a finite value, got {value!r}.")

@@ -1,0 +1,245 @@
+"""NumPy's ``.npy`` and ``.npz``, and Parquet."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._files import Source
+from mercer.exceptions import FileError
+from mercer.io.raw import Options, Raw, Roles, Words, assign
+from mercer.io.schema import Schema
+from mercer.streams.parquet import pyarrow_parquet
+
+__all__ = ["read_npy", "read_npz", "read_parquet"]
+
+_ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
+_CSR = {"data", "indices", "indptr", "shape"}
+
+
+def read_npy(source: Source, options: Options, schema: Schema | None) -> Raw:
+    """One array: the rows, of which a column may be the target."""
+    return _from_matrix(source.name, _load(source), options, schema)
+
+
+def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
+    """Arrays by name: X and y, a sparse matrix of SciPy (with y beside it), or one array."""
+    arrays = _load(source)
+    name = source.name
+    if set(arrays) >= _CSR:
+        X = _sparse(name, arrays)
+    else:
+        found = [key for key in _ROWS if key in arrays] or list(arrays)
+        if (len(arrays) > 1 and found[0] not in _ROWS) or not arrays:
+            raise FileError(
+                name, None, f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
+                "'X' and targets 'y'."
+            )  # fmt: skip
+        X = arrays[found[0]]
+    wanted = (options.target,) if isinstance(options.target, str) else _TARGETS
+    key = next((key for key in wanted if key in arrays), None)
+    if key is None or options.target is False:
+        if isinstance(options.target, str):
+            raise FileError(name, None, f"has no array {options.target!r}.")
+        return _from_matrix(name, X, options, schema)
+    y = arrays[key]
+    X = X if sp.issparse(X) else _numbers(name, X)
+    if y.shape != (X.shape[0],):
+        raise FileError(
+            name, None, f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target "
+            "for each."
+        )  # fmt: skip
+    return Raw(X, _target(name, key, y), None, target=key)
+
+
+def _load(source: Source) -> Any:
+    """The array of an ``.npy`` file, or a dict of those of an ``.npz`` file."""
+    try:
+        loaded = np.load(_seekable(source), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            return {key: loaded[key] for key in loaded.files}
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error,
+            NotImplementedError, SyntaxError, MemoryError) as error:  # fmt: skip
+        if isinstance(error, FileError):
+            raise
+        raise FileError(
+            source.name, None, f"is not a file of plain arrays ({error}); nothing else is loaded."
+        ) from error
+
+
+def _seekable(source: Source) -> io.BytesIO:
+    return io.BytesIO(io.BufferedReader(source).read())
+
+
+def _sparse(name: str, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
+    kind = arrays.get("format")
+    if kind is not None and kind.item() not in (b"csr", "csr"):
+        raise FileError(
+            name, None, f"is a sparse matrix of the kind {kind.item()!r}; save it as CSR."
+        )
+    try:
+        X = sp.csr_matrix(
+            tuple(arrays[part] for part in ("data", "indices", "indptr")),
+            shape=tuple(arrays["shape"]),
+        )
+        X.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise FileError(name, None, f"is not a whole CSR matrix ({error}).") from error
+    if X.dtype.kind not in "fiub" or not np.isfinite(X.data).all():
+        raise FileError(name, None, "must hold finite numbers alone.")
+    return X if X.dtype == np.float32 else X.astype(np.float64)
+
+
+def _numbers(name: str, X: Any) -> np.ndarray:
+    """Rows in float64, or float32 where they are."""
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise FileError(name, None, f"must hold rows of numbers, got shape {X.shape} of {X.dtype}.")
+    X = np.array(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    bad = np.argwhere(np.isinf(X))
+    if bad.size:
+        raise FileError(name, None, f"row {bad[0, 0]}, column {bad[0, 1]} is infinite.")
+    return X
+
+
+def _target(name: str, key: str, y: np.ndarray) -> Any:
+    if y.dtype.kind == "U":
+        words = Words()
+        words.codes = [words.number(word) for word in y.tolist()]
+        return words
+    if y.dtype.kind not in "fiub" or not np.isfinite(y).all():
+        raise FileError(name, None, f"{key} must hold finite numbers or texts, got {y.dtype}.")
+    return y.astype(np.float64)
+
+
+def _from_matrix(name: str, X: Any, options: Options, schema: Schema | None) -> Raw:
+    """A matrix without names, of which one column may be the target."""
+    sparse = sp.issparse(X)
+    X = X if sparse else _numbers(name, X)
+    names = [str(j) for j in range(X.shape[1])]
+    if schema is not None and schema.columns is not None:
+        trained = len(schema.columns)
+        schema = Schema(None, trained, target=schema.target)
+    roles = assign(name, names, set(), options, schema, has_names=False)
+    y = None
+    if roles.target is not None:
+        y = X[:, [roles.target]].toarray().ravel() if sparse else X[:, roles.target].copy()
+        y = _target(name, "the target", y)
+    features = X if len(roles.features) == X.shape[1] else X[:, roles.features]
+    if not sparse:
+        _refuse_missing(name, features)
+    return Raw(features, y, None, target=None if y is None else str(roles.target))
+
+
+def _refuse_missing(name: str, X: np.ndarray) -> None:
+    bad = np.argwhere(np.isnan(X))
+    if bad.size:
+        raise FileError(
+            name, None, f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
+            f"{len(bad) - 1} more; fill them in."
+        )  # fmt: skip
+
+
+def read_parquet(source: Source, options: Options, schema: Schema | None) -> Raw:
+    """Columns of numbers and of words by name."""
+    parquet, name = pyarrow_parquet(), source.name
+    try:
+        table = parquet.read_table(_seekable(source))
+    except (OSError, ValueError) as error:  # pyarrow's own are ValueErrors
+        raise FileError(name, None, f"cannot be read as Parquet: {error}.") from error
+    names = [str(column) for column in table.column_names]
+    kinds = [_kind(name, field, options) for field in table.schema]
+    words = {j for j, kind in enumerate(kinds) if kind == "words"}
+    roles = assign(name, names, words, options, schema, has_names=True)
+    for j in (*roles.features, roles.target):
+        if j is not None and kinds[j] == "other":
+            raise FileError(
+                name, None, f"column {names[j]!r} holds {table.schema.field(j).type}, neither "
+                f"numbers nor words; leave it out with drop=[{names[j]!r}]."
+            )  # fmt: skip
+    if table.num_rows == 0:
+        raise FileError(name, None, "has no rows.")
+    return _from_columns(name, table, names, roles, schema, options)
+
+
+def _kind(name: str, column: Any, options: Options) -> str:
+    import pyarrow
+
+    types, kind = pyarrow.types, column.type
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "words"
+    plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return "numbers" if plain else "other"
+
+
+def _from_columns(
+    name: str, table: Any, names: list[str], roles: Roles, schema: Schema | None, options: Options
+) -> Raw:
+    numbers = [j for j in roles.features if j not in roles.words]
+    narrow = numbers and all(str(table.schema.field(j).type) == "float" for j in numbers)
+    X = np.empty((table.num_rows, len(numbers)), np.float32 if narrow else np.float64)
+    filled = options.missing is not None or (
+        schema is not None and any(c.fill is not None for c in schema.columns or ())
+    )
+    for place, j in enumerate(numbers):
+        X[:, place] = _column_of_numbers(name, table, names, j)
+        if not filled and np.isnan(X[:, place]).any():
+            _refuse_row(name, names[j], int(np.isnan(X[:, place]).argmax()))
+    words = {}
+    for k, j in enumerate(roles.features):
+        if j in roles.words:
+            words[k] = _column_of_words(table, j)
+            if not filled and -1 in words[k].codes:
+                _refuse_row(name, names[j], words[k].codes.index(-1))
+    y: Any = None
+    if roles.target is not None:
+        if roles.target in roles.words:
+            y = _column_of_words(table, roles.target)
+            missing = -1 in y.codes
+        else:
+            y = _column_of_numbers(name, table, names, roles.target).astype(np.float64)
+            missing = bool(np.isnan(y).any())
+        if missing and schema is None:
+            raise FileError(name, None, f"column {names[roles.target]!r}, the target, has rows "
+                            "without a value; leave such rows out.")  # fmt: skip
+    target = None if roles.target is None else names[roles.target]
+    return Raw(X, y, [names[j] for j in roles.features], words, target)
+
+
+def _refuse_row(name: str, column: str, row: int) -> None:
+    raise FileError(
+        name, None, f"row {row}: column {column!r} has no value; fill it in, or train with "
+        "missing='median'."
+    )  # fmt: skip
+
+
+def _column_of_numbers(name: str, table: Any, names: list[str], j: int) -> np.ndarray:
+    column = table.column(j)
+    try:
+        values = column.cast("float64").to_numpy()
+    except (ValueError, NotImplementedError) as error:
+        raise FileError(
+            name, None, f"column {names[j]!r} must hold numbers, got {column.type}."
+        ) from error
+    bad = np.flatnonzero(np.isinf(values))
+    if bad.size:
+        raise FileError(name, None, f"row {bad[0]}: column {names[j]!r} is infinite.")
+    return values
+
+
+def _column_of_words(table: Any, j: int) -> Words:
+    words = Words()
+    codes = {None: -1}
+    for value in table.column(j).to_pylist():
+        if value not in codes:
+            codes[value] = words.number(str(value))
+        words.codes.append(codes[value])
+    return words
