@@ -138,7 +138,8 @@ def _points_only(state: State, told: Why, facts: Facts) -> Picture:
 
 def _draw(state: State, began: float) -> Picture:
     refusal = can_step(state)
-    box, active = None, ()
+    box: Box | None = None
+    active: tuple[int, ...] = ()
     if state.step is None or refusal is not None:
         state = state.with_()
         found = fit(state)
@@ -146,10 +147,11 @@ def _draw(state: State, began: float) -> Picture:
     else:
         way = walk(state)
         way.frame(state.step + 1)  # to know whether this is the last
-        state = state.with_(step=min(state.step, len(way.frames) - 1))
-        found, frame = way.fit(state.step), way.frame(state.step)
+        step = min(state.step, len(way.frames) - 1)
+        state = state.with_(step=step)
+        found, frame = way.fit(step), way.frame(step)
         box, active = frame.box, frame.active
-        is_over = way.is_over and state.step == len(way.frames) - 1
+        is_over = way.is_over and step == len(way.frames) - 1
         facts = measure(state, found, frame, is_over)
     if found.proof is not None:
         active = tuple(np.flatnonzero(found.proof).tolist())
@@ -290,7 +292,7 @@ def facts_have_groups(state: State) -> bool:
 def _certificate(state: State, found: Fit, facts: Facts) -> tuple[tuple[str, str], ...]:
     proof = found.certificate
     rows: list[tuple[str, str]] = []
-    if found.proof is not None:
+    if found.decide is None:
         rows = [("status", "not separable, proved"), ("points in the proof", str(facts.n_proof))]
     elif state.machine == "perceptron":
         rows = [

@@ -18,7 +18,13 @@ import mercer
 from mercer._threads import Workers
 from mercer.app.catalogue import MACHINES
 from mercer.app.machines import (
-    Fit, Trace, kernel_matrix, kernel_of, quiet, recipe, rows_and_targets,
+    Fit,
+    Trace,
+    kernel_matrix,
+    kernel_of,
+    quiet,
+    recipe,
+    rows_and_targets,
 )  # fmt: skip
 from mercer.app.state import MOST_STEPS, State
 from mercer.certificate import EPS, FREE, ZERO, certify, kkt_groups, relative
@@ -235,7 +241,9 @@ def _mistakes(state: State) -> Iterator[Frame]:
         yield _mistake_frame(y, beta, f, b, (i,))
 
 
-def _mistake_frame(y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple) -> Frame:
+def _mistake_frame(
+    y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple
+) -> Frame:
     wrong = int((y * (f + b) <= 0).sum())
     return Frame(beta.copy(), b, active, float(wrong), np.where(beta != 0, FREE, ZERO))
 
