@@ -85,3 +85,12 @@ def test_the_gallery_is_large_enough():
     for example in EXAMPLES:
         title, line = example.read_text(encoding="utf-8").splitlines()[1:3]
         assert line == "=" * len(title), f"{example.name}: no title in its first lines"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_into_the_playground_are_states(page):
+    from mercer.app import State
+
+    for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
+        state = State.from_query(query)
+        assert set(query.split("&")) >= set(state.to_query().split("&")) - {""}, query
