@@ -59,26 +59,18 @@ def scan_number(text, start, stop, powers):
     if i < stop and (text[i] == 45 or text[i] == 43):  # - +
         negative = text[i] == 45
         i += 1
-    w, digits, seen, exponent, point = np.uint64(0), 0, 0, 0, False
-    cut = False  # digits beyond the 19th that were not zero
-    while i < stop:
-        c = text[i]
-        if 48 <= c <= 57:
-            seen += 1
-            if digits < _DIGITS:
-                w = w * np.uint64(10) + np.uint64(c - 48)
-                digits += w != 0  # leading zeros do not count
-                exponent -= point
-            else:
-                cut |= c != 48
-                exponent += not point
-        elif c == 46 and not point:
-            point = True
-        else:
-            break
-        i += 1
-    if seen == 0:
+    first = i
+    w, i = _scan_digits(text, i, stop, np.uint64(0))
+    digits, exponent, cut = i - first, 0, False
+    if i < stop and text[i] == 46:
+        first = i + 1
+        w, i = _scan_digits(text, first, stop, w)
+        exponent = first - i
+        digits -= exponent
+    if digits == 0:
         return 0.0, i, NO_NUMBER
+    if digits > _DIGITS:  # w may have overflowed
+        w, exponent, cut = _scan_long(text, start, i)
     if i < stop and (text[i] | 32) == 101:  # e E
         i, power, ok = _scan_exponent(text, i + 1, stop)
         if not ok:
@@ -90,6 +82,32 @@ def scan_number(text, start, stop, powers):
         if above != value:
             status = HARD
     return (-value if negative else value), i, status
+
+
+@compiled
+def _scan_digits(text, i, stop, w):
+    while i < stop and 48 <= text[i] <= 57:
+        w = w * np.uint64(10) + np.uint64(text[i] - 48)
+        i += 1
+    return w, i
+
+
+@compiled
+def _scan_long(text, i, stop):
+    """The first 19 digits that count, the exponent, and whether a digit after them is not zero."""
+    w, digits, exponent, point, cut = np.uint64(0), 0, 0, False, False
+    for k in range(i, stop):
+        c = text[k]
+        if c == 46:
+            point = True
+        elif c >= 48 and digits < _DIGITS:
+            w = w * np.uint64(10) + np.uint64(c - 48)
+            digits += w != 0  # leading zeros do not count
+            exponent -= point
+        elif c >= 48:
+            cut |= c != 48
+            exponent += not point
+    return w, exponent, cut
 
 
 @compiled

@@ -6,6 +6,8 @@ parsing stops at the beginning of the record and says so.
 
 from __future__ import annotations
 
+import numpy as np
+
 from mercer._compiled import compiled
 from mercer._numbers import GOOD, scan_number
 
@@ -18,6 +20,7 @@ __all__ = [
     "TARGET",
     "WIDTH",
     "WORD",
+    "first_of_its_kind",
     "parse_cells",
 ]
 
@@ -152,3 +155,35 @@ def _closing(text, i, stop):
                 return i + 1
         i += 1
     return -1
+
+
+@compiled
+def first_of_its_kind(text, listed, count, table, first):
+    """For each of the cells listed, the number of the first with the same column and bytes.
+
+    ``table`` is room for a hash table: a power of two, at least twice ``count``.
+    """
+    table[:] = -1
+    mask = table.size - 1
+    for k in range(count):
+        column, start, stop = listed[k, 1], listed[k, 2], listed[k, 3]
+        h = np.uint32(2166136261) ^ np.uint32(column)
+        for i in range(start, stop):  # FNV-1a
+            h = np.uint32((h ^ text[i]) * np.uint32(16777619))
+        place = (h ^ (h >> np.uint32(15))) & mask
+        while table[place] >= 0 and not _same_cell(text, listed, table[place], k):
+            place = (place + 1) & mask
+        if table[place] < 0:
+            table[place] = k
+        first[k] = table[place]
+
+
+@compiled
+def _same_cell(text, listed, k, m):
+    length = listed[k, 3] - listed[k, 2]
+    if listed[k, 1] != listed[m, 1] or listed[m, 3] - listed[m, 2] != length:
+        return False
+    a, b, i = listed[k, 2], listed[m, 2], 0
+    while i < length and text[a + i] == text[b + i]:
+        i += 1
+    return i == length

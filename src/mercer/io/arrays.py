@@ -111,7 +111,7 @@ def _numbers(name: str, X: Any) -> np.ndarray:
 def _target(name: str, key: str, y: np.ndarray) -> Any:
     if y.dtype.kind == "U":
         words = Words()
-        words.codes = [words.number(word) for word in y.tolist()]
+        words.codes = np.array([words.number(word) for word in y.tolist()])
         return words
     if y.dtype.kind not in "fiub" or not np.isfinite(y).all():
         raise FileError(name, None, f"{key} must hold finite numbers or texts, got {y.dtype}.")
@@ -198,7 +198,7 @@ def _from_columns(
         if j in roles.words:
             words[k] = _column_of_words(table, j)
             if not filled and -1 in words[k].codes:
-                _refuse_row(name, names[j], words[k].codes.index(-1))
+                _refuse_row(name, names[j], int(np.argmin(words[k].codes)))
     y: Any = None
     if roles.target is not None:
         if roles.target in roles.words:
@@ -237,9 +237,6 @@ def _column_of_numbers(name: str, table: Any, names: list[str], j: int) -> np.nd
 
 def _column_of_words(table: Any, j: int) -> Words:
     words = Words()
-    codes = {None: -1}
-    for value in table.column(j).to_pylist():
-        if value not in codes:
-            codes[value] = words.number(str(value))
-        words.codes.append(codes[value])
+    values = table.column(j).to_pylist()
+    words.codes = np.array([-1 if value is None else words.number(str(value)) for value in values])
     return words

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from mercer.io._cells import (
     TARGET,
     WIDTH,
     WORD,
+    first_of_its_kind,
     parse_cells,
 )  # fmt: skip
 from mercer.io.raw import Options, Raw, Roles, Words, assign, is_missing, to_number
@@ -36,7 +37,8 @@ SAMPLE = 200
 # A column holds words if at least this share of its cells in the sample are words; fewer are taken
 # for mistakes, which are refused with their line.
 WORDS_SHARE = 0.1
-LISTED = 8192
+# Cells that are listed at a time, at least; a power of two.
+LISTED = 1 << 15
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
@@ -114,10 +116,12 @@ class _Reader:
             self.places[roles.target] = TARGET
         self.words = {j: Words() for j in roles.words if j in {*roles.features, roles.target}}
         self.places[list(self.words)] = WORD
-        self.raw_words: dict[int, dict[bytes, int]] = {j: {} for j in self.words}
+        self.codes: dict[int, list[np.ndarray]] = {j: [] for j in self.words}
         self.X, self.y = np.empty((1024, len(numbers))), np.empty(1024)
         self.n = 0
-        self.listed = np.empty((max(LISTED, len(layout.names)), 4), np.int64)
+        room = max(LISTED, 1 << len(layout.names).bit_length())
+        self.listed, self.first = np.empty((room, 4), np.int64), np.empty(room, np.int64)
+        self.table = np.empty(2 * room, np.int64)
 
     def read(self) -> Raw:
         if self.layout.has_names:
@@ -128,6 +132,8 @@ class _Reader:
         self.y.resize(self.n, refcheck=False)
         if self.n == 0:
             raise FileError(self.name, None, "has no rows.")
+        for column, codes in self.codes.items():
+            self.words[column].codes = np.concatenate(codes)
         roles, names = self.roles, self.layout.names
         y: Any = None
         if roles.target is not None:
@@ -156,8 +162,8 @@ class _Reader:
             window.text, start, window.stop, ord(self.layout.delimiter), self.places,
             self.X, self.y, self.n, self.listed, powers_of_ten(),
         )  # fmt: skip
-        for row, column, first, last in self.listed[:count].tolist():
-            self._resolve(row, column, window.part(first, last), start, first)
+        if count:
+            self._resolve(self.listed[:count], start)
         self.line += window.count_lines(start, window.start)
         if status == FULL:
             self.X.resize((2 * len(self.X), self.X.shape[1]), refcheck=False)
@@ -167,31 +173,38 @@ class _Reader:
         elif status not in (DONE, FULL_LIST):
             self._raise(status)
 
-    def _resolve(self, row: int, column: int, cell: bytes, start: int, first: int) -> None:
-        """A cell that is no plain number."""
-        if column in self.words:
-            words, numbers = self.words[column], self.raw_words[column]
-            if cell not in numbers:
-                text = self._text(cell, start, first)
-                if is_missing(text):
-                    self._miss(column, start, first)
-                    numbers[cell] = -1
-                else:
-                    numbers[cell] = words.number(text)
-            words.codes.append(numbers[cell])
-            return
-        text = self._text(cell, start, first)
-        number = to_number(text)
-        if number is None and is_missing(text):
+    def _resolve(self, listed: np.ndarray, start: int) -> None:
+        """Cells that are no plain numbers: each different one is looked at once."""
+        first = self.first[: len(listed)]
+        first_of_its_kind(self.window.text, self.listed, len(listed), self.table, first)
+        values = np.empty(len(listed))
+        for k in np.flatnonzero(first == np.arange(len(listed))).tolist():
+            _, column, begin, end = listed[k].tolist()
+            text = self._text(self.window.part(begin, end), start, begin)
+            values[k] = self._value(column, text, start, begin)
+        values = values[first]
+        for column in np.unique(listed[:, 1]).tolist():
+            mine = listed[:, 1] == column
+            rows, place = listed[mine, 0], self.places[column]
+            if column in self.words:
+                self.codes[column].append(values[mine].astype(np.int32))
+            elif place >= 0:
+                self.X[rows, place] = values[mine]
+            else:
+                self.y[rows] = values[mine]
+
+    def _value(self, column: int, text: str, start: int, first: int) -> float:
+        """The number of a cell, or of a word among those of its column."""
+        is_word = column in self.words
+        if is_missing(text):
             self._miss(column, start, first)
-            number = math.nan
-        elif number is None or not math.isfinite(number):
+            return -1 if is_word else math.nan
+        if is_word:
+            return self.words[column].number(text)
+        number = to_number(text)
+        if number is None or not math.isfinite(number):
             self._refuse(column, text, start, first)
-        place = self.places[column]
-        if place >= 0:
-            self.X[row, place] = number
-        else:
-            self.y[row] = number
+        return cast(float, number)
 
     def _text(self, cell: bytes, start: int, first: int) -> str:
         if cell.startswith(b'"'):

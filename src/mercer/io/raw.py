@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mercer.exceptions import FileError
 from mercer.io.schema import Schema
 
@@ -37,7 +39,7 @@ class Words:
     """A column of words: the number of each, and the words by their numbers; −1 is missing."""
 
     def __init__(self) -> None:
-        self.codes: list[int] = []
+        self.codes = np.empty(0, np.int32)
         self.words: list[str] = []
         self._numbers: dict[str, int] = {}
 

@@ -92,8 +92,7 @@ def _learn_words(name: str, column: str, words: Words, missing: str | None) -> C
         raise FileError(name, None, f"column {column!r} has no values; drop it.")
     fill = None
     if missing is not None:
-        present = [code for code in words.codes if code >= 0]
-        counts = np.bincount(present, minlength=count)
+        counts = np.bincount(words.codes[words.codes >= 0], minlength=count)
         fill = min(word for word, c in zip(words.words, counts, strict=True) if c == counts.max())
     return Column(column, tuple(sorted(words.words)), fill)
 
@@ -176,7 +175,7 @@ def _one_hot(words: Words, column: Column, out: np.ndarray) -> list[str]:
     numbers = {word: i for i, word in enumerate(column.categories)}
     filled = -1 if column.fill is None else numbers[str(column.fill)]
     of_code = np.array([*(numbers.get(word, -2) for word in words.words), filled])
-    codes = of_code[np.array(words.codes, dtype=np.intp)]  # −1, missing, is the last
+    codes = of_code[words.codes]  # −1, missing, is the last
     rows = np.flatnonzero(codes >= 0)
     out[rows, codes[rows]] = 1.0
     unknown = [word for word in words.words if word not in numbers]
