@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-
+from mercer import style
 from mercer.duality import Program, draw_dual, draw_image
+from mercer.plots import write_figure
 
 SQUARE = [(-2, 2), (-2, 2)]
 
@@ -26,16 +26,18 @@ def main() -> None:
             lambda a, b: a**2 + b**2, SQUARE, [lambda a, b: 1 - b + a**2 - a**4 / 2]
         ),
     }
-    fig, axes = plt.subplots(2, 2, figsize=(10.4, 8), layout="constrained")
-    for (left, right), (name, program) in zip(axes, programs.items(), strict=True):
-        found = program.solve()
-        draw_image(program, found, others=[found.alpha[0] / 2], ax=left)
-        draw_dual(program, found, ax=right)
-        left.set_title(f"min w₁² + w₂², {name} ≤ 0")
-        right.set_title(f"p* − d* = {max(found.gap, 0):.4g}")
-        print(f"{name}: p* = {found.primal:.6g}, d* = {found.dual:.6g}, α* = {found.alpha[0]:.6g}")
-    fig.savefig(path, dpi=90)
-    plt.close(fig)
+    with style.context():
+        figure, axes = style.pyplot().subplots(2, 2, figsize=(10.4, 8), layout="constrained")
+        for (left, right), (name, program) in zip(axes, programs.items(), strict=True):
+            found = program.solve()
+            draw_image(program, found, others=[found.alpha[0] / 2], ax=left)
+            draw_dual(program, found, ax=right)
+            left.set_title(f"min w₁² + w₂², {name} ≤ 0", loc="left")
+            right.set_title(f"p* − d* = {max(found.gap, 0):.4g}", loc="left")
+            print(
+                f"{name}: p* = {found.primal:.6g}, d* = {found.dual:.6g}, α* = {found.alpha[0]:.6g}"
+            )
+    write_figure(figure, path, dpi=90)
     print(f"picture: {path}")
 
 

@@ -7,30 +7,31 @@ image bulges, no line reaches it, and that is the duality gap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from mercer.duality._minimise import grid
 from mercer.duality.program import Program, Solution
+from mercer.style import BLUE, GREEN, INK, SKY, VERMILION, axes, context, tint
 
 __all__ = ["draw_dual", "draw_image", "draw_path"]
 
-# Okabe and Ito's colours, told apart by colour-blind readers and in grey.
-BLUE, VERMILION, GREEN, INK = "#0072B2", "#D55E00", "#009E73", "#222222"
-PALE_SKY = "#BBDFF6"  # opaque: the image folds over itself
+PALE_SKY = tint(SKY, 0.4)  # opaque: the image folds over itself
 _CELLS = 300
 
 
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as missing:
-        raise ImportError('Drawing needs matplotlib: pip install "mercer[plots]"') from missing
-    return plt.subplots(figsize=(5.6, 4.4), layout="constrained")[1]
+def _styled(draw: Callable) -> Callable:
+    """Draw in the house style, on the axes given or on those of a new figure."""
+
+    @wraps(draw)
+    def drawn(*args: Any, ax: Any = None, **options: Any) -> Any:
+        with context():
+            return draw(*args, ax=axes((5.6, 4.4)) if ax is None else ax, **options)
+
+    return drawn
 
 
 def _one_constraint(program: Program) -> None:
@@ -40,6 +41,7 @@ def _one_constraint(program: Program) -> None:
         )
 
 
+@_styled
 def draw_image(
     program: Program,
     solution: Solution | None = None,
@@ -63,7 +65,6 @@ def draw_image(
     ax : matplotlib axes
     """
     _one_constraint(program)
-    ax = _axes(ax)
     found = solution or program.solve()
     W = grid(program.box, None if len(program.box) == 1 else _CELLS)
     f, g = program.objective(W), program.constraints(W)[0]
@@ -93,7 +94,7 @@ def draw_image(
     ax.axvline(0, color=INK, linewidth=1)
     ax.axvspan(span[0][0], 0, color=GREEN, alpha=0.08, linewidth=0, label="feasible: g ≤ 0")
     ax.set(xlim=span[0], ylim=span[1], xlabel="constraint g", ylabel="objective f")
-    ax.legend(loc="upper right", framealpha=0.95, fontsize=9)
+    ax.legend(loc="upper right")
     return ax
 
 
@@ -113,6 +114,7 @@ def _window(found: Solution, f: np.ndarray, g: np.ndarray) -> tuple[tuple, tuple
     return xlim, (low - 0.12 * height, low + 1.6 * height)
 
 
+@_styled
 def draw_dual(
     program: Program,
     solution: Solution | None = None,
@@ -135,7 +137,6 @@ def draw_dual(
     ax : matplotlib axes
     """
     _one_constraint(program)
-    ax = _axes(ax)
     found = solution or program.solve()
     if alphas is None:
         centre = float(found.alpha[0]) if np.isfinite(found.alpha).all() else 1.0
@@ -153,10 +154,11 @@ def draw_dual(
             ax.axhspan(found.dual, found.primal, color=VERMILION, alpha=0.12, linewidth=0,
                        label=f"gap {found.gap:.4g}")  # fmt: skip
     ax.set(xlabel="multiplier α", ylabel="dual function q")
-    ax.legend(framealpha=0.95, fontsize=9)
+    ax.legend()
     return ax
 
 
+@_styled
 def draw_path(Q: Any, path: np.ndarray, c: Any = 0.0, *, ax: Any = None) -> Any:
     """Draw a path of `coordinate_ascent` in two coordinates over the contours of W.
 
@@ -173,7 +175,6 @@ def draw_path(Q: Any, path: np.ndarray, c: Any = 0.0, *, ax: Any = None) -> Any:
     Q, path = np.asarray(Q, dtype=float), np.asarray(path, dtype=float)
     if Q.shape != (2, 2) or path.ndim != 2 or path.shape[1] != 2:
         raise ValueError(f"A path is drawn in two coordinates, got Q {Q.shape}, path {path.shape}.")
-    ax = _axes(ax)
     middle, reach = (path.min(axis=0) + path.max(axis=0)) / 2, 0.65 * np.ptp(path, axis=0).max()
     reach = reach or 1.0
     a, b = grid(np.column_stack([middle - reach, middle + reach]))
@@ -184,5 +185,5 @@ def draw_path(Q: Any, path: np.ndarray, c: Any = 0.0, *, ax: Any = None) -> Any:
     ax.plot(*path.T, color=VERMILION, linewidth=1.8, marker="o", markersize=4, label="path")
     ax.plot(*path[0], "s", color=INK, markersize=8, label="start")
     ax.set(xlabel="α₁", ylabel="α₂", aspect="equal")
-    ax.legend(framealpha=0.95, fontsize=9)
+    ax.legend()
     return ax

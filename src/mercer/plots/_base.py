@@ -54,13 +54,15 @@ class Display:
     def _words(self) -> list[str]:
         return [self.title or type(self).__name__]
 
-    def plot(self, ax: Any = None, **options: Any) -> Any:
+    def plot(self, ax: Any = None, *, title: str | None = None, **options: Any) -> Any:
         """Draw on these axes, or on those of a new figure.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Of a display with several panels also a sequence of as many; one alone gets the last.
+        title : str, optional
+            Instead of the machine's own.
         **options
             See ``from_estimator``.
 
@@ -68,6 +70,7 @@ class Display:
         -------
         display : the object itself, with ``ax_`` and ``figure_``
         """
+        self.title = self.title if title is None else title
         with style.context():
             if ax is None:
                 ax = style.axes(self.figsize, self.panels)

@@ -106,7 +106,7 @@ class Machine:
         known = getattr(self.model, "classes_", None)
         if known is None:  # clusters
             return [f"cluster {c}" for c in range(self.model.n_clusters)]
-        return [str(c) for c in known]
+        return [f"{c:g}" if isinstance(c, float) else str(c) for c in known]
 
     @property
     def is_precomputed(self) -> bool:
@@ -283,6 +283,9 @@ def title_of(model: Any) -> str:
     kernel = getattr(model, "kernel_", None)
     if kernel is not None:
         parts.append(_LONG.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel)))
+    loss = getattr(model, "loss", None)
+    if loss is not None:
+        parts.append(str(loss).replace("_", " "))
     for name, letter in (("C", "C"), ("nu", "ν"), ("epsilon", "ε"), ("lam_", "λ")):
         value = getattr(model, name, None)
         if isinstance(value, (int, float)):

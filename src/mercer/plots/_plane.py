@@ -129,8 +129,8 @@ def _components(machine: Machine, dimensions: int) -> Plane:
     d = X.shape[1]
     if d < dimensions:
         raise ValueError(
-            f"{machine.name} sees {d} feature; the picture needs at least {dimensions}. Of one "
-            "feature TubeDisplay and KKTDisplay can be drawn."
+            f"{machine.name} sees {d} feature, the picture needs at least {dimensions}. "
+            "KKTDisplay and LossDisplay can be drawn of any number."
         )
     solver = "arpack" if min(X.shape) > dimensions and (sp.issparse(X) or d > 500) else "full"
     X = X if solver == "arpack" or not sp.issparse(X) else X.toarray()

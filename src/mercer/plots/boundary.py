@@ -241,7 +241,7 @@ class BoundaryDisplay(Display):
             ax.pcolormesh(self.xx0, self.xx1, self.values, cmap=ListedColormap(shades), vmin=-0.5,
                           vmax=k - 0.5, shading="nearest", rasterized=True, zorder=0)  # fmt: skip
         for c in range(k):
-            inside = gaussian_filter((self.values == c).astype(float), 1.0)  # less of the stairs
+            inside = gaussian_filter((self.values == c).astype(float), 1.5)  # less of the stairs
             if inside.min() < 0.5 < inside.max():
                 ax.contour(self.xx0, self.xx1, inside, levels=[0.5], colors=style.INK,
                            linewidths=1.2, zorder=2)  # fmt: skip
@@ -304,16 +304,16 @@ def _by_margin(machine: Machine) -> np.ndarray:
 
 
 def _group_names(machine: Machine) -> tuple[str, str, str]:
-    several = len(machine.readings) > 1
+    top = "C" if hasattr(machine.model, "C") else "its bound"
     if machine.readings and machine.is_one_class:
         return "α = 0: inside", "0 < α < 1: on the boundary", "α = 1: outside"
-    if several:
-        return "α = 0 in every task", "free in a task, at C in none", "α = C in a task"
+    if len(machine.readings) > 1:
+        return "α = 0 in every task", "free in a task, at no bound", f"α = {top} in a task"
     if machine.readings:
         return (
             "α = 0: beyond the margin",
-            "0 < α < C: on the margin",
-            "α = C: within it, or wrong",
+            f"0 < α < {top}: on the margin",
+            f"α = {top}: within it, or wrong",
         )
     if machine.is_one_class:
         return "f > 0: inside", "f = 0: on the boundary", "f < 0: outside"

@@ -178,7 +178,8 @@ class LossDisplay(Display):
             ax.plot(self.at, values, color=colour, linestyle=dash, label=label,
                     linewidth=1.2 if faint else 2.4, alpha=0.75 if faint else 1.0)  # fmt: skip
         margins = next(iter(self.curves)) in CLASSIFICATION
-        top = float(np.quantile(np.concatenate(list(self.curves.values())), 0.97))
+        straight = [values for name, values in self.curves.items() if "squared" not in name]
+        top = 1.3 * float(np.max(straight or list(self.curves.values())))
         ax.set_ylim(-0.04 * top, top)
         ax.set_xlim(self.at[0], self.at[-1])
         if margins:
@@ -189,7 +190,8 @@ class LossDisplay(Display):
             ax.plot(inside, np.full(inside.size, -0.02 * top), "|", color=style.INK, alpha=0.4,
                     markersize=7, label=f"the {self.rows.size:,} rows")  # fmt: skip
         ax.set(xlabel="margin y f" if margins else "residual y − f", ylabel="loss")
-        self._legend(ax, "upper right" if margins and legend is True else legend)
+        free = "upper right" if margins else "upper center"
+        self._legend(ax, free if legend is True else legend)
 
 
 def _own_loss(machine: Machine) -> str:

@@ -320,7 +320,7 @@ class SpectrumDisplay(Display):
     def _words(self) -> list[str]:
         return [f"Eigenvalues of the kernel matrix of {self.title}", self.verdict]
 
-    def _draw(self, axes: list[Any], *, legend: bool | str = "upper right") -> None:
+    def _draw(self, axes: list[Any], *, legend: bool | str = "auto") -> None:
         ax, values = axes[0], self.eigenvalues
         number = np.arange(1, values.size + 1)
         sizes = np.abs(values)
@@ -352,5 +352,7 @@ class SpectrumDisplay(Display):
                    label=f"95 % of the trace in {many}")  # fmt: skip
         colour = style.GREEN if self.is_psd else style.VERMILION
         ax.text(0.02, 0.04, self.verdict, transform=ax.transAxes, fontsize=9, color=colour,
-                weight="bold")  # fmt: skip
-        self._legend(ax, legend)
+                weight="bold", bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85,
+                                     "pad": 2})  # fmt: skip
+        free = "upper center" if below.any() else "upper right"  # negative ones rise to the right
+        self._legend(ax, free if legend == "auto" else legend)
