@@ -49,7 +49,7 @@ class Voice:
         """A line for people; the same as names and values for machines."""
         self.found |= found
         if text and not self.as_json and not self.quiet:
-            print(text)
+            print(text, flush=True)  # before a long fit, also into a pipe
 
     def end(self) -> None:
         if self.as_json:

@@ -17,8 +17,6 @@ from collections import deque
 from types import TracebackType
 from typing import Any
 
-from mercer.plots.gap import Trace
-
 __all__ = ["Bar", "Descent", "measure_of"]
 
 # Over so many seconds the slope is taken.
@@ -74,11 +72,12 @@ class Bar:
         self.shown = sys.stderr.isatty() and not quiet
         self.measure, self.descent, self.last = measure_of(model), Descent(), -math.inf
         self.rich: Any = None
-        self.trace = Trace(share=LOOKING)
 
     def __enter__(self) -> Bar:
         if self.shown:
-            self.rich = _make_bar()
+            from mercer.plots.gap import Trace
+
+            self.trace, self.rich = Trace(share=LOOKING), _make_bar()
             self.rich.start()
             self.task = self.rich.add_task("fitting", total=1.0, left="")
         return self
