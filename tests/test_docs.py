@@ -43,7 +43,8 @@ def test_pages(page, monkeypatch):
     [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")],
     ids=_name,
 )
-def test_programs_in_pages(page):
+def test_programs_in_pages(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
