@@ -205,7 +205,8 @@ def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: 
     trace = Trace(np.arange(1, mistakes.size + 1), mistakes, "epochs", "mistakes", is_log=False)
     b = float(model.intercept_[0])
     proof = None
-    if np.isinf(model.mistake_bound_).any() and model.classes_.size == 2:
+    unfinished = np.isinf(model.mistake_bound_).any() and model.classes_.size == 2
+    if unfinished and model.kernel_.is_psd:
         proof = _inseparable(arguments, X, y)
     return Fit(model.decision_function, alpha, group, b, None, trace, model, proof)
 

@@ -169,7 +169,7 @@ def _draw(state: State, began: float) -> Picture:
 
 def _shapes(state: State, found: Fit, facts: Facts) -> dict[str, Any]:
     if found.decide is None:
-        return {}
+        return {"edges": _hulls(state, found)}
     if MACHINES[state.machine].kind == "curve":
         return {"curve": _curve(state, found, facts)}
     values = np.asarray(found.decide(_GRID.rows), dtype=np.float64)
@@ -237,6 +237,19 @@ def _leads(state: State, values: np.ndarray) -> np.ndarray:
         lead[:, i] = np.minimum(lead[:, i], values[:, task])
         lead[:, j] = np.minimum(lead[:, j], -values[:, task])
     return lead
+
+
+def _hulls(state: State, found: Fit) -> list[np.ndarray]:
+    """Outlines of the points of a proof, by class; in the plane for the linear kernel only."""
+    if found.proof is None or state.kernel != "linear":
+        return []
+    outlines = []
+    for side in (found.proof > 0, found.proof < 0):
+        corners = state.X[side]
+        turn = corners - corners.mean(axis=0)
+        corners = corners[np.argsort(np.arctan2(turn[:, 1], turn[:, 0]))]
+        outlines.append(np.vstack([corners, corners[:1]]))
+    return outlines
 
 
 def _meeting(state: State, found: Fit) -> tuple[float, float] | None:
