@@ -26,7 +26,7 @@ def read(options: dict[str, Any]) -> Table:
     return _told(
         read_table(
             options["data"],
-            target=_column(options["target"]),
+            target=_target(options["target"]),
             format=options["format"],
             task=options["task"],
             scale=scale,
@@ -54,10 +54,14 @@ def _told(table: Table) -> Table:
     return table
 
 
-def _column(target: str | None) -> str | int | bool | None:
-    if target is None or target.lower() == "none":
-        return None if target is None else False
-    return int(target) if target.lstrip("-").isdigit() else target
+def _target(name: str | None) -> str | int | bool | None:
+    if name is None or name.lower() == "none":
+        return None if name is None else False
+    return _column(name)
+
+
+def _column(name: str) -> str | int:
+    return int(name) if name.lstrip("-").isdigit() else name
 
 
 def describe(table: Table) -> str:
