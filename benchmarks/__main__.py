@@ -15,6 +15,7 @@ from benchmarks import (
     learners,
     memory,
     playground,
+    reading,
     small,
     solvers,
     stream,
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
-        playground,
+        playground, reading,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

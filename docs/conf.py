@@ -32,7 +32,6 @@ extensions = [
 ]
 exclude_patterns = ["_ext", "_templates", "gallery/*.ipynb", "gallery/*.py", "**/README.txt"]
 templates_path = ["_templates"]
-suppress_warnings = ["toc.empty_glob"]
 
 # Markdown: LaTeX between dollars, ::: for directives, anchors of headings as GitHub makes them.
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]

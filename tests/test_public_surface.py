@@ -34,15 +34,19 @@ KERNELS = [
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
     assert set(mercer.__all__) == expected | {
+        "FileError",
         "check_kernel",
         "doctor",
         "duality",
         "embeddings",
         "geometry",
+        "io",
         "kernels",
+        "load",
         "nearest_psd",
         "path",
         "plots",
+        "save",
         "streams",
         "verify",
     }
@@ -54,6 +58,7 @@ MODULES = [
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,
+    mercer.io,
     mercer.plots,
     mercer.streams,
 ]

@@ -33,7 +33,7 @@ __all__ = ["Layout", "find_layout", "read_delimited"]
 
 DELIMITERS = ",\t;|"
 # Lines that are looked at to recognise the layout.
-SAMPLE = 200
+SAMPLE = 100
 # A column holds words if at least this share of its cells in the sample are words; fewer are taken
 # for mistakes, which are refused with their line.
 WORDS_SHARE = 0.1
@@ -72,7 +72,7 @@ def find_layout(source: Source, header: bool | None, known: Sequence[str] = ()) 
     delimiter = _find_delimiter(full)
     rows = _split(full, delimiter)
     if header is None:
-        header = set(known) <= set(rows[0]) if known else _has_names(rows)
+        header = any(name in rows[0] for name in known) if known else _has_names(rows)
     names = rows[0] if header else [f"column_{j}" for j in range(len(rows[0]))]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
@@ -293,9 +293,10 @@ def _word_columns(layout: Layout, source: Source) -> set[int]:
     """The columns that hold words, in the sample."""
     found = set()
     for j, name in enumerate(layout.names):
-        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
-        words = [cell for cell in cells if to_number(cell) is None]
-        if len(words) > WORDS_SHARE * len(cells):
+        cells = [row[j] for row in layout.sample if j < len(row)]
+        others = [cell for cell in cells if to_number(cell) is None]
+        words = [cell for cell in others if not is_missing(cell)]
+        if len(words) > WORDS_SHARE * (len(cells) - len(others) + len(words)):
             if all(_DECIMAL_COMMA.fullmatch(word) for word in words):
                 raise FileError(
                     source.name, None, f"column {name!r} has decimal commas ({words[0]!r}); write "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -89,9 +90,14 @@ def is_missing(text: str) -> bool:
 
 
 def to_number(text: str) -> float | None:
-    """The number a text is; None if it is none."""
-    text = text.strip()
-    return float(text) if _NUMBER.fullmatch(text) else None
+    """The number a text is, perhaps infinite (1e999); None if it is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    # Python's also reads nan, inf, 1_000 and digits of all scripts
+    plain = math.isfinite(value) and "_" not in text and text.isascii()
+    return value if plain or _NUMBER.fullmatch(text.strip()) else None
 
 
 def assign(
