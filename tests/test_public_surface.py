@@ -35,6 +35,7 @@ def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
     assert set(mercer.__all__) == expected | {
         "FileError",
+        "app",
         "check_kernel",
         "doctor",
         "duality",
@@ -58,6 +59,7 @@ MODULES = [
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,
+    mercer.app,
     mercer.io,
     mercer.plots,
     mercer.streams,
@@ -99,7 +101,7 @@ def test_import_leaves_optional_libraries_alone():
         "import sys, sklearn.svm\n"
         "before = set(sys.modules)\n"  # scikit-learn imports pandas where it is installed
         "import mercer; mercer.SVC\n"
-        "heavy = {'matplotlib', 'pandas', 'polars', 'typer', 'rich', 'dask'}\n"
+        "heavy = {'bokeh', 'matplotlib', 'pandas', 'polars', 'typer', 'rich', 'dask'}\n"
         "print(sorted(heavy & (set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
