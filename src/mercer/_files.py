@@ -66,11 +66,13 @@ class Source(io.RawIOBase):
     Whatever goes wrong while reading is a `FileError` that names the file.
     """
 
-    def __init__(self, name: str, file: Any):
-        self.name, self._file = name, file
-        self.head = b""
-        self.head = self._some(HEAD)
-        self._at = 0
+    def __init__(self, name: str, file: Any, under: Source | None = None):
+        self.name, self._file, self._under, self._at = name, file, under, 0
+        try:
+            self.head = self._some(HEAD)
+        except BaseException:
+            self.close()
+            raise
 
     def _some(self, size: int) -> bytes:
         parts: list[bytes] = []
@@ -107,8 +109,10 @@ class Source(io.RawIOBase):
         return self._guarded(self._file.readinto, room)
 
     def close(self) -> None:
-        if self._file is not sys.stdin.buffer:
+        if self._under is not None or self.name != "-":  # standard input stays open
             self._file.close()
+        if self._under is not None:
+            self._under.close()
         super().close()
 
 
@@ -119,7 +123,12 @@ def open_source(path: str | os.PathLike) -> Source:
     suffix = next((end for magic, end in _MAGIC.items() if source.head.startswith(magic)), None)
     if suffix is None:
         return source
-    return Source(name, compressing(io.BufferedReader(source), suffix, "rb"))
+    try:
+        packed = compressing(io.BufferedReader(source), suffix, "rb")
+    except ImportError:
+        source.close()
+        raise
+    return Source(name, packed, source)
 
 
 def _open(name: str) -> Any:

@@ -51,7 +51,7 @@ def fitted(name: str, rows=X, **parameters):
 
 
 def values(model, rows) -> dict:
-    # A copy: of rows against themselves, the very array that the model keeps, BLAS computes one half.
+    # A copy: of the very array that the model keeps, against itself, BLAS computes one half.
     rows = rows.copy()
     return {method: getattr(model, method)(rows) for method in METHODS if hasattr(model, method)}
 
@@ -302,7 +302,7 @@ def rewritten(path, change) -> None:
 def test_newer_versions_are_refused(tmp_path):
     mercer.save(fitted("SVC"), tmp_path / "m")
     rewritten(tmp_path / "m", lambda header, _: header.update(version=models.VERSION + 1))
-    with pytest.raises(FileError, match="has version 2 of the format .* upgrade Mercer"):
+    with pytest.raises(FileError, match=r"has version 2 of the format .* upgrade Mercer"):
         mercer.load(tmp_path / "m")
 
 
@@ -336,8 +336,8 @@ WRONG_HEADERS = {
     "shape": _set("state", "classes_", "shape", to=[7, 7]),
     "sparse": _set(
         "state", "dual_coef_",
-        to={"sparse": "csr_matrix", "shape": [1, 2], "of": dict.fromkeys(
-            ("data", "indices", "indptr"), {"array": "intercept_"})},
+        to={"sparse": "csr_matrix", "shape": [1, 2],
+            "of": {part: {"array": "intercept_"} for part in ("data", "indices", "indptr")}},
     ),
     "function": _set("parameters", "kernel", to={"function": "eval"}),
     "schema": _set("schema", to=3),
@@ -362,7 +362,7 @@ def test_damage_anywhere_is_told(tmp_path):
     head = 8 + int.from_bytes(whole[:8], "little")
     rng = np.random.default_rng(1)
     places = [*range(12), *rng.integers(8, head, 150), *rng.integers(head, len(whole), 50)]
-    damaged = [whole[:size] for size in (*range(0, 20), *rng.integers(0, len(whole), 60))]
+    damaged = [whole[:size] for size in (*range(20), *rng.integers(0, len(whole), 60))]
     for place in places:
         changed = bytearray(whole)
         changed[place] ^= 1 << int(rng.integers(8))

@@ -102,7 +102,7 @@ def _parse_record(text, i, stop, delimiter, places, X, y, row, listed, count, po
             count += 1
         column += 1
         if i >= stop or text[i] == _NEWLINE:
-            return i + 1, count, (DONE if column == places.size else WIDTH)
+            return min(i + 1, stop), count, (DONE if column == places.size else WIDTH)
         if column == places.size:
             return i, count, WIDTH
         if delimiter != _SPACE:

@@ -64,7 +64,11 @@ def _load(source: Source) -> Any:
         if isinstance(loaded, np.ndarray):
             return loaded
         with loaded:
-            return {key: loaded[key] for key in loaded.files}
+            arrays = {key: loaded[key] for key in loaded.files}
+        others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+        if others:
+            raise ValueError(f"{others[0]!r} in it is no array")
+        return arrays
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error,
             NotImplementedError, SyntaxError, MemoryError) as error:  # fmt: skip
         if isinstance(error, FileError):

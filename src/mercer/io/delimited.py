@@ -72,7 +72,7 @@ def find_layout(source: Source, header: bool | None, known: Sequence[str] = ()) 
     delimiter = _find_delimiter(full)
     rows = _split(full, delimiter)
     if header is None:
-        header = set(known) <= set(rows[0]) if known else _has_names(rows)
+        header = any(name in rows[0] for name in known) if known else _has_names(rows)
     names = rows[0] if header else [f"column_{j}" for j in range(len(rows[0]))]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
