@@ -77,7 +77,7 @@ def pair_tasks(codes: np.ndarray, n_classes: int) -> list[Task]:
     if n_classes == 2:
         return [Task(None, np.where(codes == 1, 1.0, -1.0), (1, 0))]
     order, starts = by_class(codes, n_classes)
-    of_class = np.split(order, starts[1:-1])
+    of_class = [order[a:b] for a, b in pairwise(starts.tolist())]
     n = codes.size
     signs = np.repeat([1.0, -1.0], n)  # the labels of every task are a part of these
     return [

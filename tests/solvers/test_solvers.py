@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.certificate import certify
 from mercer.gram import RowStore
+from mercer.kernels import RBF
+from mercer.problems import svc
 from mercer.result import Status
 from mercer.solvers import Control, nested, values
 from mercer.solvers.answer import intercepts
@@ -265,3 +267,17 @@ def test_a_gap_in_doubt_is_computed_from_float64_sums(monkeypatch, problem):
     part = run._part(np.arange(K.shape[0]))
     assert not part.doubts_gap(np.zeros(K.shape[0]))
     assert part.doubts_gap(np.full(K.shape[0], 1.0))
+
+
+def test_a_large_gap_is_closed_beyond_tol(monkeypatch):
+    """Where many small violations make a large gap, the solver goes on to a fifth of tol."""
+    shrink(monkeypatch)
+    X, y, _, _ = make_data()
+    problem, gram = svc(y, 1.5), make_gram(RBF(gamma=0.4), X)
+    monkeypatch.setattr(nested, "SMALL_GAP", np.inf)
+    loose = solve(problem, gram, tol=0.1)
+    monkeypatch.setattr(nested, "SMALL_GAP", 0.0)
+    strict = solve(problem, gram, tol=0.1)
+    assert strict.status is loose.status is Status.SOLVED
+    assert strict.violation <= 0.25 * 0.1
+    assert certify(problem, strict).gap < certify(problem, loose).gap

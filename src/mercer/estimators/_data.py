@@ -107,9 +107,11 @@ def check_training(
 
 def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray, np.ndarray]:
     """The classes in sorted order, and the number of each row's; at least two."""
-    if data.y.dtype.kind not in "iubSU":  # those are labels without a look
-        check_classification_targets(data.y)
-    classes, codes = np.unique(data.y, return_inverse=True)
+    y = data.y
+    is_whole = y.dtype.kind == "f" and bool((y == np.floor(y)).all())
+    if y.dtype.kind not in "iubSU" and not is_whole:  # those are labels without a long look
+        check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
         if data.rows is not None:
             raise ValueError(one_left)

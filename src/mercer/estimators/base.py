@@ -165,7 +165,7 @@ class KernelMachine(HasWeights, KernelEstimator):
 
         # Tasks of a class share K within it, if all classes together fit into the budget.
         sizes = {c: n for task in tasks for c, n in task.parts}
-        shared_bytes = 8 * sum(n**2 for n in sizes.values())
+        shared_bytes = 4 * sum(n**2 for n in sizes.values())
         shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
         def one(t: int) -> Result:

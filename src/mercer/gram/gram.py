@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class Gram:
         self.workers = workers
         self.index = index
         self.parts: Sequence[tuple[Hashable, int]] = ()
-        self._shared: dict[Hashable, np.ndarray] = {}
+        self._shared: dict[Hashable, Any] = {}
         self._borrowed: list[Arena] = []
         self._scratch = threading.local()
 
@@ -66,8 +65,8 @@ class Gram:
     ) -> Gram:
         """The Gram of some of the points.
 
-        ``parts`` (key, count) say that these come in parts others may take too, such as classes:
-        `matrix` then computes K within a part once for all.
+        ``parts`` (key, count) say that these come in two parts others may take too, such as
+        classes: `blocks` then computes K within a part once for all.
         """
         part = Gram(self.kernel, self.points, workers or self.workers, self.original(rows))
         part._scratch, part._borrowed = self._scratch, self._borrowed
@@ -102,31 +101,42 @@ class Gram:
         """
         n, side = self.n, size or self.n
         if out is None:
-            out = np.empty((side, side)) if lasting else self._buffer("matrix", side, side)
+            out = np.empty((side, side)) if lasting else self.buffer("matrix", (side, side))
         out[n:], out[:, n:] = 0.0, 0.0
         block = self.block(slice(0, n), out.dtype)
-        starts = np.cumsum([0, *(count for _, count in self.parts)])
-        for (key, count), start in zip(self.parts, starts, strict=False):
-            part = slice(start, start + count)
-            out[part, part] = self._shared_block(key, block[part])
 
         def lower_part(rows: slice) -> None:
-            columns = slice(0, rows.start if self.parts else rows.stop)
-            if columns.stop:
-                self.kernel.tile(block[rows], block[columns], out[rows, columns])
-                out[: rows.start, rows] = out[rows, : rows.start].T
+            self.kernel.tile(block[rows], block[: rows.stop], out[rows, : rows.stop])
+            out[: rows.start, rows] = out[rows, : rows.start].T
 
-        if self.parts:
-            cut = [slice(start, stop) for start, stop in pairwise(starts.tolist())]
-        else:
-            cut = pieces(n, TILE_ROWS // 4)
-        self.workers.map(lower_part, cut)
+        self.workers.map(lower_part, pieces(n, TILE_ROWS // 4))
         return out
 
-    def _shared_block(self, key: Hashable, block: Block) -> np.ndarray:
+    def blocks(self, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """K within the first part, between the two, and within the second.
+
+        The one between lies in this thread's scratch, until the next one.
+        """
+        head, tail = self.part_blocks(dtype)
+        cross = self.buffer("cross", (len(head), len(tail)), dtype)
+        self.kernel.tile(head, tail, cross)
+        (first, _), (second, _) = self.parts
+        return self._within(first, head), cross, self._within(second, tail)
+
+    def part_blocks(self, dtype: Any) -> list[Block]:
+        """The points of each part, gathered once for all that `take` it."""
+        found, start = [], 0
+        for key, count in self.parts:
+            if (key, dtype) not in self._shared:
+                self._shared[key, dtype] = self.block(slice(start, start + count), dtype)
+            found.append(self._shared[key, dtype])
+            start += count
+        return found
+
+    def _within(self, key: Hashable, block: Block) -> np.ndarray:
         """K among the points of a part, computed once for all that `take` it."""
         if key not in self._shared:
-            K = np.empty((len(block), len(block)))
+            K = np.empty((len(block), len(block)), block.dtype)
             self.kernel.tile(block, block, K)
             self._shared[key] = K
         return self._shared[key]
@@ -156,7 +166,7 @@ class Gram:
             here = self.block(at[chunk], dtype)
             sums = np.zeros(len(here))
             for part in parts:
-                tile = self._buffer("tile", len(here), part.stop - part.start, dtype)
+                tile = self.buffer("tile", (len(here), part.stop - part.start), dtype)
                 self.kernel.tile(here, block[part], tile)
                 add_tile(tile, coef[part], sums)
             total[at[chunk]] += sums
@@ -181,11 +191,11 @@ class Gram:
         while self._borrowed:
             give_back(self._borrowed.pop())
 
-    def _buffer(self, name: str, rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
+    def buffer(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> np.ndarray:
         """Scratch of this thread: fresh memory costs more to touch than a tile to compute."""
-        need = rows * columns * np.dtype(dtype).itemsize
+        need = shape[0] * shape[1] * np.dtype(dtype).itemsize
         held = getattr(self._scratch, name, None)
         if held is None or held.size < need:
             held = np.empty(need, np.uint8)
             setattr(self._scratch, name, held)
-        return held[:need].view(dtype).reshape(rows, columns)
+        return held[:need].view(dtype).reshape(shape)

@@ -71,7 +71,7 @@ class RowStore:
 
         def fill(part: slice) -> None:
             slots = held[part]
-            tile = self.gram._buffer("tile", slots.size, columns.size, np.float32)
+            tile = self.gram.buffer("tile", (slots.size, columns.size), np.float32)
             kernel.tile(block[part], self.block[old : self.n], tile)
             self._rows[slots, old : self.n] = tile
 
@@ -109,7 +109,7 @@ class RowStore:
             else:
                 pick(self._rows, held, which, target)
                 if missing.size:
-                    tile = self.gram._buffer("tile", missing.size, m, np.float32)
+                    tile = self.gram.buffer("tile", (missing.size, m), np.float32)
                     new = self.block.pick(which[missing])
                     self.gram.kernel.tile(new, block, tile)
                     out[missing] = tile

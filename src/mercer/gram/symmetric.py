@@ -86,7 +86,7 @@ class SymmetricProduct:
         shape = rows.stop - rows.start, columns.stop - columns.start
         start = self._start.get((i, j))
         if start is None:
-            T = self.gram._buffer("tile", *shape)
+            T = self.gram.buffer("tile", shape)
         else:
             T = self._memory[start : start + shape[0] * shape[1]].reshape(shape)
             if (i, j) in self._computed:

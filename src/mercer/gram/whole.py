@@ -60,7 +60,7 @@ class WholeGram:
         """
         if self.K is not None:
             return self.K[:, columns], rows
-        out = self.gram._buffer("tile", rows.size, columns.stop - columns.start, self.dtype)
+        out = self.gram.buffer("tile", (rows.size, columns.stop - columns.start), self.dtype)
         self.gram.kernel.tile(self._block.pick(rows), self._block[columns], out)
         return out, np.arange(rows.size)
 
@@ -78,7 +78,7 @@ class WholeGram:
             for columns in pieces(self.n, step):
                 if kept is None:
                     width = columns.stop - columns.start
-                    tile = self.gram._buffer("tile", rows.stop - rows.start, width, dtype)
+                    tile = self.gram.buffer("tile", (rows.stop - rows.start, width), dtype)
                     self.gram.kernel.tile(block[rows], block[columns], tile)
                 else:
                     tile = kept[rows]

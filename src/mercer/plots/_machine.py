@@ -77,22 +77,29 @@ class Machine:
     y, codes : the targets, and the number of each row's class (None without classes)
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None):
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        needs_y: bool = True,
+    ):
         self.estimator = estimator
         self.model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         self.name = type(self.model).__name__
         if not hasattr(self.model, "fit"):
             raise TypeError(f"A picture is of a fitted estimator, got {self.name}.")
         check_is_fitted(estimator)
-        self.X = X
-        self.seen = X
+        self.X = self.seen = X = _as_rows(X)
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             self.seen = estimator[:-1].transform(X)
         self.sample_weight = sample_weight
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
-        self.y, self.codes = self._targets(y)
+        self.y, self.codes = self._targets(y) if needs_y or y is not None else (None, None)
 
     @property
     def n(self) -> int:
@@ -275,6 +282,17 @@ class Machine:
         if unknown.size:
             raise ValueError(f"y has labels {self.name} does not know: {unknown[:5].tolist()}.")
         return y, np.searchsorted(self.model.classes_, y)
+
+
+def _as_rows(X: Any) -> Any:
+    """Lists of numbers as an array; all else as it is."""
+    if not isinstance(X, (list, tuple)):
+        return X
+    try:
+        rows = np.asarray(X)
+    except ValueError:  # ragged: objects
+        return X
+    return rows if rows.ndim == 2 and rows.dtype.kind in "fiub" else X
 
 
 def title_of(model: Any) -> str:

@@ -304,7 +304,9 @@ def _by_margin(machine: Machine) -> np.ndarray:
 
 
 def _group_names(machine: Machine) -> tuple[str, str, str]:
-    top = "C" if hasattr(machine.model, "C") else "its bound"
+    bounds = [np.maximum(task.upper, -task.lower) for task in machine.readings]
+    C = getattr(machine.model, "C", np.nan)
+    top = "C" if all((bound == C).all() for bound in bounds) else "its bound"
     if machine.readings and machine.is_one_class:
         return "α = 0: inside", "0 < α < 1: on the boundary", "α = 1: outside"
     if len(machine.readings) > 1:

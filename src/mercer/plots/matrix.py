@@ -49,7 +49,7 @@ def _caveat(shown: int, n: int) -> str:
 
 
 def _of_machine(estimator: Any, X: Any, y: Any) -> tuple[Kernel, Any, Machine]:
-    machine = Machine(estimator, X, y)
+    machine = Machine(estimator, X, y, needs_y=False)
     kernel = getattr(machine.model, "kernel_", None)
     if kernel is None:
         if not hasattr(machine.model, "coef_"):

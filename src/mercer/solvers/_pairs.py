@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["LANE", "MET_NEGATIVE_CURVATURE", "UNBOUNDED", "solve_pairs"]
+__all__ = ["LANE", "MET_NEGATIVE_CURVATURE", "UNBOUNDED", "solve_class_pair", "solve_pairs"]
 
 # Variables come in whole lanes: LLVM turns a lane into a few vector instructions, no remainder.
 LANE = 32
@@ -103,6 +103,20 @@ def _move(beta, lower, upper, rise, fall, i, j, newton):
 
 
 @compiled
+def _fill(K, i, first, cross, second):
+    """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero."""
+    n_first, n_second = cross.shape
+    row = K[i]
+    row[n_first + n_second :] = 0
+    if i < n_first:
+        row[:n_first] = first[i]
+        row[n_first : n_first + n_second] = cross[i]
+    else:
+        row[:n_first] = cross[:, i - n_first]
+        row[n_first : n_first + n_second] = second[i - n_first]
+
+
+@compiled
 def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     """Pair steps until the largest violating pair is at most ``tol``.
 
@@ -116,6 +130,28 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     -------
     steps, violation, flags
     """
+    none = np.empty((0, 0), K.dtype)
+    is_filled = np.ones(beta.size, np.bool_)
+    return _solve(K, is_filled, none, none, none, beta, grad, lower, upper, split, tol, max_steps)
+
+
+@compiled
+def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, upper, tol, max_steps):
+    """`solve_pairs` for two classes whose kernel values lie in blocks K₁₁, K₁₂ and K₂₂.
+
+    K is room for whole rows, of which its diagonal and the rows marked in ``is_filled`` are there;
+    others are put together as steps come to need them: few of many do.
+    """
+    split = beta.size // LANE
+    return _solve(
+        K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps
+    )
+
+
+@compiled
+def _solve(
+    K, is_filled, first_block, cross, second_block, beta, grad, lower, upper, split, tol, max_steps
+):
     m = beta.size
     lanes = m // LANE
     diag = np.empty(m, np.float32)
@@ -140,9 +176,15 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
         i = top_lane * LANE
         while rise[i] - grad[i] != top:
             i += 1
+        if not is_filled[i]:
+            _fill(K, i, first_block, cross, second_block)
+            is_filled[i] = True
         least = np.float32(min(WORTH_A_STEP * (top - bottom), 0.1 * _STEEP))
         _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
         j = _largest(gain, first, last)
+        if not is_filled[j]:
+            _fill(K, j, first_block, cross, second_block)
+            is_filled[j] = True
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:

@@ -15,6 +15,7 @@ __all__ = ["ALMOST", "Run", "answer", "intercepts", "so_far"]
 
 # Where no progress is left, a violation of up to so many times tol is almost a solution.
 ALMOST = 10
+_LIMITS = (Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.STOPPED)
 # A value this large stands for "no such variable".
 _ABSENT = 1e299
 
@@ -41,6 +42,8 @@ def answer(problem: BoxQP, run: Run, status: Status, tol: float, began: float) -
     b, interval, violation = intercepts(problem, run.beta, run.f)
     if run.met_negative_curvature:
         status = Status.NOT_PSD
+    elif status in _LIMITS and violation <= tol:
+        status = Status.SOLVED  # and was being made better still
     elif status is Status.STALLED and violation <= ALMOST * tol:
         status = Status.ALMOST_SOLVED
     return Result(

@@ -15,7 +15,7 @@ from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.layout import lay_out, pad
 
-__all__ = ["DirectSMO"]
+__all__ = ["DirectSMO", "is_one_to_one"]
 
 # Steps of one compiled call: short enough that Ctrl-C answers within half a second, and shorter
 # where a hard margin may turn out to be impossible.
@@ -30,8 +30,15 @@ EXACT_TOL = 1e-5
 NO_PROGRESS = 1e-15
 
 
+def is_one_to_one(problem: BoxQP) -> bool:
+    """Whether each point is one variable, all in one group: K of the points is K of these."""
+    return problem.row is None and problem.n_groups == 1
+
+
 class DirectSMO:
     """One run on one problem; attributes as `NestedSMO`'s."""
+
+    exact_steps = EXACT_STEPS
 
     def __init__(
         self,
@@ -59,7 +66,7 @@ class DirectSMO:
         if late is not None and not self.beta.any():
             return late  # of many tasks those after the limit cost nothing
         ws, real, split = lay_out(np.arange(m), group, p.n_groups)
-        K = self._matrix(ws)
+        self._bind(ws)
         beta, lower, upper = self.beta[ws], p.lower[ws], p.upper[ws]
         if self.beta.any():
             self._sum_f()
@@ -67,9 +74,7 @@ class DirectSMO:
             grad = (p.at_variables(self.f) - p.target)[ws]
             pad(real, beta, grad, lower, upper, p.n_groups)
             room = int(min(self.max_steps - self.steps, self._steps_per_call()))
-            steps, violation, flags = solve_pairs(
-                K, beta, grad, lower, upper, split, self.tol, room
-            )
+            steps, violation, flags = self._pairs(beta, grad, lower, upper, split, room)
             self.beta[ws[real]] = beta[real]
             points = ws[real] if p.row is None else p.row[ws[real]]
             self.f[points] = (grad + p.target[ws])[real]
@@ -85,19 +90,31 @@ class DirectSMO:
             return most
         return min(most, FIRST_LOOK * MORE_STEPS ** min(self.rounds, 40))
 
-    def _matrix(self, ws: np.ndarray) -> np.ndarray:
+    def _bind(self, ws: np.ndarray) -> None:
         """K of the variables as laid out; ``points`` is K of the points."""
         p, n = self.problem, self.gram.n
-        simple = p.row is None and p.n_groups == 1
-        K = self.gram.matrix(-(-n // LANE) * LANE if simple else None, lasting=False)
+        is_simple = is_one_to_one(p)
+        K = self.gram.matrix(-(-n // LANE) * LANE if is_simple else None, lasting=False)
         self.points = K[:n, :n]
-        if not simple:
+        if not is_simple:
             row = ws if p.row is None else p.row[ws]
             K = K.take(row, axis=1, mode="clip").take(row, axis=0, mode="clip")
             if p.n_groups == 0:
                 K[-1] = 0
                 K[:, -1] = 0
-        return K
+        self.K = K
+
+    def _pairs(
+        self,
+        beta: np.ndarray,
+        grad: np.ndarray,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        split: int,
+        room: int,
+    ) -> tuple[int, float, int]:
+        """At most ``room`` pair steps: how many, the violation left, flags."""
+        return solve_pairs(self.K, beta, grad, lower, upper, split, self.tol, room)
 
     def _sum_f(self) -> None:
         """f = Kβ from scratch: each pair step adds its rounding to the f that is carried along."""
@@ -110,7 +127,7 @@ class DirectSMO:
             state = partial(so_far, self.problem, self.beta, self.f)
             self.control.report(Progress(*effort, violation, self.tol, state=state))
         if violation <= self.tol:
-            if steps > EXACT_STEPS or (self.tol < EXACT_TOL and steps > 0):
+            if steps > (self.exact_steps if self.tol >= EXACT_TOL else 0):
                 self._sum_f()  # and look again
             else:
                 self.status = Status.SOLVED

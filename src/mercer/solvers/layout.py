@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.problems.boxqp import BoxQP
 from mercer.solvers._pairs import LANE
 from mercer.solvers._scan import extremes
 
-__all__ = ["Part", "lay_out", "pad"]
+__all__ = ["Part", "growing_samples", "lay_out", "pad"]
 
+# By how much random samples grow.
+SAMPLE_GROWTH = 2
 # The score of a free variable among violators.
 FREE_SCORE = 1e-300
 # What errors may add to the gap, as a share of it, before f is summed afresh: with as much again
@@ -33,6 +36,33 @@ class Part:
     beta: np.ndarray
     f: np.ndarray
 
+    @classmethod
+    def of(
+        cls,
+        problem: BoxQP,
+        row: np.ndarray,
+        group: np.ndarray,
+        columns: np.ndarray,
+        beta: np.ndarray,
+        f: np.ndarray,
+    ) -> Part:
+        """Out of arrays over all variables (row, group, beta) and all points (f)."""
+        where = np.full(f.size, -1)
+        where[columns] = np.arange(columns.size)
+        variables = np.flatnonzero(where[row] >= 0)
+        return cls(
+            columns=columns,
+            variables=variables,
+            row=where[row[variables]],
+            target=problem.target[variables],
+            lower=problem.lower[variables],
+            upper=problem.upper[variables],
+            group=group[variables],
+            n_groups=problem.n_groups,
+            beta=beta[variables],
+            f=f[columns],
+        )
+
     def violation(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """The largest violation; v = target − f; per group its extremes."""
         v = np.empty(self.variables.size)
@@ -42,26 +72,41 @@ class Part:
         )  # fmt: skip
         return float((top - bottom).max()), v, top, bottom
 
-    def doubts_gap(self, error: np.ndarray) -> bool:
-        """Whether f ± ``error`` (one for each column) makes most of the duality gap.
+    def gap(self, error: np.ndarray | None = None) -> float:
+        """The duality gap, Σ (upper − β) max(0, r) + (β − lower) max(0, −r) with r = v − b.
 
-        The gap is Σ (upper − β) max(0, r) + (β − lower) max(0, −r) with r = v − b. A stated gap
-        has to be close to the true one, and it includes what the error may add.
+        With ``error``, one for each column: the largest that f ± error allows. Infinite bounds
+        have another gap, and none here.
         """
         if not (np.isfinite(self.lower) & np.isfinite(self.upper)).all():
-            return False  # a hard margin's gap is another one
+            return 0.0
         _, v, top, bottom = self.violation()
         b = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
-        r, delta = v - b[self.group], error[self.row]
+        r = v - b[self.group]
 
         def terms(r: np.ndarray) -> np.ndarray:
             return (self.upper - self.beta) * np.maximum(r, 0.0) + (
                 self.beta - self.lower
             ) * np.maximum(-r, 0.0)
 
-        gap = float(terms(r).sum())
-        worst = float(np.maximum(terms(r + delta), terms(r - delta)).sum())
-        return worst - gap > DOUBT * gap
+        if error is None:
+            return float(terms(r).sum())
+        delta = error[self.row]
+        return float(np.maximum(terms(r + delta), terms(r - delta)).sum())
+
+    def relative_gap(self) -> float:
+        """The gap as a share of the primal value, about."""
+        gap = self.gap()
+        dual = float(self.beta @ (self.target - 0.5 * self.f[self.row]))
+        return gap / max(abs(dual + gap), 1e-300)
+
+    def doubts_gap(self, error: np.ndarray) -> bool:
+        """Whether f ± ``error`` (one for each column) makes most of the duality gap.
+
+        A stated gap has to be close to the true one, and it includes what the error may add.
+        """
+        gap = self.gap()
+        return self.gap(error) - gap > DOUBT * gap
 
     def scores(self, most: int) -> tuple[float, np.ndarray]:
         """The violation, and by how much each column violates; a free one counts as doing so.
@@ -92,6 +137,15 @@ class Part:
         by_column = np.full(self.columns.size, -np.inf)
         np.maximum.at(by_column, self.row, score)
         return violation, by_column
+
+
+def growing_samples(n: int, smallest: int) -> list[np.ndarray]:
+    """Random sets of the points 0..n, each with those before it, the last with all of them."""
+    order = np.random.default_rng(0).permutation(n)
+    sizes = [n]
+    while sizes[-1] > smallest * SAMPLE_GROWTH:
+        sizes.append(sizes[-1] // SAMPLE_GROWTH)
+    return [np.sort(order[:size]) for size in reversed(sizes)]
 
 
 def lay_out(

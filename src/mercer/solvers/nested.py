@@ -19,7 +19,6 @@ float32 steps do no harm (iterative refinement).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -33,7 +32,7 @@ from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve
 from mercer.solvers._scan import choose
 from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.layout import Part, lay_out, pad
+from mercer.solvers.layout import Part, growing_samples, lay_out, pad
 from mercer.solvers.values import Values
 
 __all__ = ["NestedSMO"]
@@ -47,13 +46,16 @@ FEWEST_WORKING = 256
 WORKING_TOL = 0.1
 # Pair steps on one working set before the rest has its say.
 STEPS_PER_VARIABLE = 20
-# The first random sample, by how much samples grow, and the share of the violation that is left.
+# The first random sample, and the share of the violation that is left of each.
 FIRST_SAMPLE = 2048
-SAMPLE_GROWTH = 2
 SAMPLE_TOL = 0.1
 # Columns in play are solved to this share of the violation outside, and in the end of tol.
 PLAY_TOL = 0.1
 LAST_TOL = 0.6
+# Many small violations can leave a gap larger than tol lets one expect: with more than this share
+# of the primal value the solver goes on, to half of tol, and so on, but not below a share of it.
+SMALL_GAP = 3e-4
+FINEST = 0.2
 # So many points close to violating join too, as a share of those that do or are free.
 NEAR = 0.3
 # A store of which less than this share is still wanted is built anew.
@@ -134,7 +136,8 @@ class NestedSMO:
     def run(self) -> Status:
         """Samples, then all points; returns why it stopped."""
         seen = np.zeros(0, np.int64)
-        for sample in self._samples():
+        samples = growing_samples(self.n, self.n if self.beta.any() else FIRST_SAMPLE)
+        for sample in samples:
             self._see(np.setdiff1d(sample, seen))
             seen = sample
             if sample.size < self.n:
@@ -149,19 +152,6 @@ class NestedSMO:
         elif self.status is not Status.SOLVED:
             self.values.refresh(self.beta)
         return self.status
-
-    def _samples(self) -> Iterator[np.ndarray]:
-        """Growing sets of points, the last with all of them."""
-        if not self.beta.any():
-            order = np.random.default_rng(0).permutation(self.n)
-            size = self.n
-            sizes = []
-            while size > FIRST_SAMPLE * SAMPLE_GROWTH:
-                size //= SAMPLE_GROWTH
-                sizes.append(size)
-            for size in reversed(sizes):
-                yield np.sort(order[:size])
-        yield np.arange(self.n)
 
     def _see(self, new: np.ndarray) -> None:
         """f at points that are looked at for the first time."""
@@ -180,7 +170,7 @@ class NestedSMO:
 
     def _solve_all(self) -> None:
         store = None
-        best, waited, goal, violation = np.inf, 0, 0.0, 0.0
+        best, waited, goal, violation, tol = np.inf, 0, 0.0, 0.0, self.tol
         while True:
             self._catch_up(violation)
             if self._must_stop():
@@ -190,25 +180,28 @@ class NestedSMO:
             violation, score = self._scores(self._part(self.values.up_to_date()))
             if self.values.is_complete:
                 self.settled = self.beta.copy(), self.values.f.copy()
-            if violation <= self.tol:
+            if violation <= tol:
                 if not self.values.is_complete:
                     violation = 0.0  # now look at those who waited
                     continue
                 part = self._part(np.arange(self.n))
-                if not self.values.is_exact(self.beta, score, self.tol, part.doubts_gap):
+                if not self.values.is_exact(self.beta, score, tol, part.doubts_gap):
                     continue  # f is another one now
-                self.status = Status.SOLVED
+                if tol / 2 < FINEST * self.tol or part.relative_gap() <= SMALL_GAP:
+                    self.status = Status.SOLVED
+                else:
+                    tol /= 2
             elif violation < 0.99 * best:
                 best, waited = violation, 0
             else:
                 waited += 1
                 if waited > PATIENCE:
-                    self.status = Status.STALLED
+                    self.status = Status.STALLED if violation > self.tol else Status.SOLVED
             if self.status is not None:
                 return
             quiet = violation <= 1.5 * goal  # nothing new came from outside
             store = self._join(store, score)
-            goal = LAST_TOL * self.tol if quiet else max(PLAY_TOL * violation, LAST_TOL * self.tol)
+            goal = LAST_TOL * tol if quiet else max(PLAY_TOL * violation, LAST_TOL * tol)
             store = self._descend(store, violation, goal)
 
     def _catch_up(self, violation: float) -> None:
@@ -245,22 +238,7 @@ class NestedSMO:
 
     def _part(self, columns: np.ndarray) -> Part:
         """The variables of some points."""
-        p = self.problem
-        where = np.full(self.n, -1)
-        where[columns] = np.arange(columns.size)
-        variables = np.flatnonzero(where[self.row] >= 0)
-        return Part(
-            columns=columns,
-            variables=variables,
-            row=where[self.row[variables]],
-            target=p.target[variables],
-            lower=p.lower[variables],
-            upper=p.upper[variables],
-            group=self.group[variables],
-            n_groups=p.n_groups,
-            beta=self.beta[variables],
-            f=self.values.f[columns],
-        )
+        return Part.of(self.problem, self.row, self.group, columns, self.beta, self.values.f)
 
     def _scores(self, part: Part) -> tuple[float, np.ndarray]:
         """The violation, and by how much each point violates (−∞: not among these)."""

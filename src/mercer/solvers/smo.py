@@ -21,8 +21,9 @@ from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Result
 from mercer.solvers.answer import answer
+from mercer.solvers.class_pair import ClassPairSMO
 from mercer.solvers.control import Control
-from mercer.solvers.direct import DirectSMO
+from mercer.solvers.direct import DirectSMO, is_one_to_one
 from mercer.solvers.nested import NestedSMO
 
 __all__ = ["SMO"]
@@ -66,7 +67,8 @@ class SMO:
         run: DirectSMO | NestedSMO
         with single_threaded_blas():
             if problem.n_variables <= DIRECT_VARIABLES:
-                run = DirectSMO(problem, gram, control, self.tol, max_steps, beta)
+                direct = ClassPairSMO if gram.parts and is_one_to_one(problem) else DirectSMO
+                run = direct(problem, gram, control, self.tol, max_steps, beta)
             else:
                 run = NestedSMO(
                     problem,
