@@ -14,6 +14,7 @@ from benchmarks import (
     kernel,
     learners,
     memory,
+    playground,
     small,
     solvers,
     stream,
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
+        playground,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

@@ -81,6 +81,7 @@ class WarmStartWarning(UserWarning):
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that led here, past this package and scikit-learn."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back and frame.f_globals["__name__"].split(".")[0] in ("mercer", "sklearn"):
+    ours = ("mercer", "sklearn")
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level - 1)

@@ -1,9 +1,21 @@
-"""``python -m mercer.app [PORT]``: the playground, without opening a browser if a port is given."""
+"""``python -m mercer.app [--port PORT] [--no-browser] [QUERY]``: the playground."""
 
-import sys
+from __future__ import annotations
+
+import argparse
 
 from mercer.app import serve
 
+
+def main() -> None:
+    """Serve until Ctrl-C."""
+    parser = argparse.ArgumentParser("python -m mercer.app", description="The playground.")
+    parser.add_argument("query", nargs="?", default="", help="a state, as in a shared link")
+    parser.add_argument("--port", type=int, default=0, help="by default a free one")
+    parser.add_argument("--no-browser", action="store_true", help="only serve")
+    given = parser.parse_args()
+    serve(given.port, open_browser=not given.no_browser, query=given.query)
+
+
 if __name__ == "__main__":
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    serve(port, open_browser=not port)
+    main()

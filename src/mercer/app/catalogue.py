@@ -43,7 +43,7 @@ PARAMETERS = {
     ),
     "epsilon": Parameter("ε", "half width of the tube in which errors are free", 0.0, 2.0, 0.01),
     "nu": Parameter("ν", "largest share of points outside of the region", 0.01, 1.0, 0.01),
-    "alpha": Parameter("α", "strength of the ridge: large is smoother", 1e-4, 1e2, 0.05, is_log=True),
+    "alpha": Parameter("α", "strength of the ridge: large is stiff", 1e-4, 1e2, 0.05, is_log=True),
     "clusters": Parameter("clusters", "how many centres", 1, 8, 1, is_whole=True),
     "gamma": Parameter("γ", "reach of a point: large is local", 1e-2, 1e2, 0.05, is_log=True),
     "degree": Parameter("degree", "of the polynomial", 1, 8, 1, is_whole=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from mercer.app.state import EXTENT
@@ -34,7 +36,7 @@ class Grid:
             return []
         corners, offsets = self._contours(values).filled(low, high)
         return [
-            [part[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+            [part[start:stop] for start, stop in pairwise(ends)]
             for part, ends in zip(corners, offsets, strict=True)
         ]
 

@@ -55,8 +55,8 @@ def _of_kernel(state: State) -> dict[str, Any]:
         return {"least_eigenvalue": float(spectrum[0]) / top if top > 0 else 0.0}
     if state.kernel in ("rbf", "laplacian"):
         K = kernel_matrix(state)
-        elsewhere = K[K < 1 - 1e-12]  # the rest is the same place
-        return {"neighbour": float(elsewhere.max(initial=0.0))}
+        nearest = np.where(K < 1 - 1e-12, K, 0.0).max(axis=0)  # 1 is the same place
+        return {"neighbour": float(np.median(nearest))}
     return {}
 
 

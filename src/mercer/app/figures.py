@@ -1,4 +1,4 @@
-"""The three figures of the page: the plane, the trace, the box of a pair. `paint` has their numbers.
+"""The three figures of the page: the plane, the trace, the box of a pair. `paint` fills them.
 
 Their sources are filled by the page itself and not sent back (``syncable=False``): a picture is one
 message.
@@ -40,7 +40,7 @@ class Figures:
             name: ColumnDataSource({column: [] for column in each}, syncable=False)
             for name, each in columns(picture, None, None).items()
         }
-        self.plane = _blank("plane", Range1d(-EXTENT, EXTENT), Range1d(-EXTENT, EXTENT))
+        self.plane = _blank("plane", *(Range1d(start=-EXTENT, end=EXTENT) for _ in "xy"))
         self.trace = _blank("trace", *_free_ranges())
         self.box = _blank("box", *_free_ranges())
         self._fill_plane()
@@ -59,7 +59,9 @@ class Figures:
         plot, sources = self.plane, self.sources
         plot.multi_polygons("xs", "ys", source=sources["regions"], fill_color="colour",
                             line_color="colour", line_width=0.5)  # fmt: skip
-        plot.varea("x", "low", "high", source=sources["tube"], fill_color=style.tint(style.SKY, 0.3))
+        plot.varea(
+            "x", "low", "high", source=sources["tube"], fill_color=style.tint(style.SKY, 0.3)
+        )
         plot.varea("x", "low", "high", source=sources["shift"], fill_color=style.ORANGE,
                    fill_alpha=0.35)  # fmt: skip
         plot.multi_polygons("xs", "ys", source=sources["band"], fill_color=style.ORANGE,
@@ -90,7 +92,8 @@ class Figures:
     def _fill_box(self) -> None:
         plot, sources = self.box, self.sources
         plot.quad(left=0, bottom=0, right="right", top="top", source=sources["box"],
-                  fill_color=style.tint(style.SKY, 0.2), line_color=style.BLUE, line_width=1.6)  # fmt: skip
+                  fill_color=style.tint(style.SKY, 0.2), line_color=style.BLUE,
+                  line_width=1.6)  # fmt: skip
         plot.line("x", "y", source=sources["line-all"], line_color=style.GREY, line_dash="dotted",
                   line_width=1.5)  # fmt: skip
         plot.line("x", "y", source=sources["line"], line_color=style.INK, line_width=2.6)
@@ -104,7 +107,7 @@ class Figures:
 
 
 def _free_ranges() -> tuple[Range1d, Range1d]:
-    return Range1d(0, 1, syncable=False), Range1d(0, 1, syncable=False)
+    return Range1d(start=0, end=1, syncable=False), Range1d(start=0, end=1, syncable=False)
 
 
 def _blank(name: str, x_range: Range1d, y_range: Range1d) -> Any:

@@ -1,4 +1,4 @@
-"""From a state to its fitted machine: decision values, coefficients by KKT group, certificate, trace.
+"""From a state to its fitted machine: values, coefficients by KKT group, certificate, trace.
 
 The estimators are Mercer's own with the arguments of `recipe`, which the exported code prints too.
 """
@@ -28,6 +28,8 @@ __all__ = ["Fit", "Trace", "fit", "kernel_matrix", "kernel_of", "quiet", "recipe
 
 # Looks at the gap on the way of a fit: after 1, 2, … 4096 steps.
 TRACE_DOUBLINGS = 13
+# Pair steps that are spent on a proof that the perceptron cannot end.
+PROOF_STEPS = 20_000
 # Pegasos ends near the optimum: so near to the edge of the margin a point counts as on it.
 NEAR = 0.05
 
@@ -68,7 +70,7 @@ class Fit:
     trace : Trace
     model : estimator or None
     proof : float64 array or None
-        Of a hard margin that is impossible: the weights under which a point lies in both hulls.
+        That no hyperplane separates the classes: weights under which a point is in both hulls.
     """
 
     decide: Callable[[np.ndarray], np.ndarray] | None
@@ -202,7 +204,22 @@ def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: 
     mistakes = np.bincount(visits // n, minlength=model.n_iter_)
     trace = Trace(np.arange(1, mistakes.size + 1), mistakes, "epochs", "mistakes", is_log=False)
     b = float(model.intercept_[0])
-    return Fit(model.decision_function, alpha, group, b, None, trace, model)
+    proof = None
+    unfinished = np.isinf(model.mistake_bound_).any() and model.classes_.size == 2
+    if unfinished and model.kernel_.is_psd:
+        proof = _inseparable(arguments, X, y)
+    return Fit(model.decision_function, alpha, group, b, None, trace, model, proof)
+
+
+def _inseparable(arguments: dict, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """The proof that no hyperplane separates the classes, if there is one: a hard margin's."""
+    kernel = {name: arguments[name] for name in ("kernel", "gamma", "degree", "coef0")
+              if name in arguments}  # fmt: skip
+    try:
+        mercer.SVC(C=np.inf, max_iter=PROOF_STEPS, **kernel).fit(X, y)
+    except NotSeparableError as error:
+        return error.weights
+    return None
 
 
 def _fit_logistic(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:

@@ -132,7 +132,7 @@ class Page:
             "formula": KERNELS[state.kernel].formula,
             "preset": state.preset or "",
             "parameters": [self._parameter(name) for name in state.parameters],
-            "hard": "C" in state.parameters and state.C == float("inf"),
+            "hard": "C" in state.parameters and float("inf") == state.C,
             "why": {"key": picture.why.key, "text": picture.why.text},
             "rows": picture.rows,
             "code": picture.code,
@@ -169,7 +169,8 @@ class Page:
         facts, machine = picture.facts, self.session.state.machine
         items: list[tuple[str, str, int | None]] = []
         counts = (facts.n_zero, facts.n_free, facts.n_bound)
-        for look, name, count in zip(("zero", "free", "bound"), _GROUPS.get(machine, ()), counts):
+        names = _GROUPS.get(machine, ("", "", ""))
+        for look, name, count in zip(("zero", "free", "bound"), names, counts, strict=True):
             if facts.n_support and name:
                 items.append((look, name, count))
         if picture.boundary:
@@ -185,8 +186,9 @@ class Page:
 
 def add_page(doc: Document) -> None:
     """Fill a new document: what Bokeh calls for every visitor."""
-    request = doc.session_context.request if doc.session_context is not None else None
-    query = request.uri.partition("?")[2] if request is not None and request.uri else ""
+    context: Any = doc.session_context
+    uri = context.request.uri if context is not None and context.request is not None else ""
+    query = (uri or "").partition("?")[2]
     page = Page(doc, query)
     doc.title = "Mercer playground"
     doc.template = _template()

@@ -104,11 +104,16 @@ def _polygons(parts: list[Rings]) -> tuple[list, list]:
 
 
 def _lines(lines: list[np.ndarray]) -> Columns:
-    return {"xs": [_short(line[:, 0]) for line in lines], "ys": [_short(line[:, 1]) for line in lines]}
+    return {
+        "xs": [_short(line[:, 0]) for line in lines],
+        "ys": [_short(line[:, 1]) for line in lines],
+    }
 
 
 def _regions(picture: Picture) -> dict[str, Columns]:
-    xs, ys, hues = [], [], []
+    xs: list = []
+    ys: list = []
+    hues: list[str] = []
     for region in picture.regions:
         x, y = _polygons(region.polygons)
         share = 0.3 if region.is_sure else 0.13 if picture.edges else 0.2

@@ -138,7 +138,8 @@ def _points_only(state: State, told: Why, facts: Facts) -> Picture:
 
 def _draw(state: State, began: float) -> Picture:
     refusal = can_step(state)
-    box, active = None, ()
+    box: Box | None = None
+    active: tuple[int, ...] = ()
     if state.step is None or refusal is not None:
         state = state.with_()
         found = fit(state)
@@ -146,10 +147,11 @@ def _draw(state: State, began: float) -> Picture:
     else:
         way = walk(state)
         way.frame(state.step + 1)  # to know whether this is the last
-        state = state.with_(step=min(state.step, len(way.frames) - 1))
-        found, frame = way.fit(state.step), way.frame(state.step)
+        step = min(state.step, len(way.frames) - 1)
+        state = state.with_(step=step)
+        found, frame = way.fit(step), way.frame(step)
         box, active = frame.box, frame.active
-        is_over = way.is_over and state.step == len(way.frames) - 1
+        is_over = way.is_over and step == len(way.frames) - 1
         facts = measure(state, found, frame, is_over)
     if found.proof is not None:
         active = tuple(np.flatnonzero(found.proof).tolist())
@@ -167,7 +169,7 @@ def _draw(state: State, began: float) -> Picture:
 
 def _shapes(state: State, found: Fit, facts: Facts) -> dict[str, Any]:
     if found.decide is None:
-        return {}
+        return {"edges": _hulls(state, found)}
     if MACHINES[state.machine].kind == "curve":
         return {"curve": _curve(state, found, facts)}
     values = np.asarray(found.decide(_GRID.rows), dtype=np.float64)
@@ -237,6 +239,19 @@ def _leads(state: State, values: np.ndarray) -> np.ndarray:
     return lead
 
 
+def _hulls(state: State, found: Fit) -> list[np.ndarray]:
+    """Outlines of the points of a proof, by class; in the plane for the linear kernel only."""
+    if found.proof is None or state.kernel != "linear":
+        return []
+    outlines = []
+    for side in (found.proof > 0, found.proof < 0):
+        corners = state.X[side]
+        turn = corners - corners.mean(axis=0)
+        corners = corners[np.argsort(np.arctan2(turn[:, 1], turn[:, 0]))]
+        outlines.append(np.vstack([corners, corners[:1]]))
+    return outlines
+
+
 def _meeting(state: State, found: Fit) -> tuple[float, float] | None:
     """Where the hulls meet: in the plane itself only for the linear kernel."""
     if found.proof is None or state.kernel != "linear":
@@ -290,7 +305,7 @@ def facts_have_groups(state: State) -> bool:
 def _certificate(state: State, found: Fit, facts: Facts) -> tuple[tuple[str, str], ...]:
     proof = found.certificate
     rows: list[tuple[str, str]] = []
-    if found.proof is not None:
+    if found.decide is None:
         rows = [("status", "not separable, proved"), ("points in the proof", str(facts.n_proof))]
     elif state.machine == "perceptron":
         rows = [

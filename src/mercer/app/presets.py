@@ -1,4 +1,4 @@
-"""Ready-made points: each shows something worth seeing. Seeded, so a name is enough to share them."""
+"""Ready-made points: each shows something worth seeing. Seeded: a name is enough to share them."""
 
 from __future__ import annotations
 

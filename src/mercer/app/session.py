@@ -1,7 +1,7 @@
 """One visitor: the state, what came before it, and what an event of the page does to it.
 
-Events are small dictionaries (``{"do": "set", "name": "C", "value": 10}``), so that a session can be
-driven without a browser. A session never raises: what went wrong is its ``message``.
+Events are small dictionaries (``{"do": "set", "name": "C", "value": 10}``), so that a session can
+be driven without a browser. A session never raises: what went wrong is its ``message``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Session:
     """
 
     def __init__(self, query: str = ""):
-        self.tool, self.selected, self.cursor = 0, None, None
+        self.tool = 0
+        self.selected: int | None = None
+        self.cursor: tuple[float, float] | None = None
         self.message, self.is_error, self.is_running = "", False, False
         self._past: list[State] = []
         self._future: list[State] = []
@@ -228,10 +230,10 @@ class Session:
             self.is_running = False
             raise StateError(self.picture.no_steps)
         now, by = self.state.step, int(event.get("by", 1))
-        following = 0 if now is None else min(max(now + by, 0), MOST_STEPS)
-        if following == now and by > 0:
+        if by > 0 and self.picture.facts.is_over:
             self.is_running = False
-        self.state = self.state.with_(step=following)
+            return
+        self.state = self.state.with_(step=0 if now is None else min(max(now + by, 0), MOST_STEPS))
 
     def _run(self, event: dict) -> None:
         self.is_running = not self.is_running

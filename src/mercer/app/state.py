@@ -210,7 +210,10 @@ def _unpack(text: str) -> tuple[Point, ...]:
     most = (MOST_POINTS + 1) * _PACKED.itemsize  # a bomb must not unfold
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        flat = zlib.decompressobj().decompress(raw, most)
+        inflater = zlib.decompressobj()
+        flat = inflater.decompress(raw, most)
+        if not inflater.eof and len(flat) < most:
+            raise ValueError("the end is missing")
         rows = np.frombuffer(flat, _PACKED)
     except (binascii.Error, zlib.error, ValueError):
         raise StateError(

@@ -18,7 +18,13 @@ import mercer
 from mercer._threads import Workers
 from mercer.app.catalogue import MACHINES
 from mercer.app.machines import (
-    Fit, Trace, kernel_matrix, kernel_of, quiet, recipe, rows_and_targets,
+    Fit,
+    Trace,
+    kernel_matrix,
+    kernel_of,
+    quiet,
+    recipe,
+    rows_and_targets,
 )  # fmt: skip
 from mercer.app.state import MOST_STEPS, State
 from mercer.certificate import EPS, FREE, ZERO, certify, kkt_groups, relative
@@ -209,9 +215,9 @@ def _box(problem: BoxQP, step: PairStep, active: tuple[int, ...]) -> Box:
 
     def at(beta_j: float) -> tuple[float, float]:
         sign_i, sign_j = (1.0 if problem.upper[k] > 0 else -1.0 for k in (step.i, step.j))
-        return sign_i * (total - beta_j), sign_j * beta_j
+        return sign_i * (total - beta_j) + 0.0, sign_j * beta_j + 0.0  # no −0.0
 
-    low, high = step.alpha_interval
+    low, high = (end + 0.0 for end in step.alpha_interval)
     return Box(
         active[0], active[1], float(bound[step.i]), float(bound[step.j]), low, high,
         at(step.before[1]), at(step.after[1]), at(step.unclipped), (at(step.low), at(step.high)),
@@ -235,7 +241,9 @@ def _mistakes(state: State) -> Iterator[Frame]:
         yield _mistake_frame(y, beta, f, b, (i,))
 
 
-def _mistake_frame(y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple) -> Frame:
+def _mistake_frame(
+    y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple
+) -> Frame:
     wrong = int((y * (f + b) <= 0).sum())
     return Frame(beta.copy(), b, active, float(wrong), np.where(beta != 0, FREE, ZERO))
 

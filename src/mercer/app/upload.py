@@ -79,5 +79,7 @@ def _value(cell: str, line: int) -> float:
     except ValueError:
         value = np.nan
     if not abs(value) <= 1e100:
-        raise StateError(f"line {line} of the file has {cell.strip()[:30]!r} where a number belongs.")
+        raise StateError(
+            f"line {line} of the file has {cell.strip()[:30]!r} where a number belongs."
+        )
     return value

@@ -15,8 +15,8 @@ from mercer.result import Status
 
 __all__ = ["Facts", "Why", "why"]
 
-# Below this the kernel sees no neighbour: a point is an island.
-ISLAND = 0.05
+# With a smaller k to its nearest neighbour a point is an island.
+ISLAND = 0.2
 # Eigenvalues below minus this share of the largest are no rounding.
 NEGATIVE = 1e-9
 # Narrower than this share of the margin, the interval of b is rounding and tolerance.
@@ -51,14 +51,14 @@ class Facts:
         Points between the margin's edge and the boundary, on their own side.
     margin : float
     neighbour : float
-        The largest k(x, z)/√(k(x,x)k(z,z)) of two points at different places.
+        k of a point and its nearest neighbour elsewhere, the median of all points.
     least_eigenvalue : float
         Of K against its largest; negative if the kernel is not PSD on these points.
     status : Status or None
     gap : float
         Relative.
     n_proof : int
-        Points in the proof that the hulls meet.
+        Points in the proof that the hulls meet, if they do.
     n_steps, bound_on_steps : float
         Of the perceptron: mistakes, and Novikoff's bound on them.
     n_empty, n_clusters : int
@@ -162,8 +162,8 @@ def _clipped(f: Facts) -> str:
     assert box is not None
     end = "L" if abs(box.after[1] - box.low) <= abs(box.after[1] - box.high) else "H"
     return (
-        f"SMO moves {_pair(f)} along the line that keeps Σ αy: its optimum lies outside of the box, "
-        f"so the step is clipped to {end} = {_number(box.after[1])}."
+        f"SMO moves {_pair(f)} along the line that keeps Σ αy: its optimum lies outside of the "
+        f"box, so the step is clipped to {end} = {_number(box.after[1])}."
     )
 
 
@@ -206,8 +206,8 @@ _STEPS: list[Rule] = [
     ("step-clipped", lambda f: f.step is not None and f.box and f.box.is_clipped, _clipped),
     ("step-inside", lambda f: f.step is not None and f.box, _inside),
     ("step-mistake", lambda f: f.step is not None and f.machine == "perceptron", lambda f:
-        f"Point {f.active[0] + 1} was on the wrong side, so the perceptron adds it: its count and b "
-        f"move by one, and {_many(f.n_wrong)} {'is' if f.n_wrong == 1 else 'are'} wrong now."),
+        f"Point {f.active[0] + 1} was on the wrong side, so the perceptron adds it: its count and "
+        f"b move by one, and {_many(f.n_wrong)} {'is' if f.n_wrong == 1 else 'are'} wrong now."),
     ("step-pull", lambda f: f.step is not None and f.pull != 0, lambda f:
         f"Point {f.active[0] + 1} was within the margin: w shrinks by 1 − 1/t and moves towards "
         "it by 1/(λt)."),
@@ -216,9 +216,9 @@ _STEPS: list[Rule] = [
 ]  # fmt: skip
 
 _SVM: list[Rule] = [
-    ("not-separable", lambda f: f.n_proof, lambda f:
-        f"C = ∞ asks for no error at all, which is impossible: with the weights of {_many(f.n_proof)} "
-        "(ringed) one point lies in the convex hulls of both classes."),
+    ("not-separable", lambda f: f.is_svm and f.n_proof, lambda f:
+        f"C = ∞ asks for no error at all, which is impossible: with the weights "
+        f"of {_many(f.n_proof)} (ringed) one point lies in the convex hulls of both classes."),
     ("not-psd", lambda f: f.is_svm and f.least_eigenvalue < -NEGATIVE, lambda f:
         f"This is no kernel on these points: K has an eigenvalue of {_number(f.least_eigenvalue)} "
         "times its largest, so the problem is not convex and the answer only a stationary point."),
@@ -229,20 +229,22 @@ _SVM: list[Rule] = [
         f"class sums, and b may be anything in the band, from {_number(f.b_low)} to "
         f"{_number(f.b_high)}."),
     ("islands", lambda f: f.is_svm and f.is_local and f.n > 2 and f.neighbour < ISLAND, lambda f:
-        f"γ = {_number(f.gamma)} is so large that every point is an island (the nearest two have "
-        f"k = {_number(f.neighbour)}): the machine remembers the points and learns nothing between."),
+        f"γ = {_number(f.gamma)} is so large that points are islands (half of them have no "
+        f"neighbour with k above {_number(f.neighbour)}): the machine remembers "
+        "them and learns little between."),
     ("one-side", lambda f: f.machine == "svc" and f.n_classes == 2 and f.sides == 1, lambda f:
-        "All points are put into one class: C is too small, or the kernel too smooth, to be worth a "
-        "boundary between them."),
+        "All points are put into one class: C is too small, or the kernel too smooth, to be worth "
+        "a boundary between them."),
     ("no-free", lambda f: f.machine in ("svc", "svr") and f.n_support and f.has_band, lambda f:
         f"No support vector is free, so nothing pins b down: it may be anything from "
         f"{_number(f.b_low)} to {_number(f.b_high)} (the band) at the same objective."),
-    ("hard-margin", lambda f: f.machine == "svc" and f.C == float("inf") and f.n_classes == 2,
-     lambda f: f"The widest street between the classes, {_number(f.margin)} across in feature space, "
-        f"rests on {_many(f.n_support)}: moving any other changes nothing."),
+    ("hard-margin", lambda f: f.machine == "svc" and float("inf") == f.C and f.n_classes == 2,
+     lambda f: f"The widest street between the classes, {_number(f.margin)} across in feature "
+        f"space, rests on {_many(f.n_support)}: moving any other changes nothing."),
     ("several", lambda f: f.machine == "svc" and f.n_classes > 2, lambda f:
-        f"{f.n_classes} classes are {f.n_classes * (f.n_classes - 1) // 2} duels; a region belongs to "
-        f"the class that wins all of its own, and {_support(f)} are a support vector of some duel."),
+        f"{f.n_classes} classes are {f.n_classes * (f.n_classes - 1) // 2} duels; a region belongs "
+        f"to the class that wins all of its own, and {_support(f)} are a "
+        "support vector of some duel."),
     ("all-support", lambda f: f.machine == "svc" and f.n_zero == 0, lambda f:
         f"All {f.n:,} points are support vectors: none lies beyond the margin, so the machine says "
         "nothing shorter than its data. A larger C or another γ would leave some out."),
@@ -262,43 +264,48 @@ _SVM: list[Rule] = [
         f"The curve rests on {_support(f)}: those on the edge of the tube or outside of it "
         f"({f.n_bound:,} pull with full force C); the others could be left out."),
     ("half-plane", lambda f: f.machine == "oneclass" and f.kernel in ("linear", "cosine"), lambda f:
-        "A linear one-class machine can only cut off a side of the plane, away from the origin: RBF "
-        "draws a region."),
+        "A linear one-class machine can only cut off a side of the plane, away from the origin: "
+        "RBF draws a region."),
     ("region", lambda f: f.machine == "oneclass", lambda f:
-        f"ν = {_number(f.nu)} lies between the share of points outside, {f.n_wrong / f.n:.0%}, and that "
-        f"of support vectors, {f.n_support / f.n:.0%}."),
+        f"ν = {_number(f.nu)} lies between the share of points outside, {f.n_wrong / f.n:.0%}, and "
+        f"that of support vectors, {f.n_support / f.n:.0%}."),
 ]  # fmt: skip
 
 _OTHERS: list[Rule] = [
     ("perceptron-done", lambda f: f.machine == "perceptron" and f.n_wrong == 0, lambda f:
-        f"The perceptron separates the classes after {_many(int(f.n_steps), 'mistake')}, of at most "
-        f"{_number(f.bound_on_steps)} by Novikoff's bound; any boundary without mistakes would do."),
-    ("perceptron-endless", lambda f: f.machine == "perceptron", lambda f:
+        f"The perceptron separates the classes after {_many(int(f.n_steps), 'mistake')}, of at "
+        f"most {_number(f.bound_on_steps)} by Novikoff's bound; any "
+        "boundary without mistakes would do."),
+    ("perceptron-endless", lambda f: f.machine == "perceptron" and f.n_proof, lambda f:
+        f"The perceptron will never end: {_many(f.n_proof)} (ringed) prove that no hyperplane of "
+        "this kernel separates the classes; it has made "
+        f"{_many(int(f.n_steps), 'mistake')} so far."),
+    ("perceptron-late", lambda f: f.machine == "perceptron", lambda f:
         f"After {_many(int(f.n_steps), 'mistake')} {_many(f.n_wrong)} "
-        f"{'is' if f.n_wrong == 1 else 'are'} still on the wrong side: this kernel does not separate "
-        "the classes (yet), and the perceptron would go on for ever."),
+        f"{'is' if f.n_wrong == 1 else 'are'} still on the wrong side: the classes can be "
+        "separated by this kernel, but by so thin a margin that it takes far more."),
     ("pegasos-done", lambda f: f.machine == "pegasos" and f.status is Status.SOLVED, lambda f:
-        f"Pegasos met one example at a time and is proved to be within {f.gap:.1%} of the optimum of "
-        "the SVM whose b costs b²/2."),
+        f"Pegasos met one example at a time and is proved to be within {f.gap:.1%} of the optimum "
+        "of the SVM whose b costs b²/2."),
     ("pegasos-early", lambda f: f.machine == "pegasos", lambda f:
-        f"Pegasos is proved to be within {f.gap:.0%} of the optimum only: with λ = 1/(nC) this small "
-        "its steps 1/(λt) are still large. A smaller C settles sooner."),
+        f"Pegasos is proved to be within {f.gap:.0%} of the optimum only: with λ = 1/(nC) this "
+        "small its steps 1/(λt) are still large. A smaller C settles sooner."),
     ("logistic-certain", lambda f: f.machine == "logistic" and f.n_wrong == 0, lambda f:
         "Every point is on its side, yet every one still pulls: the logistic cost never reaches "
         "zero, so there are no points that could be left out."),
     ("logistic", lambda f: f.machine == "logistic", lambda f:
-        f"Every point pulls, the {_many(f.n_wrong)} on the wrong side most: lines are probabilities "
-        "of 27 %, 50 % and 73 %, where f = −1, 0, 1."),
+        f"Every point pulls, the {_many(f.n_wrong)} on the wrong side most: lines are "
+        "probabilities of 27 %, 50 % and 73 %, where f = −1, 0, 1."),
     ("kmeans-empty", lambda f: f.machine == "kmeans" and f.n_empty, lambda f:
-        f"{f.n_empty} of {f.n_clusters} clusters {'is' if f.n_empty == 1 else 'are'} empty: there are "
-        "fewer different points than clusters."),
+        f"{f.n_empty} of {f.n_clusters} clusters {'is' if f.n_empty == 1 else 'are'} empty: there "
+        "are fewer different points than clusters."),
     ("kmeans-one", lambda f: f.machine == "kmeans" and f.n_clusters == 1, lambda f:
         "One cluster is the mean of all points: there is nothing to decide."),
     ("kmeans", lambda f: f.machine == "kmeans", lambda f:
         f"{f.n_clusters} means in feature space, of the best of ten starts; labels play no part, "
         "colours are those of the nearest mean."),
-    ("ridge-interpolates", lambda f: f.machine == "ridge" and f.residual < 0.02, lambda f:
-        "The curve goes through all points: α is so small that noise counts as signal."),
+    ("ridge-interpolates", lambda f: f.machine == "ridge" and f.residual < 0.1, lambda f:
+        "The curve goes through almost all points: α is so small that noise counts as signal."),
     ("ridge-flat", lambda f: f.machine == "ridge" and f.residual > 0.9, lambda f:
         "The curve stays near zero: α (or the kernel) is too stiff to follow the points; note that "
         "ridge has no intercept."),

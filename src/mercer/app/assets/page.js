@@ -320,5 +320,5 @@ window.playground = (() => {
     document.body.dataset.ready = "yes";
   }
 
-  return {start, latencies};
+  return {start, latencies, isBusy: () => waiting.size > 0 || latest !== null};
 })();
