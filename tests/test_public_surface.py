@@ -32,17 +32,22 @@ KERNELS = [
 
 
 def test_public_names():
-    expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
+    expected = {*ESTIMATORS, "Certificate", "Expansion", "FileError", "Geometry"}
     assert set(mercer.__all__) == expected | {
+        "NotSeparableError",
+        "Status",
         "check_kernel",
         "doctor",
         "duality",
         "embeddings",
         "geometry",
+        "io",
         "kernels",
+        "load",
         "nearest_psd",
         "path",
         "plots",
+        "save",
         "streams",
         "verify",
     }
@@ -54,6 +59,7 @@ MODULES = [
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,
+    mercer.io,
     mercer.plots,
     mercer.streams,
 ]
