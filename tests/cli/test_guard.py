@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from mercer.cli.guard import Failed, Misused, guarded
+from mercer.cli.guard import Failed, Misused, guarded, in_options
 from mercer.exceptions import FileError
 
 
@@ -49,6 +49,19 @@ def test_errors_are_one_line_with_an_exit_code(capsys, error, code, line):
     assert err.startswith("mercer: ")
     assert err.count("\n") == 1
     assert line in err
+
+
+@pytest.mark.parametrize(
+    ("python", "typed"),
+    [
+        ("leave it out with drop=['a b'].", "leave it out with --drop 'a b'."),
+        ("use scale='maxabs'", "use --scale maxabs"),
+        ("give target= a name", "give --target a name"),
+        ("violation 8 (tol=1e-3), max_iter=3", "violation 8 (tol=1e-3), max_iter=3"),
+    ],
+)
+def test_remedies_are_options(python, typed):
+    assert in_options(python) == typed
 
 
 def test_a_traceback_is_there_for_who_asks(monkeypatch):

@@ -26,7 +26,7 @@ __all__ = ["run"]
 # Names of files of svmlight's format, whose labels are numbers.
 SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
 # What a model decides, if the data are read for it.
-CHOICES = ("target", "scale", "missing", "drop", "task")
+CHOICES = ("target", "scale", "missing", "categorical", "drop", "task")
 
 
 def run(

@@ -15,14 +15,20 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["ERROR", "OK", "STOPPED", "USAGE", "Failed", "Misused", "complain", "guarded"]
+__all__ = [
+    "ERROR", "OK", "STOPPED", "USAGE", "Failed", "Misused", "complain", "guarded", "in_options",
+    "option",
+]  # fmt: skip
 
 OK, ERROR, USAGE, STOPPED = range(4)
+_READING = "target|task|scale|missing|header|categorical|drop|format"
+_REMEDY = re.compile(rf"\b({_READING})=(?:\[?'([^']*)'\]?)?")
 
 
 class Misused(Exception):
@@ -65,9 +71,16 @@ def guarded(run: Callable[[], int | None]) -> int:
         return code
 
 
+def in_options(message: str) -> str:
+    """A remedy in the words of Python, such as ``drop=['name']``, in those of the command line."""
+    return _REMEDY.sub(
+        lambda found: option(found[1]) + (f" {shlex.quote(found[2])}" if found[2] else ""), message
+    )
+
+
 def _explain(error: Exception) -> tuple[int, str]:
     """The exit code and the line that say what went wrong."""
-    message = str(error)
+    message = in_options(str(error))
     if isinstance(error, Misused):
         return USAGE, message
     parameter = re.match(r"The '(\w+)' parameter of \w+ (must be .*) Got (.*) instead\.", message)

@@ -88,6 +88,13 @@ Target = Annotated[
 ]
 Scale = Annotated[str | None, _named("How columns are scaled", SCALES)]
 Missing = Annotated[str | None, _named("What fills missing numbers", FILLS)]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether CSV begins with names.")
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Numbers that stand for words; again for more."),
+]
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; again for more.")
 ]

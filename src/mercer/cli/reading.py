@@ -31,6 +31,8 @@ def read(options: dict[str, Any]) -> Table:
             task=options["task"],
             scale=scale,
             missing=options["missing"],
+            header=options["header"],
+            categorical=[_column(name) for name in options["categorical"] or ()],
             drop=[_column(name) for name in options["drop"] or ()],
         )
     )

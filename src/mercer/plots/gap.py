@@ -21,7 +21,8 @@ from mercer.problems.linear import LinearPrimal
 
 __all__ = ["GapDisplay", "Trace"]
 
-# A state is looked at only if all looks before took less time than the fit, or next to none.
+# A state is looked at only if all looks before took less than a share of the time of the fit, or
+# of next to none.
 NEXT_TO_NONE = 0.3
 MOST_NAMES = 8
 
@@ -88,7 +89,7 @@ class Trace:
         self.tol = progress.tol
         self.violation.append((seconds, progress.iterations, progress.violation))
         state = getattr(progress, "state", None)
-        if state is not None and self._looking <= max(self.share * seconds, NEXT_TO_NONE):
+        if state is not None and self._looking <= self.share * max(seconds, NEXT_TO_NONE):
             for problem, result in state():
                 task = progress.task if progress.n_tasks > 1 else self._number(problem)
                 self._record(task, seconds, progress.iterations, _certify(problem, result))
