@@ -30,7 +30,7 @@ extensions = [
     "members",
     "titles",
 ]
-exclude_patterns = ["_ext", "_templates", "gallery/*.ipynb", "gallery/*.py", "**/README.txt"]
+exclude_patterns = ["_ext", "_templates", "gallery/*.ipynb", "gallery/*.py"]
 templates_path = ["_templates"]
 
 # Markdown: LaTeX between dollars, ::: for directives, anchors of headings as GitHub makes them.
@@ -71,7 +71,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"(demo|duality)\.py",
     "download_all_examples": False,
     "show_memory": False,
-    "min_reported_time": 1e9,
+    "write_computation_times": False,
     "remove_config_comments": True,
     "reference_url": {"mercer": None},
     "image_srcset": ["2x"],
