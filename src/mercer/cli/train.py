@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from pathlib import Path
@@ -61,9 +62,19 @@ def _output(options: dict[str, Any]) -> str:
     if output is not None and second is not None:
         raise Misused(f"the model's file is given twice: --output {output} and {second}")
     path = output or second or stem(options["data"]) + ".mercer"
-    if not Path(path).parent.is_dir():  # said before a long fit, not after it
-        raise Failed(f"{path}: there is no folder {Path(path).parent}")
+    _refuse_output(path, options["data"])
     return path
+
+
+def _refuse_output(path: str, data: str) -> None:
+    """Say before a long fit, not after it, that its model cannot be written."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise Failed(f"{path}: there is no folder {folder}")
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise Failed(f"{path}: a model cannot be written there")
+    if Path(path).exists() and data != "-" and Path(path).samefile(data):
+        raise Misused(f"{path}: the model would take the place of the data")
 
 
 def _task(machine: str | None, task: str | None) -> str | None:
