@@ -16,9 +16,10 @@ FILLS = ("median", "mean", "zero")
 TASKS = ("classification", "regression")
 # Those of `mercer.plots`, which would take too long to import for a help text.
 KINDS = ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path")
-# Those of `mercer.solvers`, likewise.
+# Those of `mercer.solvers`, likewise; the last three are ridge's.
 SOLVERS = (
     "auto", "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos",
+    "cholesky", "cg", "eigen",
 )  # fmt: skip
 
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from mercer.cli.fitting import certificate_of, fit, is_unfinished
+from mercer.cli.fitting import certificate_of, fit, is_unfinished, shown
 from mercer.cli.guard import OK, STOPPED, Failed, Misused, complain
 from mercer.cli.letters import translate
 from mercer.cli.machines import MACHINES, build, choose
@@ -141,7 +141,7 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
 def _report(model: Any, path: str, voice: Voice) -> None:
     certificate = certificate_of(model)
     found = {"certificate": certificate, "solved": not is_unfinished(model), "model": path}
-    voice.say(f"{certificate or model}\n{table({'model': path})}", **found)
+    voice.say(f"{shown(model)}\n{table({'model': path})}", **found)
     if is_unfinished(model):
         complain(
             f"stopped before the tolerance ({certificate.status}); the model so far is in {path}, "
