@@ -16,6 +16,7 @@ from benchmarks import (
     learners,
     memory,
     playground,
+    reading,
     small,
     solvers,
     stream,
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for module in (
         kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
         playground, cli,
+        reading,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)
