@@ -210,6 +210,24 @@ def test_one_class_and_clusters():
     clusters = mercer.KernelKMeans(3, random_state=0).fit(X)
     display = BoundaryDisplay.from_estimator(clusters, X, grid_resolution=9)
     assert np.array_equal(display.codes, clusters.labels_)
+    two = mercer.KernelKMeans(2, random_state=0).fit(X)
+    display = BoundaryDisplay.from_estimator(two, X, grid_resolution=9)
+    rows = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
+    assert display.values_are_classes
+    assert np.array_equal(display.values.ravel(), two.predict(rows))
+
+
+def test_a_loaded_model_is_drawn_as_the_saved_one(tmp_path):
+    for machine in (mercer.SVC(), mercer.LinearSVC(loss="hinge")):
+        model = machine.fit(X, y)
+        mercer.save(model, tmp_path / "model")
+        loaded = mercer.load(tmp_path / "model")
+        first, second = (
+            BoundaryDisplay.from_estimator(one, X, y, grid_resolution=9) for one in (model, loaded)
+        )
+        assert np.array_equal(first.values, second.values)
+        assert np.array_equal(first.groups, second.groups)
+        assert np.array_equal(first.alpha, second.alpha)
 
 
 def test_probabilities_are_those_of_the_model():
@@ -217,6 +235,9 @@ def test_probabilities_are_those_of_the_model():
     display = BoundaryDisplay.from_estimator(model, X, y, probabilities=True, grid_resolution=9)
     rows = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
     assert np.array_equal(display.probabilities.ravel(), model.predict_proba(rows)[:, 1])
+    careful = mercer.KernelLogisticRegression(threshold=0.9).fit(X, y)
+    display = BoundaryDisplay.from_estimator(careful, X, y, grid_resolution=9)
+    assert np.array_equal(display.values.ravel() >= 0, careful.predict(rows) == 1)
 
 
 def test_drawn_on_axes_given_and_settings_left_alone():

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import logit
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -99,7 +100,10 @@ class Machine:
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
-        self.y, self.codes = self._targets(y) if needs_y or y is not None else (None, None)
+        self.y: Any = None
+        self.codes: Any = None
+        if needs_y or y is not None:
+            self.y, self.codes = self._targets(y)
 
     @property
     def n(self) -> int:
@@ -134,6 +138,11 @@ class Machine:
     def _is_svm(self) -> bool:
         return any(word in self.name for word in ("SVC", "Pegasos"))
 
+    @property
+    def has_values(self) -> bool:
+        """Whether one f decides; not between more than two classes, or clusters."""
+        return self.is_one_class or (self.is_classifier and len(self.classes) == 2)
+
     def refuse(self, what: str, remedy: str) -> None:
         raise ValueError(f"{self.name} {what}. {remedy}")
 
@@ -158,8 +167,9 @@ class Machine:
     def decide(self, rows: Any, seen: bool = False) -> np.ndarray:
         """Decision values (n,) of two classes, a region or a regression; of more, class numbers."""
         face = self.model if seen else self.estimator
-        if self.is_one_class or (self.is_classifier and len(self.classes) == 2):
-            return np.asarray(face.decision_function(rows)).ravel()
+        if self.has_values:
+            level = logit(getattr(self.model, "threshold", 0.5))  # of logistic machines
+            return np.asarray(face.decision_function(rows)).ravel() - level
         found = face.predict(rows)
         if self.is_classifier:
             return np.searchsorted(self.model.classes_, found)

@@ -36,7 +36,7 @@ class BoundaryDisplay(Display):
     xx0, xx1 : ndarray of shape (r, r)
         The grid.
     values : ndarray of shape (r, r)
-        f of two classes or of a region, the number of the class of more.
+        f of two classes or of a region; of more classes, and of clusters, their number.
     points : ndarray of shape (n, 2)
     codes : int array of shape (n,)
         The class of each point.
@@ -51,6 +51,7 @@ class BoundaryDisplay(Display):
         The interval itself.
     has_margin : bool
         Whether f = ±1 are edges.
+    values_are_classes : bool
     probabilities : ndarray of shape (r, r), optional
         Of the second class, for contours.
     labels, title, caveat : texts
@@ -89,6 +90,7 @@ class BoundaryDisplay(Display):
         band: tuple[float, float] | None = None,
         bias: tuple[float, float] | None = None,
         has_margin: bool = True,
+        values_are_classes: bool = False,
         probabilities: np.ndarray | None = None,
         labels: Sequence[str] = ("", ""),
         title: str = "",
@@ -98,7 +100,7 @@ class BoundaryDisplay(Display):
         self.points, self.codes, self.classes = points, codes, list(classes)
         self.groups, self.group_names, self.alpha = groups, tuple(group_names), alpha
         self.band, self.bias, self.has_margin = band, bias, has_margin
-        self.probabilities = probabilities
+        self.values_are_classes, self.probabilities = values_are_classes, probabilities
         self.labels, self.title, self.caveat = tuple(labels), title, caveat
         self.discs_: Any = None
 
@@ -155,7 +157,8 @@ class BoundaryDisplay(Display):
             xx0=xx0, xx1=xx1, values=values, points=plane.points, codes=machine.codes,
             classes=machine.classes, groups=groups, group_names=_group_names(machine),
             alpha=alpha, band=band, bias=bias, has_margin=machine.has_margin,
-            probabilities=chances, labels=plane.labels, title=machine.title, caveat=plane.caveat,
+            values_are_classes=not machine.has_values, probabilities=chances,
+            labels=plane.labels, title=machine.title, caveat=plane.caveat,
         )  # fmt: skip
         display.certificate = machine.certificate
         return display.plot(ax, **options)
@@ -184,7 +187,7 @@ class BoundaryDisplay(Display):
         self._draw_points(ax, point_size)
         if areas and self.alpha is not None and self.alpha.any():
             self._draw_areas(ax)
-        if len(self.classes) > 2:
+        if self.values_are_classes:
             self._draw_regions(ax, fill)
         else:
             self._draw_slabs(ax, fill, margins and self.has_margin)
@@ -205,13 +208,18 @@ class BoundaryDisplay(Display):
                       style.tint(high, 0.26)] if margins else [style.tint(low, 0.16),
                                                                style.tint(high, 0.16)]  # fmt: skip
             ax.contourf(*grid, levels=[-np.inf, *levels, np.inf], colors=shades, zorder=0)
-        ax.contour(*grid, levels=[0], colors=style.INK, linewidths=2.0, zorder=2)
+        self._draw_levels(ax, [0], colors=style.INK, linewidths=2.0)
         ax.plot([], [], color=style.INK, linewidth=2.0, label="f = 0: the boundary")
         if margins:
-            ax.contour(*grid, levels=[-1, 1], colors=style.INK, linewidths=1.1,
-                       linestyles="--", zorder=2)  # fmt: skip
+            self._draw_levels(ax, [-1, 1], colors=style.INK, linewidths=1.1, linestyles="--")
             ax.plot([], [], color=style.INK, linewidth=1.1, linestyle="--",
                     label="f = ±1: the margins")  # fmt: skip
+
+    def _draw_levels(self, ax: Any, levels: Sequence[float], **look: Any) -> None:
+        """Lines f = level; matplotlib warns of levels that f does not reach."""
+        reached = [level for level in levels if self.values.min() < level < self.values.max()]
+        if reached:
+            ax.contour(self.xx0, self.xx1, self.values, levels=reached, zorder=2, **look)
 
     def _colours(self) -> tuple[str, str]:
         """Of f < 0 and f > 0; outside of a region is grey."""
@@ -225,8 +233,7 @@ class BoundaryDisplay(Display):
         assert self.bias is not None
         grid = self.xx0, self.xx1, self.values
         ax.contourf(*grid, levels=self.band, colors=[style.ORANGE], alpha=0.28, zorder=1)
-        ax.contour(*grid, levels=self.band, colors=style.ORANGE, linewidths=1.4,
-                   linestyles="-.", zorder=2)  # fmt: skip
+        self._draw_levels(ax, self.band, colors=style.ORANGE, linewidths=1.4, linestyles="-.")
         low, high = self.bias
         ax.fill([], [], facecolor=style.tint(style.ORANGE, 0.35), edgecolor=style.ORANGE,
                 linestyle="-.", label=f"boundaries of every\noptimal b in [{low:.3g}, {high:.3g}]",
@@ -335,7 +342,7 @@ def _bias_band(
 ) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
     """The bias interval and the values of f at its boundaries, where it is more than rounding."""
     proof = machine.certificate
-    if proof is None or proof.tasks or len(machine.classes) > 2:
+    if proof is None or not machine.has_values:
         return None, None
     low, high = proof.bias_interval
     b = float(np.ravel(machine.model.intercept_)[0])

@@ -130,8 +130,10 @@ class _OfTask(Control):
 
     @property
     def stopped(self) -> Status | None:
+        """Why the whole fit has to stop now, or None."""
         return self.fit.stopped
 
     def report(self, progress: Any) -> None:
+        """Tell the callback which task this is of."""
         if self.callback is not None:
             self.fit.report(replace(progress, task=self.task, n_tasks=self.n_tasks))

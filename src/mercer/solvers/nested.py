@@ -185,12 +185,12 @@ class NestedSMO:
                     violation = 0.0  # now look at those who waited
                     continue
                 part = self._part(np.arange(self.n))
-                if not self.values.is_exact(self.beta, score, tol, part.doubts_gap):
-                    continue  # f is another one now
-                if tol / 2 < FINEST * self.tol or part.relative_gap() <= SMALL_GAP:
+                if tol / 2 >= FINEST * self.tol and part.relative_gap() > SMALL_GAP:
+                    tol /= 2
+                elif self.values.is_exact(self.beta, score, tol, part.doubts_gap):
                     self.status = Status.SOLVED
                 else:
-                    tol /= 2
+                    continue  # f is another one now
             elif violation < 0.99 * best:
                 best, waited = violation, 0
             else:
