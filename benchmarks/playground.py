@@ -82,5 +82,6 @@ def _run_browser(state: Any) -> None:
             for _ in range(MOVES):
                 page.keys("\ue014", at="#parameter-gamma")
             spent = np.array(page.run("return window.playground.latencies")[3:])
-            print(f"{machine}: γ moved {spent.size} times in Chromium: median {np.median(spent):.0f}, "
-                  f"95 % {np.quantile(spent, 0.95):.0f}, most {spent.max():.0f} ms")  # fmt: skip
+            print(f"{machine}: γ moved {spent.size} times in Chromium: median "
+                  f"{np.median(spent):.0f}, 95 % {np.quantile(spent, 0.95):.0f}, "
+                  f"most {spent.max():.0f} ms")  # fmt: skip

@@ -36,6 +36,7 @@ def test_public_names():
     assert set(mercer.__all__) == expected | {
         "NotSeparableError",
         "Status",
+        "app",
         "check_kernel",
         "doctor",
         "duality",
@@ -60,6 +61,7 @@ MODULES = [
     mercer.duality,
     mercer.embeddings,
     mercer.io,
+    mercer.app,
     mercer.plots,
     mercer.streams,
 ]
@@ -100,7 +102,7 @@ def test_import_leaves_optional_libraries_alone():
         "import sys, sklearn.svm\n"
         "before = set(sys.modules)\n"  # scikit-learn imports pandas where it is installed
         "import mercer; mercer.SVC\n"
-        "heavy = {'matplotlib', 'pandas', 'polars', 'typer', 'rich', 'dask'}\n"
+        "heavy = {'bokeh', 'matplotlib', 'pandas', 'polars', 'typer', 'rich', 'dask'}\n"
         "print(sorted(heavy & (set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -90,7 +90,7 @@ def test_readme_examples_run(capsys):
     assert capsys.readouterr().out.count("Certificate: solved") == 2
 
 
-@pytest.mark.parametrize("name", ["learners", "plots", "ridge-pca", "streams"])
+@pytest.mark.parametrize("name", ["learners", "playground", "plots", "ridge-pca", "streams"])
 def test_examples_in_the_docs_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / f"{name}.md").read_text()

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import duality, embeddings, io, kernels, plots, streams
+    from mercer import app, duality, embeddings, io, kernels, plots, streams
     from mercer.c_path import path
     from mercer.certificate import Certificate
     from mercer.diagnosis import doctor
@@ -58,6 +58,7 @@ __all__ = [
     "PegasosClassifier",
     "PegasosRegressor",
     "Status",
+    "app",
     "check_kernel",
     "doctor",
     "duality",

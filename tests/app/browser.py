@@ -39,8 +39,8 @@ def missing() -> str | None:
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """The playground in a process of its own; gives its address."""
+def served(may_complain: bool = False) -> Iterator[str]:
+    """The playground in a process of its own; gives its address, and ends without complaints."""
     command = [sys.executable, "-m", "mercer.app", "--no-browser"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "default"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
@@ -51,8 +51,7 @@ def served() -> Iterator[str]:
         finally:
             server.terminate()
             said = server.stderr.read()
-    assert "Traceback" not in said, said
-    assert "ERROR" not in said, said
+    assert may_complain or not re.search("ERROR|Traceback", said), said
 
 
 @contextmanager

@@ -219,7 +219,11 @@ def test_a_broken_link_says_so(page: Browser, address: str):
     assert page.count == 80
 
 
-def test_phone(page: Browser, address: str):
+def _folder(otherwise: Path) -> Path:
+    return Path(os.environ.get("MERCER_SCREENSHOTS", otherwise))
+
+
+def test_phone(page: Browser, address: str, tmp_path: Path):
     driver = page.driver
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True,
@@ -242,6 +246,8 @@ def test_phone(page: Browser, address: str):
                 )
             page.settle()
         assert page.count == 2
+        page.open(f"{address}?data=xor")
+        driver.save_screenshot(str(_folder(tmp_path) / "play-phone.png"))
         small = page.run(
             "return [...document.querySelectorAll('button, select')].filter((e) =>"
             " e.offsetHeight && e.offsetHeight < 30).length"
@@ -271,8 +277,7 @@ def test_pictures_of_the_docs(page: Browser, address: str, name: str, tmp_path: 
     query, situation = PICTURES[name]
     page.open(f"{address}?{query}")
     assert page.situation == situation
-    folder = Path(os.environ.get("MERCER_SCREENSHOTS", tmp_path))
-    picture = folder / f"play-{name}.png"
+    picture = _folder(tmp_path) / f"play-{name}.png"
     page.driver.save_screenshot(str(picture))
     assert picture.stat().st_size > 20_000
     assert page.picture().std() > 0.05  # not blank

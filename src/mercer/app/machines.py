@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,12 +22,11 @@ from mercer.exceptions import NotSeparableError
 from mercer.gram import Gram
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.points import Points
+from mercer.plots.gap import Trace as Looks
 
 __all__ = ["Fit", "Trace", "fit", "kernel_matrix", "kernel_of", "quiet", "recipe",
            "rows_and_targets"]  # fmt: skip
 
-# Looks at the gap on the way of a fit: after 1, 2, … 4096 steps.
-TRACE_DOUBLINGS = 13
 # Pair steps that are spent on a proof that the perceptron cannot end.
 PROOF_STEPS = 20_000
 # Pegasos ends near the optimum: so near to the edge of the margin a point counts as on it.
@@ -143,7 +142,7 @@ def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndar
         return Fit(None, none, none.astype(int), proof=error.weights)
     alpha, group = _groups(model, X.shape[0], 1.0 if state.machine == "oneclass" else state.C)
     decide = model.predict if state.machine == "svr" else model.decision_function
-    trace = _gap_trace(make, arguments, X, y, "pair steps", model.certificate_)
+    trace = _watch(make, arguments, X, y, model.certificate_)
     b = float(model.intercept_[0])
     return Fit(decide, alpha, group, b, model.certificate_, trace, model)
 
@@ -157,30 +156,34 @@ def _groups(model: Any, n: int, bound: float) -> tuple[np.ndarray, np.ndarray]:
     return alpha, group
 
 
-def _gap_trace(
-    make: Any, arguments: dict, X: np.ndarray, y: np.ndarray, unit: str, end: Any
-) -> Trace:
-    """The relative gap after 1, 2, 4, … steps, each time from the start, and at the end."""
-    found = []
-    for doubling in range(TRACE_DOUBLINGS):
-        limit = 2**doubling
-        if limit >= arguments["max_iter"]:
-            break
-        try:
-            found.append(make(**{**arguments, "max_iter": limit}).fit(X, y).certificate_)
-        except NotSeparableError:
-            break
-        if found[-1].iterations >= end.iterations:
-            break
-    found = [each for each in found if each.iterations < end.iterations] + [end]
-    steps = np.array([each.iterations for each in found])
-    gaps = np.array([min(each.relative_gap, 1.0) for each in found])
-    return Trace(steps, gaps, unit, "relative gap")
+def _watch(make: Any, arguments: dict, X: np.ndarray, y: np.ndarray, end: Any) -> Trace:
+    """The relative gap on the way to the certificate ``end``: a second fit that is looked at.
+
+    With several tasks it is the largest of theirs, once each has been seen.
+    """
+    looks, latest, found = Looks(), {}, []
+    with suppress(NotSeparableError):
+        make(callback=looks, **arguments).fit(X, y)
+    for look in looks.points:
+        latest[look.task] = look
+        if len(latest) == max(1, len(end.tasks)):
+            steps = sum(each.iterations for each in latest.values())
+            found.append((steps, max(each.relative_gap for each in latest.values())))
+    return _ending_at(end, found, "pair steps")
+
+
+def _ending_at(end: Any, found: list[tuple[int, float]], unit: str) -> Trace:
+    found = [(steps, gap) for steps, gap in found if steps < end.iterations]
+    steps, gaps = zip(*found, (end.iterations, end.relative_gap), strict=True)
+    return Trace(np.array(steps), np.minimum(gaps, 1.0), unit, "relative gap")
 
 
 def _fit_pegasos(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     model = make(**arguments).fit(X, y)
-    trace = _gap_trace(make, arguments, X, y, "examples", model.certificate_)
+    passes = [2**k for k in range(8) if 2**k < model.n_iter_]
+    early = [make(**{**arguments, "max_iter": most}).fit(X, y).certificate_ for most in passes]
+    found = [(each.iterations, each.relative_gap) for each in early]
+    trace = _ending_at(model.certificate_, found, "examples")
     # Its own duals are no part of the model; KKT tells them from where a point lies.
     values = model.decision_function(X)
     is_two = values.ndim == 1

@@ -173,9 +173,12 @@ class Page:
         for look, name, count in zip(("zero", "free", "bound"), names, counts, strict=True):
             if facts.n_support and name:
                 items.append((look, name, count))
-        if picture.boundary:
+        if picture.boundary or picture.curve is not None:
             items.append(("solid", "f = 0" if picture.curve is None else "f", None))
-        if picture.edges or (picture.curve is not None and picture.curve.epsilon):
+        if picture.meeting is not None:
+            items.append(("dashed", "convex hulls of the ringed points", None))
+            items.append(("star", "a point in both", None))
+        elif picture.edges or (picture.curve is not None and picture.curve.epsilon):
             items.append(("dashed", "f = ±1" if picture.curve is None else "f ± ε", None))
         if facts.has_band and facts.n_support:
             items.append(("band", "any b here is optimal", None))

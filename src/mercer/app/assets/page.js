@@ -4,6 +4,7 @@ window.playground = (() => {
   const by = (id) => document.getElementById(id);
   const waiting = new Map(); // when the events without an answer were sent
   const latencies = []; // milliseconds from an event to the picture of it
+  const PATIENCE = 8000; // milliseconds without an answer
   const MOVED = 4; // pixels from which on a press is a drag
   const REACH = {mouse: 13, pen: 15, touch: 22}; // pixels to a point that count as on it
   let inbox = null, sources = null, axes = null, plane = null; // models of Bokeh
@@ -12,7 +13,11 @@ window.playground = (() => {
   function send(event) {
     if (inbox === null) return;
     event.id = ++last;
-    waiting.set(event.id, performance.now());
+    const id = event.id;
+    waiting.set(id, performance.now());
+    setTimeout(() => {
+      if (waiting.has(id)) complain("The playground does not answer. Was it stopped? Then start it again.");
+    }, PATIENCE);
     inbox.data = {json: [JSON.stringify(event)]};
   }
 
@@ -38,7 +43,7 @@ window.playground = (() => {
     by("kernel").value = words.kernel;
     by("formula").textContent = words.formula;
     by("preset").value = words.preset;
-    by("count").textContent = words.n === 1 ? "1 point" : `${words.n} points`;
+    by("count").textContent = words.n;
     by("why-text").textContent = words.why.text;
     by("why").dataset.key = words.why.key;
     by("undo").disabled = !words.can_undo;
