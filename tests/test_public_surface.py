@@ -60,8 +60,8 @@ MODULES = [
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,
-    mercer.app,
     mercer.io,
+    mercer.app,
     mercer.plots,
     mercer.streams,
 ]

@@ -166,7 +166,34 @@ def _zstd(file: Any, mode: str) -> Any:
         raise ImportError(
             'zstd files need zstandard, which is not installed: pip install "mercer[zstd]".'
         ) from error
-    return zstandard.open(file, mode)
+    return zstandard.open(file, mode) if mode == "wb" else _Zstd(file, zstandard)
+
+
+class _Zstd(io.RawIOBase):
+    """Decompressed bytes; unlike the library's reader, it tells a file that was cut."""
+
+    def __init__(self, file: Any, library: Any):
+        self._file, self._new = file, library.ZstdDecompressor().decompressobj
+        self._frame: Any = None
+        self._rest = self._packed = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while not self._rest:
+            packed = self._packed or self._file.read(PIECE)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("the compressed file is cut")
+                return 0
+            frame = self._frame or self._new()
+            self._rest = frame.decompress(packed)
+            self._packed = frame.unused_data if frame.eof else b""
+            self._frame = None if frame.eof else frame
+        part = self._rest[: len(room)]
+        room[: len(part)], self._rest = part, self._rest[len(part) :]
+        return len(part)
 
 
 class Window:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 import threading
 
@@ -42,7 +43,7 @@ def tube(tmp_path):
 
 def test_names_are_those_of_the_package():
     assert set(KERNELS) == KERNEL_NAMES
-    assert set(SOLVERS) == {"auto", *NAMES}
+    assert set(SOLVERS) == {"auto", *NAMES, "cholesky", "cg", "eigen"}
     assert set(KINDS) == set(ALL_KINDS)
     for machine in MACHINES.values():
         assert machine.estimator in package.__all__
@@ -69,6 +70,14 @@ def test_train_chooses_by_the_target_and_says_so(here, mercer, tube):
     assert isinstance(package.load("tube.mercer"), package.SVR)
     words = "train demo/tumours.csv --target none --drop diagnosis"
     assert "oneclass: there is no target" in mercer(*words.split())[1]
+
+
+def test_a_certificate_of_another_kind_is_shown_too(mercer, tube, tmp_path):
+    words = "--machine ridge --kernel rbf --solver cg --gamma 0.5"
+    code, out, _ = mercer("train", tube[0], tmp_path / "m", *words.split())
+    assert code == 0
+    assert re.search(r"residual +\d", out)
+    assert mercer("inspect", tmp_path / "m")[1].count("residual") == 1
 
 
 @pytest.mark.parametrize(
@@ -170,7 +179,6 @@ def test_a_time_limit_keeps_the_model_and_states_its_gap(hard, mercer, tmp_path)
 
 
 def test_ctrl_c_keeps_the_model_so_far(hard, mercer, tmp_path):
-    signal.getsignal(signal.SIGINT)
     timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
     timer.start()
     words = "-C 1e6 --tol 1e-9 --gamma 0.01 --json"

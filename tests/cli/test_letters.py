@@ -64,6 +64,8 @@ def test_with_a_letter_the_rest_has_the_defaults_of_svm_train():
     words = translate({**NOTHING, "c": 1.0})
     assert (words["machine"], words["gamma"], words["scale"]) == ("svc", "auto", "none")
     assert translate({**NOTHING, "c": 1.0, "scale": "minmax"})["scale"] == "minmax"
+    other = translate({**NOTHING, "c": 1.0, "machine": "linear-svc"})
+    assert (other["machine"], other["gamma"]) == ("linear-svc", None)  # not one of svm-train's
     words = translate(NOTHING)
     assert (words["machine"], words["gamma"], words["scale"]) == (None, None, None)
 

@@ -131,6 +131,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(shell, here):
     done = run(command, shell, cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == 2
+    done = run("mercer train demo/tumours.csv --target diagnosis -o m | true", shell, cwd=here)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (here / "m").exists()  # the model is written whether or not anybody reads along
 
 
 def test_ctrl_c_writes_the_model_so_far(shell, tmp_path):

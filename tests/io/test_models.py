@@ -9,6 +9,7 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
@@ -174,6 +175,24 @@ def test_partial_fit_goes_on_from_the_file(tmp_path):
     for m in (model, again):
         m.partial_fit(X[::-1], LABELS[::-1])
     assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_descent_of_another_size_is_refused(tmp_path):
+    mercer.save(fitted("PegasosClassifier"), tmp_path / "m")
+    rewritten(tmp_path / "m", lambda header, tensors: tensors.update(
+        {name: array[:2] for name, array in tensors.items() if name.endswith(".u")}
+    ))  # fmt: skip
+    with pytest.raises(FileError, match="parts of the descent do not fit"):
+        mercer.load(tmp_path / "m")
+
+
+def test_names_of_features_come_back(tmp_path):
+    frame = pd.DataFrame(X, columns=["p", "q", "r"])
+    again = there_and_back(fitted("SVC", frame), tmp_path)
+    assert list(again.feature_names_in_) == ["p", "q", "r"]
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(frame[["q", "p", "r"]])
 
 
 def test_a_random_state_goes_on(tmp_path):

@@ -228,6 +228,15 @@ def test_compression_is_seen_by_content(how, stdin, tmp_path, monkeypatch):
     assert_array_equal(read_table(tmp_path / f"out.csv.{how}", target="target").X, X)
 
 
+def test_zstd_in_several_frames_and_cut(tmp_path):
+    packed = pytest.importorskip("zstandard").compress
+    text = ("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(5000))).encode()
+    whole = packed(text[:9000]) + packed(text[9000:])
+    assert_array_equal(read_table(put(tmp_path, whole)).X[:, 0], np.arange(5000))
+    with pytest.raises(FileError, match="the compressed file is cut"):
+        read_table(put(tmp_path, whole[:-9]))
+
+
 @pytest.mark.parametrize("format", ["csv", "npy", "parquet"])
 def test_standard_input(format, tmp_path, monkeypatch):
     data = pd.DataFrame(np.c_[X, TARGETS], columns=[*"abcd", "y"])
@@ -297,6 +306,15 @@ def test_quotes_may_hold_delimiters_lines_and_quotes(tmp_path):
     found = read_table(put(tmp_path, text))
     assert found.schema.columns[1].categories == ("a,b", 'say "hi"', "two\nlines")
     assert_array_equal(found.X[:, 0], [1, 2, 3, 4])
+
+
+def test_many_rows_of_words_alone(tmp_path):
+    words = np.array(["u", "v", "w"])[np.arange(5000) % 3]
+    text = "a,,y\n" + "".join(f"{word},{word}x,{word}\n" for word in words)
+    found = read_table(put(tmp_path, text))
+    assert found.schema.feature_names[3:] == ["column_1=ux", "column_1=vx", "column_1=wx"]
+    assert_array_equal(found.X[:, :3].argmax(axis=1), np.arange(5000) % 3)
+    assert_array_equal(found.y, words)
 
 
 def test_columns_can_be_left_out_or_taken_for_words(tmp_path):

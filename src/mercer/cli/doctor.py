@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.cli.guard import ERROR, OK
+from mercer.cli.guard import Failed
 from mercer.cli.output import Voice
 from mercer.cli.reading import read
 from mercer.cli.train import as_gamma
@@ -13,7 +13,7 @@ from mercer.diagnosis import doctor
 __all__ = ["run"]
 
 
-def run(kernel: str | None, C: float | None, gamma: str | None, json: bool, **how: Any) -> int:
+def run(kernel: str | None, C: float | None, gamma: str | None, json: bool, **how: Any) -> None:
     data = read(how)
     parameters = {"kernel": kernel, "C": C, "gamma": as_gamma(gamma)}
     given = {name: value for name, value in parameters.items() if value is not None}
@@ -25,4 +25,6 @@ def run(kernel: str | None, C: float | None, gamma: str | None, json: bool, **ho
         findings=report.findings, estimates=report.estimates,
     )  # fmt: skip
     voice.end()
-    return ERROR if any(finding.severity == "error" for finding in report.findings) else OK
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    if errors:
+        raise Failed(f"{data.name}: a fit would fail: {errors[0]!r}")

@@ -7,11 +7,13 @@ from typing import Any
 
 from sklearn.utils._param_validation import InvalidParameterError
 
+from mercer.certificate import Certificate
 from mercer.cli.guard import Failed, complain
+from mercer.cli.output import plain, table
 from mercer.cli.progress import Bar
 from mercer.io import Table
 
-__all__ = ["certificate_of", "fit", "is_unfinished"]
+__all__ = ["certificate_of", "fit", "is_unfinished", "shown"]
 
 
 def fit(model: Any, data: Table, quiet: bool = False) -> None:
@@ -49,3 +51,13 @@ def is_unfinished(model: Any) -> bool:
         return bool(model.fit_status_)
     certificate = certificate_of(model)
     return certificate is not None and not certificate.status.is_solved
+
+
+def shown(model: Any) -> str:
+    """What is proved about a model, in lines."""
+    certificate = certificate_of(model)
+    if certificate is None:
+        return f"{type(model).__name__} minimises nothing that could be certified"
+    if isinstance(certificate, Certificate):
+        return repr(certificate)
+    return "Certificate\n" + table({f"  {name}": v for name, v in plain(certificate).items()})

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "ERROR", "OK", "STOPPED", "USAGE", "Failed", "Misused", "complain", "guarded", "in_options",
-    "option",
+    "ERROR", "OK", "STOPPED", "USAGE", "Failed", "Misused", "complain", "guarded", "hush",
+    "in_options", "option",
 ]  # fmt: skip
 
 OK, ERROR, USAGE, STOPPED = range(4)
@@ -49,6 +49,11 @@ def _complain_of(message: Warning | str, *where: Any) -> None:
     complain(message)
 
 
+def hush() -> None:
+    """The reader of stdout, such as head, has seen enough: nobody minds the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def guarded(run: Callable[[], int | None]) -> int:
     """The exit code of a command."""
     try:
@@ -57,8 +62,8 @@ def guarded(run: Callable[[], int | None]) -> int:
             code = run()
         sys.stdout.flush()
         return OK if code is None else code
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        hush()
         return OK
     except KeyboardInterrupt:
         complain("stopped by Ctrl-C before there was anything to keep")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.cli.fitting import certificate_of
+from mercer.cli.fitting import certificate_of, shown
 from mercer.cli.output import Voice, table
 from mercer.cli.reading import SCALED
 from mercer.io import Schema, open_model
@@ -21,7 +21,7 @@ SHOWN = 8
 def run(model: str, top: int, json: bool) -> None:
     found = open_model(model)
     fitted, schema = found.model, found.schema
-    certificate, weights = certificate_of(fitted), _weights(fitted, schema, top)
+    weights = _weights(fitted, schema, top)
     voice = Voice(json)
     rows = {
         "model": f"{model}: {found.header['class']}, written by mercer {found.header['mercer']}",
@@ -32,11 +32,11 @@ def run(model: str, top: int, json: bool) -> None:
     }
     voice.say(
         table(rows),
-        command="inspect", model=model, header=found.header, certificate=certificate,
+        command="inspect", model=model, header=found.header, certificate=certificate_of(fitted),
         kernel=rows.get("kernel"), schema=None if schema is None else schema.as_dict(),
         n_support=getattr(fitted, "n_support_", None), weights=weights,
     )  # fmt: skip
-    voice.say("no certificate" if certificate is None else repr(certificate))
+    voice.say(shown(fitted))
     if weights:
         voice.say("weightiest features\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
     voice.end()

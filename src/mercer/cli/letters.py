@@ -33,7 +33,7 @@ MEANING: dict[str, tuple[str, Any]] = {
     "w": ("class_weight", list),
     "v": ("cv", int),
 }
-DEFAULTS = {"machine": "svc", "gamma": "auto", "scale": "none"}
+DEFAULTS = {"machine": "svc", "scale": "none"}
 _WEIGHT = re.compile(r"-w([-+]?\d+(?:\.\d*)?)$")
 
 
@@ -63,5 +63,7 @@ def translate(options: Mapping[str, Any]) -> dict[str, Any]:
         words[name] = convert(value)
     if given:
         words |= {name: value for name, value in DEFAULTS.items() if words.get(name) is None}
+        if words.get("gamma") is None and words["machine"] in MACHINES:
+            words["gamma"] = "auto"
     words["only_validate"] = "v" in given
     return words

@@ -16,9 +16,10 @@ FILLS = ("median", "mean", "zero")
 TASKS = ("classification", "regression")
 # Those of `mercer.plots`, which would take too long to import for a help text.
 KINDS = ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path")
-# Those of `mercer.solvers`, likewise.
+# Those of `mercer.solvers`, likewise; the last three are ridge's.
 SOLVERS = (
     "auto", "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos",
+    "cholesky", "cg", "eigen",
 )  # fmt: skip
 
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."
@@ -61,15 +62,15 @@ def _named(what: str, names: Iterable[str], **more: Any) -> Any:
 
 # Files
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
-DataIfAny = Annotated[str | None, typer.Argument(metavar="[DATA]", help=DATA)]
+DataIfAny = Annotated[str | None, typer.Argument(metavar="DATA", help=DATA)]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="What train wrote.")]
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=f"A model, or data: {DATA}")]
 Destination = Annotated[
     str, typer.Argument(metavar="DEST", help="The name says the format: .csv, .svm, .npz, .model …")
 ]
 Kind = Annotated[str, typer.Argument(metavar="KIND", help=", ".join(KINDS) + ".", **among(KINDS))]
-ModelOut = Annotated[str | None, typer.Argument(metavar="[MODEL]", help="As --output.")]
-PredictionsOut = Annotated[str | None, typer.Argument(metavar="[OUT]", help="As --output.")]
+ModelOut = Annotated[str | None, typer.Argument(metavar="MODEL", help="As --output.")]
+PredictionsOut = Annotated[str | None, typer.Argument(metavar="OUT", help="As --output.")]
 TrainOutput = Annotated[
     str | None, typer.Option("--output", "-o", help="The model; by default DATA's name, .mercer.")
 ]
@@ -86,7 +87,7 @@ Target = Annotated[
     str | None,
     typer.Option(help="The target's column by name or number (from 0); none if there is none."),
 ]
-Scale = Annotated[str | None, _named("How columns are scaled", SCALES)]
+Scale = Annotated[str | None, _named("Scaling (dense data: standard)", SCALES)]
 Missing = Annotated[str | None, _named("What fills missing numbers", FILLS)]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether CSV begins with names.")

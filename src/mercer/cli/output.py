@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.cli.guard import hush
+
 __all__ = ["Voice", "plain", "score", "table"]
 
 
@@ -49,7 +51,10 @@ class Voice:
         """A line for people; the same as names and values for machines."""
         self.found |= found
         if text and not self.as_json and not self.quiet:
-            print(text, flush=True)  # before a long fit, also into a pipe
+            try:
+                print(text, flush=True)  # before a long fit, also into a pipe
+            except BrokenPipeError:  # the work is done all the same
+                hush()
 
     def end(self) -> None:
         if self.as_json:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+from sklearn.base import is_outlier_detector
+
 from mercer.cli.guard import Failed, Misused
 from mercer.cli.output import Voice, score
 from mercer.cli.reading import open_both
@@ -36,12 +39,17 @@ def run(
     else:
         write_predictions(path, predicted, **more)
         voice.say(output=path)
-    if table.y is not None:
+    if table.y is not None and _is_scored(found.model, table.y):
         text, numbers = score(table.y, predicted, table.schema.task)
         voice.say("", **numbers)
         if not voice.quiet:  # svm-predict's line; apart from predictions on stdout
             print(text, file=sys.stderr if path == "-" else sys.stdout)
     voice.end()
+
+
+def _is_scored(fitted: Any, y: np.ndarray) -> bool:
+    """A one-class machine says ±1: other targets are none of its business."""
+    return not is_outlier_detector(fitted) or set(y.tolist()) <= {-1, 1}
 
 
 def _values(fitted: Any, method: str, X: Any, name: str, option: str) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
-from mercer.cli.fitting import certificate_of, fit, is_unfinished
+from mercer.cli.fitting import certificate_of, fit, is_unfinished, shown
 from mercer.cli.guard import OK, STOPPED, Failed, Misused, complain
 from mercer.cli.letters import translate
 from mercer.cli.machines import MACHINES, build, choose
@@ -61,9 +62,19 @@ def _output(options: dict[str, Any]) -> str:
     if output is not None and second is not None:
         raise Misused(f"the model's file is given twice: --output {output} and {second}")
     path = output or second or stem(options["data"]) + ".mercer"
-    if not Path(path).parent.is_dir():  # said before a long fit, not after it
-        raise Failed(f"{path}: there is no folder {Path(path).parent}")
+    _refuse_output(path, options["data"])
     return path
+
+
+def _refuse_output(path: str, data: str) -> None:
+    """Say before a long fit, not after it, that its model cannot be written."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise Failed(f"{path}: there is no folder {folder}")
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise Failed(f"{path}: a model cannot be written there")
+    if Path(path).exists() and data != "-" and Path(path).samefile(data):
+        raise Misused(f"{path}: the model would take the place of the data")
 
 
 def _task(machine: str | None, task: str | None) -> str | None:
@@ -130,7 +141,7 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
 def _report(model: Any, path: str, voice: Voice) -> None:
     certificate = certificate_of(model)
     found = {"certificate": certificate, "solved": not is_unfinished(model), "model": path}
-    voice.say(f"{certificate or model}\n{table({'model': path})}", **found)
+    voice.say(f"{shown(model)}\n{table({'model': path})}", **found)
     if is_unfinished(model):
         complain(
             f"stopped before the tolerance ({certificate.status}); the model so far is in {path}, "

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import IO, Any
@@ -100,7 +101,7 @@ def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndar
     if [start for *_, start, _ in layout] != ends[:-1] or 8 + length + ends[-1] != size:
         raise FileError(name, None, f"the arrays do not fill the file of {size} bytes: {_DAMAGED}.")
     stated = metadata.get(CHECKSUM) if isinstance(metadata, dict) else None
-    if not isinstance(stated, str):
+    if not isinstance(stated, str) or not re.fullmatch("[0-9a-f]{64}", stated):
         raise FileError(name, None, "is not a model file of Mercer (it has no checksum).")
     digest = hashlib.sha256(text.replace(stated.encode(), _BLANK.encode(), 1))
     tensors = {}

@@ -39,7 +39,7 @@ SAMPLE = 100
 WORDS_SHARE = 0.1
 # Cells that are listed at a time, at least; a power of two.
 LISTED = 1 << 15
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_COMMA = re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def find_layout(source: Source, header: bool | None, known: Sequence[str] = ()) 
     rows = _split(full, delimiter)
     if header is None:
         header = any(name in rows[0] for name in known) if known else _has_names(rows)
-    names = rows[0] if header else [f"column_{j}" for j in range(len(rows[0]))]
+    names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
     return Layout(delimiter, names, header, rows[1:] if header else rows)
@@ -84,8 +84,9 @@ def read_delimited(source: Source, options: Options, schema: Schema | None) -> R
     known = [column.name for column in schema.columns] if schema and schema.columns else []
     layout = find_layout(source, options.header, known)
     roles = assign(
-        source.name, layout.names, _word_columns(layout, source), options, schema, layout.has_names
+        source.name, layout.names, _word_columns(layout), options, schema, layout.has_names
     )
+    _refuse_commas(source.name, layout, roles)
     return _Reader(source, layout, roles, _may_be_missing(options, schema), schema).read()
 
 
@@ -114,7 +115,7 @@ class _Reader:
         self.places[numbers] = np.arange(len(numbers))
         if roles.target is not None:
             self.places[roles.target] = TARGET
-        self.words = {j: Words() for j in roles.words if j in {*roles.features, roles.target}}
+        self.words = {j: Words() for j in roles.words}
         self.places[list(self.words)] = WORD
         self.codes: dict[int, list[np.ndarray]] = {j: [] for j in self.words}
         self.X, self.y = np.empty((1024, len(numbers))), np.empty(1024)
@@ -279,31 +280,38 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def _has_names(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first line is names: a word over numbers; else, words that do not come again."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    words = [to_number(cell) is None and not is_missing(cell) for cell in first]
+    words = [to_number(cell) is None for cell in first]
     again = False
     for j, column in enumerate(zip(*rest, strict=True)):
         cells = [cell for cell in column if not is_missing(cell)]
-        if words[j] and cells and all(to_number(cell) is not None for cell in cells):
+        numbers = cells and all(to_number(cell) is not None for cell in cells)
+        if numbers and words[j] and not is_missing(first[j]):
             return True
         again |= first[j] in cells
     return all(words) and not again
 
 
-def _word_columns(layout: Layout, source: Source) -> set[int]:
+def _word_columns(layout: Layout) -> set[int]:
     """The columns that hold words, in the sample."""
     found = set()
-    for j, name in enumerate(layout.names):
+    for j in range(len(layout.names)):
         cells = [row[j] for row in layout.sample if j < len(row)]
         others = [cell for cell in cells if to_number(cell) is None]
         words = [cell for cell in others if not is_missing(cell)]
         if len(words) > WORDS_SHARE * (len(cells) - len(others) + len(words)):
-            if all(_DECIMAL_COMMA.fullmatch(word) for word in words):
-                raise FileError(
-                    source.name, None, f"column {name!r} has decimal commas ({words[0]!r}); write "
-                    "numbers with points."
-                )  # fmt: skip
             found.add(j)
     return found
+
+
+def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
+    """Numbers written as 1,5 or 1,500 would be taken for words."""
+    for j in sorted(roles.words):
+        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
+        if cells and all(_COMMA.fullmatch(cell) for cell in cells):
+            raise FileError(
+                name, None, f"column {layout.names[j]!r} has commas in its numbers ({cells[0]!r}); "
+                "write them with points and without thousands' signs."
+            )  # fmt: skip
 
 
 def _is_text(line: bytes) -> bool:

@@ -190,6 +190,10 @@ def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
             raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
         if isinstance(value, Expansion):
             _check_expansion(value)
+    for step in state.get("_states", []):  # Pegasos
+        size = state["coef_"].shape[1] + 1 if "coef_" in state else step.size
+        if not step.u.shape == step.total.shape == (step.size,) == (size,):
+            raise ValueError("the parts of the descent do not fit each other")
     model.__setstate__({**vars(model), **state})
     return model
 

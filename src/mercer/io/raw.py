@@ -78,7 +78,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Roles:
-    """What columns of a file are for: those of the features in their order, and the target's."""
+    """What columns of a file are for: features in their order, which are words, the target."""
 
     features: list[int]
     words: set[int]
@@ -113,7 +113,7 @@ def assign(
         twice = next(n for n in names if list(names).count(n) > 1)
         raise FileError(name, 1, f"two columns are named {twice!r}; rename one.")
     if schema is not None and schema.columns is not None:
-        return _assign_as_trained(name, names, words, options, schema, has_names)
+        return _assign_as_trained(name, names, options, schema, has_names)
     if schema is not None:
         return _assign_by_place(name, names, options, schema)
     target = _find_target(name, names, options.target, has_names)
@@ -122,16 +122,11 @@ def assign(
     features = [j for j in range(len(names)) if j != target and j not in dropped]
     if not features:
         raise FileError(name, None, "has no column besides the target.")
-    return Roles(features, (words | forced) - dropped, target)
+    return Roles(features, (words | forced) & {*features, target}, target)
 
 
 def _assign_as_trained(
-    name: str,
-    names: Sequence[str],
-    words: set[int],
-    options: Options,
-    schema: Schema,
-    has_names: bool,
+    name: str, names: Sequence[str], options: Options, schema: Schema, has_names: bool
 ) -> Roles:
     assert schema.columns is not None
     wanted = [column.name for column in schema.columns]

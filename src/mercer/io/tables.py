@@ -140,6 +140,7 @@ def read_table(
     _check(options, schema, format)
     with open_source(source) as opened:
         found = format or _recognise(opened)
+        _refuse_options(opened.name, found, options)
         raw = _READERS[found](opened, options, schema)
     name = opened.name
     if schema is not None:
@@ -161,6 +162,15 @@ def _check(options: Options, schema: Schema | None, format: str | None) -> None:
         for name in ("task", "scale", "missing", "categorical", "drop"):
             if getattr(options, name):
                 raise ValueError(f"{name} cannot be given together with schema, which decides it.")
+
+
+def _refuse_options(name: str, format: str, options: Options) -> None:
+    """Options that would be ignored."""
+    if options.header is not None and format != "csv":
+        raise FileError(name, None, "header= is for CSV files.")
+    for option in ("missing", "categorical", "drop"):
+        if getattr(options, option) and format not in ("csv", "parquet"):
+            raise FileError(name, None, f"{option}= is for files with names, CSV and Parquet.")
 
 
 def _recognise(source: Source) -> str:
@@ -189,9 +199,6 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
             source.name, None, "in svmlight files the target is the first number of a line; "
             f"target={options.target!r} is not possible."
         )  # fmt: skip
-    for name in ("missing", "categorical", "drop"):
-        if getattr(options, name):
-            raise FileError(source.name, None, f"{name}= is not for svmlight files.")
     if schema is None:
         lines = SvmlightLines(source, None)
     else:
