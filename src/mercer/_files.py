@@ -108,6 +108,10 @@ class Source(io.RawIOBase):
             return len(part)
         return self._guarded(self._file.readinto, room)
 
+    def seekable_copy(self) -> io.BytesIO:
+        """All of it in memory, for libraries that want to move about."""
+        return io.BytesIO(io.BufferedReader(self).read())
+
     def close(self) -> None:
         if self._under is not None or self.name != "-":  # standard input stays open
             self._file.close()

@@ -9,7 +9,8 @@ registry.py     the classes a file may name
 schema.py       `Schema`: how a file's columns become the rows a model takes
 tables.py       `read_table`: rows and targets out of files of any common format
 delimited.py    CSV and its relatives (`_cells`: compiled)
-arrays.py       ``.npy``, ``.npz``, Parquet; svmlight is in `mercer.streams`
+arrays.py       ``.npy`` and ``.npz``; svmlight is in `mercer.streams`
+parquet.py      Parquet
 raw.py          columns as they are in a file, and what they are for
 shaping.py      from there to rows: learned from a file, applied to others
 writing.py      `write_predictions`, `write_table`

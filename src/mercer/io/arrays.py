@@ -1,8 +1,7 @@
-"""NumPy's ``.npy`` and ``.npz``, and Parquet."""
+"""NumPy's ``.npy`` and ``.npz``: arrays of numbers, nothing else is loaded."""
 
 from __future__ import annotations
 
-import io
 import zipfile
 import zlib
 from typing import Any
@@ -12,11 +11,10 @@ import scipy.sparse as sp
 
 from mercer._files import Source
 from mercer.exceptions import FileError
-from mercer.io.raw import Options, Raw, Roles, Words, assign
+from mercer.io.raw import Options, Raw, Words, assign
 from mercer.io.schema import Schema
-from mercer.streams.parquet import pyarrow_parquet
 
-__all__ = ["read_npy", "read_npz", "read_parquet"]
+__all__ = ["read_npy", "read_npz"]
 
 _ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
 _CSR = {"data", "indices", "indptr", "shape"}
@@ -60,7 +58,7 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
 def _load(source: Source) -> Any:
     """The array of an ``.npy`` file, or a dict of those of an ``.npz`` file."""
     try:
-        loaded = np.load(_seekable(source), allow_pickle=False)
+        loaded = np.load(source.seekable_copy(), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
         with loaded:
@@ -76,10 +74,6 @@ def _load(source: Source) -> Any:
         raise FileError(
             source.name, None, f"is not a file of plain arrays ({error}); nothing else is loaded."
         ) from error
-
-
-def _seekable(source: Source) -> io.BytesIO:
-    return io.BytesIO(io.BufferedReader(source).read())
 
 
 def _sparse(name: str, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
@@ -148,99 +142,3 @@ def _refuse_missing(name: str, X: np.ndarray) -> None:
             name, None, f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
             f"{len(bad) - 1} more; fill them in."
         )  # fmt: skip
-
-
-def read_parquet(source: Source, options: Options, schema: Schema | None) -> Raw:
-    """Columns of numbers and of words by name."""
-    parquet, name = pyarrow_parquet(), source.name
-    try:
-        table = parquet.read_table(_seekable(source))
-    except (OSError, ValueError) as error:  # pyarrow's own are ValueErrors
-        raise FileError(name, None, f"cannot be read as Parquet: {error}.") from error
-    names = [str(column) for column in table.column_names]
-    kinds = [_kind(name, field, options) for field in table.schema]
-    words = {j for j, kind in enumerate(kinds) if kind == "words"}
-    roles = assign(name, names, words, options, schema, has_names=True)
-    for j in (*roles.features, roles.target):
-        if j is not None and kinds[j] == "other":
-            raise FileError(
-                name, None, f"column {names[j]!r} holds {table.schema.field(j).type}, neither "
-                f"numbers nor words; leave it out with drop=[{names[j]!r}]."
-            )  # fmt: skip
-    if table.num_rows == 0:
-        raise FileError(name, None, "has no rows.")
-    return _from_columns(name, table, names, roles, schema, options)
-
-
-def _kind(name: str, column: Any, options: Options) -> str:
-    import pyarrow
-
-    types, kind = pyarrow.types, column.type
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "words"
-    plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return "numbers" if plain else "other"
-
-
-def _from_columns(
-    name: str, table: Any, names: list[str], roles: Roles, schema: Schema | None, options: Options
-) -> Raw:
-    numbers = [j for j in roles.features if j not in roles.words]
-    narrow = numbers and all(str(table.schema.field(j).type) == "float" for j in numbers)
-    X = np.empty((table.num_rows, len(numbers)), np.float32 if narrow else np.float64)
-    filled = options.missing is not None or (
-        schema is not None and any(c.fill is not None for c in schema.columns or ())
-    )
-    for place, j in enumerate(numbers):
-        X[:, place] = _column_of_numbers(name, table, names, j)
-        if not filled and np.isnan(X[:, place]).any():
-            _refuse_row(name, names[j], int(np.isnan(X[:, place]).argmax()))
-    words = {}
-    for k, j in enumerate(roles.features):
-        if j in roles.words:
-            words[k] = _column_of_words(table, j)
-            if not filled and -1 in words[k].codes:
-                _refuse_row(name, names[j], int(np.argmin(words[k].codes)))
-    y: Any = None
-    if roles.target is not None:
-        if roles.target in roles.words:
-            y = _column_of_words(table, roles.target)
-            missing = -1 in y.codes
-        else:
-            y = _column_of_numbers(name, table, names, roles.target).astype(np.float64)
-            missing = bool(np.isnan(y).any())
-        if missing and schema is None:
-            raise FileError(name, None, f"column {names[roles.target]!r}, the target, has rows "
-                            "without a value; leave such rows out.")  # fmt: skip
-    target = None if roles.target is None else names[roles.target]
-    return Raw(X, y, [names[j] for j in roles.features], words, target)
-
-
-def _refuse_row(name: str, column: str, row: int) -> None:
-    raise FileError(
-        name, None, f"row {row}: column {column!r} has no value; fill it in, or train with "
-        "missing='median'."
-    )  # fmt: skip
-
-
-def _column_of_numbers(name: str, table: Any, names: list[str], j: int) -> np.ndarray:
-    column = table.column(j)
-    try:
-        values = column.cast("float64").to_numpy()
-    except (ValueError, NotImplementedError) as error:
-        raise FileError(
-            name, None, f"column {names[j]!r} must hold numbers, got {column.type}."
-        ) from error
-    bad = np.flatnonzero(np.isinf(values))
-    if bad.size:
-        raise FileError(name, None, f"row {bad[0]}: column {names[j]!r} is infinite.")
-    return values
-
-
-def _column_of_words(table: Any, j: int) -> Words:
-    words = Words()
-    values = table.column(j).to_pylist()
-    words.codes = np.array([-1 if value is None else words.number(str(value)) for value in values])
-    return words

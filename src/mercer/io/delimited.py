@@ -26,7 +26,7 @@ from mercer.io._cells import (
     first_of_its_kind,
     parse_cells,
 )  # fmt: skip
-from mercer.io.raw import Options, Raw, Roles, Words, assign, is_missing, to_number
+from mercer.io.raw import Options, Raw, Roles, Words, assign, is_missing, may_be_missing, to_number
 from mercer.io.schema import Schema
 
 __all__ = ["Layout", "find_layout", "read_delimited"]
@@ -87,13 +87,7 @@ def read_delimited(source: Source, options: Options, schema: Schema | None) -> R
         source.name, layout.names, _word_columns(layout), options, schema, layout.has_names
     )
     _refuse_commas(source.name, layout, roles)
-    return _Reader(source, layout, roles, _may_be_missing(options, schema), schema).read()
-
-
-def _may_be_missing(options: Options, schema: Schema | None) -> bool:
-    if schema is None or schema.columns is None:
-        return options.missing is not None
-    return any(column.fill is not None for column in schema.columns)
+    return _Reader(source, layout, roles, may_be_missing(options, schema), schema).read()
 
 
 class _Reader:

@@ -13,7 +13,16 @@ import numpy as np
 from mercer.exceptions import FileError
 from mercer.io.schema import Schema
 
-__all__ = ["Options", "Raw", "Roles", "Words", "assign", "is_missing", "to_number"]
+__all__ = [
+    "Options",
+    "Raw",
+    "Roles",
+    "Words",
+    "assign",
+    "is_missing",
+    "may_be_missing",
+    "to_number",
+]
 
 # Names that say that a column is the target.
 TARGET_NAMES = {"target", "label", "labels", "class", "y", "outcome"}
@@ -83,6 +92,13 @@ class Roles:
     features: list[int]
     words: set[int]
     target: int | None
+
+
+def may_be_missing(options: Options, schema: Schema | None) -> bool:
+    """Whether missing values are filled in."""
+    if schema is None or schema.columns is None:
+        return options.missing is not None
+    return any(column.fill is not None for column in schema.columns)
 
 
 def is_missing(text: str) -> bool:

@@ -12,8 +12,9 @@ import numpy as np
 
 from mercer._files import Source, open_source
 from mercer.exceptions import FileError
-from mercer.io.arrays import read_npy, read_npz, read_parquet
+from mercer.io.arrays import read_npy, read_npz
 from mercer.io.delimited import read_delimited
+from mercer.io.parquet import read_parquet
 from mercer.io.raw import Options, Raw
 from mercer.io.schema import Schema
 from mercer.io.shaping import apply, learn
