@@ -24,7 +24,8 @@ SWITCHES = (
     "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1",
     "--font-render-hinting=none",
 )  # fmt: skip
-SECONDS = 30.0
+# A busy machine may stand still for a while.
+SECONDS = 120.0
 
 
 def missing() -> str | None:
@@ -44,10 +45,11 @@ def served(may_complain: bool = False) -> Iterator[str]:
     command = [sys.executable, "-m", "mercer.app", "--no-browser"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "default"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
         try:
-            assert server.stderr is not None
-            line = server.stderr.readline()
-            yield re.search(r"http://\S+", line).group()
+            place = re.search(r"http://\S+", server.stderr.readline())
+            assert place is not None
+            yield place.group()
         finally:
             server.terminate()
             said = server.stderr.read()
@@ -66,6 +68,8 @@ def opened(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[Bro
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_script_timeout(SECONDS)
+    driver.set_page_load_timeout(SECONDS)
     try:
         yield Browser(driver)
     finally:
@@ -73,7 +77,7 @@ def opened(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[Bro
 
 
 class Browser:
-    """The page as its user sees it: what it says, where its points are, how to press its buttons."""
+    """The page as its user sees it: what it says, where its points are, its buttons and keys."""
 
     def __init__(self, driver: Any):
         self.driver = driver

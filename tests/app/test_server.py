@@ -23,7 +23,9 @@ def place():
 def _ask(place, path: str = "/", **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
     try:
-        connection.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        connection.request(
+            "GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
         answer = connection.getresponse()
         return answer.status, "" if answer.status == 101 else answer.read().decode()
     finally:

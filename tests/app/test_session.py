@@ -133,6 +133,17 @@ def test_nonsense_is_a_message(event):
     assert session.state == State()
 
 
+def test_a_picture_that_fails_is_a_message(monkeypatch):
+    def fail(state):
+        raise RuntimeError("no memory")
+
+    session = Session()
+    monkeypatch.setattr("mercer.app.session.draw", fail)
+    _do(session, do="kernel", value="linear")
+    assert "RuntimeError: no memory" in session.message
+    assert session.state == State()
+
+
 def test_full_plane_is_a_message():
     many = tuple((k / 1000, 0.0, k % 2) for k in range(1000))
     session = Session(State(points=many, kernel="linear", machine="perceptron").to_query())

@@ -62,6 +62,7 @@ MALFORMED = {
     "C=abc": "C must be a number, got 'abc'",
     "C=-1": "C must be from 0.001 to 10000 or inf",
     "C=nan": "C must be from",
+    "C=inf&machine=logistic": "logistic needs a finite C",
     "degree=2.5": "degree must be a whole number",
     "nu=2": "nu must be from 0.01 to 1",
     "gamma=inf": "gamma must be from",

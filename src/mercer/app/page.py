@@ -12,9 +12,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from bokeh.core.templates import get_env
 from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
-from jinja2 import Environment
 
 from mercer import style
 from mercer.app.catalogue import KERNELS, LABELS, MACHINES, PARAMETERS
@@ -29,8 +29,6 @@ __all__ = ["Page", "add_page"]
 RUN_MS = 160
 # Messages that come together are drawn together: the last state counts.
 GATHER_MS = 4
-
-
 # What the KKT groups (zero, free, at the bound) are called.
 _GROUPS = {
     "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
@@ -43,11 +41,8 @@ _GROUPS = {
 
 @lru_cache
 def _template() -> Any:
-    from bokeh.core.templates import get_env
-
     assets = files("mercer.app").joinpath("assets")
-    environment: Environment = get_env()
-    return environment.from_string(assets.joinpath("page.html").read_text(encoding="utf-8"))
+    return get_env().from_string(assets.joinpath("page.html").read_text(encoding="utf-8"))
 
 
 def _catalogue() -> dict[str, Any]:
@@ -132,7 +127,6 @@ class Page:
             "formula": KERNELS[state.kernel].formula,
             "preset": state.preset or "",
             "parameters": [self._parameter(name) for name in state.parameters],
-            "hard": "C" in state.parameters and float("inf") == state.C,
             "why": {"key": picture.why.key, "text": picture.why.text},
             "rows": picture.rows,
             "code": picture.code,
@@ -144,7 +138,6 @@ class Page:
             "has_box": picture.box is not None,
             "is_running": session.is_running,
             "tool": session.tool,
-            "selected": session.selected,
             "n": len(state.points),
             "can_undo": session.can_undo,
             "can_redo": session.can_redo,

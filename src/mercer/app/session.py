@@ -58,8 +58,8 @@ class Session:
         except StateError as error:
             self.state = State()
             self._say(f"This link could not be read: {error} Here is the default instead.", True)
-        self.picture: Picture = draw(self.state)
-        self.state = self.picture.state
+        self.picture: Picture = draw(State())
+        self.refresh()
 
     # ------------------------------------------------------------------ events
 
@@ -76,7 +76,11 @@ class Session:
     def refresh(self) -> Picture:
         """The picture of the present state, drawn anew if that changed."""
         if self.state != self.picture.state:
-            self.picture = draw(self.state)
+            try:
+                self.picture = draw(self.state)
+            except Exception as error:  # whatever it is: the page must live on
+                kind = type(error).__name__
+                self._say(f"This could not be drawn ({kind}: {error}). Back to the last one.", True)
             self.state = self.picture.state
         return self.picture
 
@@ -129,7 +133,7 @@ class Session:
             machine = "svr"
         elif name != "sine" and MACHINES[machine].kind == "curve":
             machine = "svc"
-        self._go(self.state.with_(points=preset(name), machine=machine))
+        self._go(self.state.with_machine(machine).with_(points=preset(name)))
         self.selected = None
         if machine != self.picture.state.machine:
             self._say(f"{PRESETS[name][0]} is shown with {MACHINES[machine].title}.")

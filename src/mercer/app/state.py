@@ -26,6 +26,8 @@ MOST_POINTS = 1000
 MOST_STEPS = 5000
 # The picture shows −EXTENT to EXTENT in both directions.
 EXTENT = 4.0
+# Machines whose C must be finite.
+NEEDS_FINITE_C = ("svr", "pegasos", "logistic")
 # Points may lie somewhat outside of it: those of a file, or dragged.
 FARTHEST = 20.0
 _PACKED = np.dtype([("x", "<i2"), ("y", "<i2"), ("label", "u1")])
@@ -79,6 +81,10 @@ class State:
         _check_choice("kernel", self.kernel, KERNELS)
         for name, parameter in PARAMETERS.items():
             _check_number(name, getattr(self, name), parameter)
+        if math.isinf(self.C) and self.machine in NEEDS_FINITE_C:
+            raise StateError(
+                f"C=inf is the hard margin of the svc; {self.machine} needs a finite C."
+            )
         if self.step is not None and not 0 <= self.step <= MOST_STEPS:
             raise StateError(f"step must be a number from 0 to {MOST_STEPS}, got {self.step!r}.")
         if len(self.points) > MOST_POINTS:
@@ -123,7 +129,7 @@ class State:
         changes: dict[str, Any] = {"machine": machine}
         if self.preset is not None and is_curve != (self.preset == "sine"):
             changes["points"] = preset("sine" if is_curve else "moons")
-        if machine != "svc" and math.isinf(self.C):
+        if machine in NEEDS_FINITE_C and math.isinf(self.C):
             changes["C"] = PARAMETERS["C"].high
         return self.with_(**changes)
 
