@@ -75,12 +75,12 @@ def write_figure(
 
     Examples
     --------
-    >>> import mercer, os, tempfile
+    >>> import mercer, pathlib, tempfile
     >>> from mercer.plots import draw, write_figure
     >>> X, y = [[0.0, 1.0], [0.0, -1.0]], [1, -1]
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.html")
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.html"
     >>> write_figure(draw("boundary", mercer.SVC().fit(X, y), X, y), path)
-    >>> "relative" in open(path, encoding="utf-8").read()
+    >>> "relative" in path.read_text(encoding="utf-8")
     True
     """
     suffix = Path(path).suffix.lower()
