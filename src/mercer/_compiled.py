@@ -20,12 +20,20 @@ __all__ = ["REASSOCIATE", "compiled"]
 REASSOCIATE = frozenset({"reassoc", "nnan", "nsz", "contract", "arcp"})
 
 
-def compiled(function: Callable | None = None, *, fastmath: Any = False) -> Callable:
-    """``numba.njit`` with the GIL released and the machine code cached on disk."""
+def compiled(
+    function: Callable | None = None, *, fastmath: Any = False, inline: bool = False
+) -> Callable:
+    """``numba.njit`` with the GIL released and the machine code cached on disk.
+
+    ``inline`` puts a small function into its callers, where calls would take most of the time.
+    """
     if function is None:
-        return lambda f: compiled(f, fastmath=fastmath)
+        return lambda f: compiled(f, fastmath=fastmath, inline=inline)
     flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
-    decorate = numba.njit(cache=True, nogil=True, fastmath=flags, error_model="numpy")
+    decorate = numba.njit(
+        cache=True, nogil=True, fastmath=flags, error_model="numpy",
+        inline="always" if inline else "never",
+    )  # fmt: skip
     try:
         return decorate(function)
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's

@@ -16,13 +16,14 @@ import numpy as np
 
 from mercer._compiled import compiled
 
-__all__ = ["GOOD", "HARD", "NO_NUMBER", "powers_of_ten", "scan_number"]
+__all__ = ["GOOD", "HARD", "NO_NUMBER", "powers_of_ten", "scan_number", "scan_short"]
 
 # What `scan_number` says.
 GOOD, HARD, NO_NUMBER = 0, 1, 2
 
 _LEAST, _MOST = -348, 347  # exponents in the table: beyond are zeros and infinities
 _DIGITS = 19  # decimals that fit into 64 bits
+_SHORT = 16  # bytes of numbers whose digits are below 2⁵³, and of the byte after them
 _ONE, _LOW, _HALF = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 _NINE = np.uint64(0x1FF)
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -45,6 +46,31 @@ def powers_of_ten() -> np.ndarray:
             value >>= value.bit_length() - 128
         table[row] = value >> 64, value & ((1 << 64) - 1)
     return table
+
+
+@compiled(inline=True)
+def scan_short(text, start, stop):
+    """A number such as 12 or 0.75 without sign and exponent: (value, where it ends).
+
+    It ends where it starts if it is of another form; `scan_number` reads those.
+    """
+    i, w, value, end = start, 0, 0.0, start
+    last = min(stop, start + _SHORT)
+    while i < last and 48 <= text[i] <= 57:
+        w = 10 * w + (text[i] - 48)
+        i += 1
+    if start < i < last:
+        first = i + 1
+        if text[i] == 46:
+            i += 1
+            while i < last and 48 <= text[i] <= 57:
+                w = 10 * w + (text[i] - 48)
+                i += 1
+            if first < i < last and text[i] | 32 != 101:
+                value, end = w / _TENS[i - first], i
+        elif text[i] | 32 != 101:
+            value, end = float(w), i
+    return value, end
 
 
 @compiled

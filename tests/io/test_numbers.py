@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer._numbers import GOOD, HARD, NO_NUMBER, powers_of_ten, scan_number
+from mercer._numbers import GOOD, HARD, NO_NUMBER, powers_of_ten, scan_number, scan_short
 
 DIGITS = st.text("0123456789", max_size=25)
 POWERS = st.one_of(
@@ -66,6 +66,20 @@ def test_hard_cases_are_left_to_python(text):
 @pytest.mark.parametrize("text", ["", "-", ".", "e5", "nan", "inf", "1e", "1e+", "abc", "--1"])
 def test_other_texts_are_no_numbers(text):
     assert scan(text)[2] == NO_NUMBER
+
+
+@given(NUMBERS, st.sampled_from([",", " ", "\n"]))
+def test_short_numbers_are_read_whole_or_not_at_all(text, after):
+    value, end = scan_short(np.frombuffer((text + after).encode(), np.uint8), 0, len(text) + 1)
+    assert end == 0 or (end == len(text) and same_bits(value, float(text)))
+
+
+@pytest.mark.parametrize("text", ["7", "0.75", "123456789", "00.5"])
+def test_short_numbers(text):
+    assert scan_short(np.frombuffer(f"{text},".encode(), np.uint8), 0, len(text) + 1) == (
+        float(text),
+        len(text),
+    )
 
 
 @pytest.mark.parametrize(("text", "end"), [("1,5", 1), ("1_0", 1), ("0x10", 1), ("1.2.3", 3)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._compiled import compiled
-from mercer._numbers import GOOD, scan_number
+from mercer._numbers import GOOD, scan_number, scan_short
 
 __all__ = [
     "DONE",
@@ -82,7 +82,10 @@ def _parse_record(text, i, stop, delimiter, places, X, y, row, listed, count, po
                 return i, count, OPEN
         else:
             if place >= TARGET:
-                value, i, status = scan_number(text, i, stop, powers)
+                value, i = scan_short(text, first, stop)
+                status = GOOD
+                if i == first:
+                    value, i, status = scan_number(text, first, stop, powers)
                 end = i
                 i = _skip(text, i, stop, delimiter)
                 if not _at_end(text, i, stop, delimiter) and not (delimiter == _SPACE and i > end):

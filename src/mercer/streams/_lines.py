@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._compiled import compiled
-from mercer._numbers import GOOD, HARD, NO_NUMBER, scan_number
+from mercer._numbers import GOOD, HARD, NO_NUMBER, scan_number, scan_short
 
 __all__ = [
     "DONE", "FULL", "FULL_HARD", "FULL_PAIRS", "HARDEST", "LARGEST_INDEX", "WRONG", "ZERO",
@@ -99,7 +99,10 @@ def _parse_pairs(text, i, stop, first, d, indices, values, nnz, hard, n_hard, po
             i += 1
         if digits == 0 or i >= stop or text[i] != 58 or index > LARGEST_INDEX:
             return i, nnz, n_hard, WRONG
-        value, end, status = scan_number(text, i + 1, stop, powers)
+        value, end = scan_short(text, i + 1, stop)
+        status = GOOD
+        if end == i + 1:
+            value, end, status = scan_number(text, i + 1, stop, powers)
         if status == NO_NUMBER or not _ends(text, end, stop):
             return i, nnz, n_hard, WRONG
         if index == 0 and first == 1:
