@@ -62,6 +62,13 @@ def test_the_page_loads_nothing_from_elsewhere(place):
         assert source.startswith(("static/", "/static/", "data:", f"http://{place.netloc}/"))
 
 
+def test_a_port_in_use_is_named(place):
+    command = [sys.executable, "-m", "mercer.app", "--no-browser", "--port", str(place.port)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"port={place.port} of 127.0.0.1 cannot be had" in done.stderr
+
+
 def test_long_links_are_served(place):
     from mercer.app import State
 

@@ -27,10 +27,13 @@ def make_server(port: int = 0) -> Any:
     if port == 0:
         port = _free_port()
     origins = [f"{host}:{port}" for host in (ADDRESS, "localhost")]
-    return Server(
-        {"/": Application(FunctionHandler(add_page))}, address=ADDRESS, port=port,
-        allow_websocket_origin=origins, check_unused_sessions_milliseconds=60_000,
-    )  # fmt: skip
+    pages = {"/": Application(FunctionHandler(add_page))}
+    try:
+        return Server(pages, address=ADDRESS, port=port, allow_websocket_origin=origins)
+    except OSError as error:
+        raise OSError(
+            f"port={port} of {ADDRESS} cannot be had: {error.strerror}. Give another, or 0."
+        ) from error
 
 
 def _free_port() -> int:
