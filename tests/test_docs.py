@@ -47,7 +47,7 @@ def test_programs_in_pages(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     namespace: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+    for block in re.findall(r"```python\n(?!>>>)(.*?)```", text, flags=re.DOTALL):
         exec(block, namespace)
 
 
