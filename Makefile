@@ -1,5 +1,6 @@
 # make demo    train on a bundled data set, print the certificate, save a picture
 # make test    run the tests
+# make docs    build the documentation site into out/docs
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
 # make bench   the kernel benchmark (data: see docs/benchmarks.md)
@@ -15,7 +16,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test docs lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -33,11 +34,19 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.plots
 
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/.plots
-	$(BIN)/python examples/demo.py
+	$(BIN)/mercer demo -o out
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q docs out/docs
+	@echo 'open out/docs/index.html'
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -52,5 +61,5 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks kernel --peers sklearn
 
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out docs/api/generated docs/gallery docs/live build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import (
+    cli,
     embeddings,
     family,
     firstfit,
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
-        linear, playground, reading,
+        linear, playground, reading, cli,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(
-    page for page in (ROOT / "docs").glob("*.md") if ">>> " in page.read_text(encoding="utf-8")
-)
+PAGES = sorted((ROOT / "docs").glob("**/*.md"))
 MODULES = sorted(
     ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
     for path in (ROOT / "src" / "mercer").rglob("*.py")
@@ -21,11 +20,35 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages(page):
-    found = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
-    assert found.attempted > 0
-    assert found.failed == 0
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")], ids=_name
+)
+def test_pages(page, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    from page import Page
+
+    complaints = Page(page).run_rest()
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+    assert complaints == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")],
+    ids=_name,
+)
+def test_programs_in_pages(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    namespace: dict[str, object] = {}
+    for block in re.findall(r"```python\n(?!>>>)(.*?)```", text, flags=re.DOTALL):
+        exec(block, namespace)
 
 
 @pytest.mark.parametrize("name", MODULES)

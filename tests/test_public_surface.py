@@ -32,9 +32,10 @@ KERNELS = [
 
 
 def test_public_names():
-    expected = {*ESTIMATORS, "Certificate", "Expansion", "Geometry", "NotSeparableError", "Status"}
+    expected = {*ESTIMATORS, "Certificate", "Expansion", "FileError", "Geometry"}
     assert set(mercer.__all__) == expected | {
-        "FileError",
+        "NotSeparableError",
+        "Status",
         "app",
         "check_kernel",
         "doctor",
@@ -59,8 +60,8 @@ MODULES = [
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,
-    mercer.app,
     mercer.io,
+    mercer.app,
     mercer.plots,
     mercer.streams,
 ]
@@ -100,9 +101,21 @@ def test_import_leaves_optional_libraries_alone():
     code = (
         "import sys, sklearn.svm\n"
         "before = set(sys.modules)\n"  # scikit-learn imports pandas where it is installed
-        "import mercer\n"
+        "import mercer; mercer.SVC\n"
         "heavy = {'bokeh', 'matplotlib', 'pandas', 'polars', 'typer', 'rich', 'dask'}\n"
         "print(sorted(heavy & (set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_import_alone_is_light_and_names_come_when_asked_for():
+    code = (
+        "import sys, mercer\n"
+        "assert set(mercer.__all__) <= set(dir(mercer))\n"
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))\n"
+        "import mercer.hyperplane, mercer.verification\n"
+        "print(callable(mercer.geometry), callable(mercer.verify), hasattr(mercer, 'SVX'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["[]", "True True False"]

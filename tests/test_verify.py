@@ -14,7 +14,7 @@ from mercer.certificate import certify
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
 from mercer.result import Result, Status
-from mercer.verify import verify
+from mercer.verification import verify
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(90, 3))

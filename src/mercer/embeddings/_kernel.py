@@ -41,7 +41,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
 
         Returns
         -------
-        features : ndarray of shape (n_samples, n_components_)
+        features : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self, "expansion_")
         return self.expansion_.exact(check_rows(self, X), self.n_jobs)

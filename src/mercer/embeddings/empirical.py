@@ -41,7 +41,7 @@ class EmpiricalKernelMap(KernelFeatures):
 
     Attributes
     ----------
-    eigenvalues_ : ndarray of shape (n_components_,)
+    eigenvalues_ : ndarray of shape (n_components,)
     error_ : float
         ‖K − ΦΦᵀ‖ (spectral norm): the largest eigenvalue left out, in size.
     trace_residual_ : float
@@ -111,7 +111,7 @@ class EmpiricalKernelMap(KernelFeatures):
 
         Returns
         -------
-        features : ndarray of shape (n_samples, n_components_)
+        features : ndarray of shape (n_samples, n_components)
         """
         vectors = self._fit(X)
         return vectors * np.sqrt(self.eigenvalues_)
@@ -155,7 +155,7 @@ class EmpiricalKernelMap(KernelFeatures):
 
         Returns
         -------
-        psi : ndarray of shape (n_samples, n_components_)
+        psi : ndarray of shape (n_samples, n_components)
         """
         return self.transform(X) * np.sqrt(self.expansion_.n_support / self.eigenvalues_)
 

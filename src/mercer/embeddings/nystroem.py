@@ -117,7 +117,7 @@ class Nystroem(KernelFeatures):
 
         Returns
         -------
-        features : ndarray of shape (n_samples, n_components_)
+        features : ndarray of shape (n_samples, n_components)
         """
         rows, total = self._fit(X)
         features = self.expansion_.exact(rows, self.n_jobs)

@@ -146,7 +146,7 @@ class LinearSVC(JointClassifier):
 class LinearSVR(RegressorMixin, LinearMachine):
     """Linear support vector regression.
 
-    Minimises ½‖w‖² + C Σ sᵢ max(0, |yᵢ − w·xᵢ − b| − ε)^p, p = 1 or 2; the intercept is not
+    Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − w·xᵢ − b) − ε)^p, p = 1 or 2; the intercept is not
     penalised.
 
     Parameters

@@ -255,7 +255,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
 class PegasosRegressor(RegressorMixin, Pegasos):
     """ε-support vector regression by the same descent.
 
-    Minimises (λ/2)(‖w‖² + b²) + mean of max(0, |yᵢ − f(xᵢ)| − ε) with f(x) = w·φ(x) + b and
+    Minimises (λ/2)(‖w‖² + b²) + mean of max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and
     λ = 1/(nC): the objective of `SVR` without intercept, on rows with a constant column if
     ``fit_intercept``.
 

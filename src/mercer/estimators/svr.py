@@ -59,7 +59,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 class SVR(KernelRegressor):
     """ε-support vector regression.
 
-    Minimises ½‖w‖² + C Σ sᵢ max(0, |yᵢ − f(xᵢ)| − ε) with f(x) = w·φ(x) + b and sample weights s.
+    Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and sample
+    weights s.
     A drop-in for ``sklearn.svm.SVR``.
 
     Parameters

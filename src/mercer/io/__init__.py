@@ -1,6 +1,7 @@
 """Files: fitted models and tables of data. Nothing that is read is ever executed.
 
 ==============  ===================================================================
+libsvm.py       models of LIBSVM, read and written
 models.py       `save`, `load`, `open_model`: a fitted estimator in one file
 container.py    the safetensors format, with a checksum of the whole file
 codec.py        fitted state as JSON and arrays, and back
@@ -17,6 +18,7 @@ writing.py      `write_predictions`, `write_table`
 """
 
 from mercer.exceptions import FileError
+from mercer.io.libsvm import is_libsvm, read_libsvm, write_libsvm
 from mercer.io.models import ModelFile, load, open_model, save
 from mercer.io.schema import Column, Schema
 from mercer.io.tables import Table, read_table
@@ -28,10 +30,13 @@ __all__ = [
     "ModelFile",
     "Schema",
     "Table",
+    "is_libsvm",
     "load",
     "open_model",
+    "read_libsvm",
     "read_table",
     "save",
+    "write_libsvm",
     "write_predictions",
     "write_table",
 ]

@@ -38,8 +38,11 @@ def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema]:
         zero_based=raw.zero_based,
     )
     X, _ = _assemble(name, raw, schema)
-    if options.scale is not None:
-        schema = replace(schema, **_learn_scaling(name, X, options.scale))
+    scale = options.scale
+    if scale == "auto":
+        scale = None if schema.sparse else "standard"
+    if scale is not None:
+        schema = replace(schema, **_learn_scaling(name, X, scale))
     return schema.scale(X), y, schema
 
 

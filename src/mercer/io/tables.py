@@ -23,7 +23,7 @@ from mercer.streams.svmlight import SvmlightLines
 __all__ = ["FORMATS", "Table", "read_table"]
 
 TASKS = ("classification", "regression")
-SCALINGS = ("standard", "minmax", "maxabs")
+SCALINGS = ("standard", "minmax", "maxabs", "auto")
 FILLS = ("median", "mean", "zero")
 # Lines that are looked at to tell svmlight from CSV.
 LINES_LOOKED_AT = 50
@@ -96,9 +96,9 @@ def read_table(
     task : {"classification", "regression"}, optional
         What the target is, where the guess (words, or few different integers, are classes) is
         wrong.
-    scale : {"standard", "minmax", "maxabs"}, optional
+    scale : {"standard", "minmax", "maxabs", "auto"}, optional
         Scale the features to mean 0 and variance 1, to [0, 1], or to at most 1 in size (the only
-        one for sparse rows); the schema keeps how.
+        one for sparse rows); the schema keeps how. "auto" is "standard", and for sparse rows none.
     missing : {"median", "mean", "zero"}, optional
         What stands for missing numbers; for missing words the most frequent one does. By default
         they are refused.

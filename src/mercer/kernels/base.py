@@ -157,7 +157,7 @@ class Kernel(ABC):
         return count_features(self, integer("n_features_out", "d", d, least=0), degree)
 
     def feature_map_error(self, X: Any, *, degree: int | None = None) -> np.ndarray:
-        """e(x) of every row, with |k(x, z) − φ(x)·φ(z)| ≤ √(e(x) e(z)); zero for exact maps."""
+        """e(x) of every row, with ``|k(x, z) − φ(x)·φ(z)| ≤ √(e(x) e(z))``; zero for exact maps."""
         from mercer.kernels.feature_maps import map_error
 
         return map_error(self, X, degree)

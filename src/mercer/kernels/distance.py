@@ -106,7 +106,7 @@ def _two_parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, repr=False)
 class Laplacian(Kernel):
-    """k(x, z) = exp(−γ Σ_c |x_c − z_c|)."""
+    """k(x, z) = exp(−γ ‖x − z‖₁)."""
 
     gamma: float = 1.0
 

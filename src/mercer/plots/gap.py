@@ -21,7 +21,8 @@ from mercer.problems.linear import LinearPrimal
 
 __all__ = ["GapDisplay", "Trace"]
 
-# A state is looked at only if all looks before took less time than the fit, or next to none.
+# A state is looked at only if all looks before took less than a share of the time of the fit, or
+# of next to none.
 NEXT_TO_NONE = 0.3
 MOST_NAMES = 8
 
@@ -43,13 +44,14 @@ class Trace:
     """A callback that records primal and dual value while a machine is fitted.
 
     It asks for a certificate of what is reached at each report, as long as looking takes no more
-    time than fitting; a report it has no time for, or whose solver cannot tell its duals, is kept
-    as ``violation`` only.
+    than a ``share`` of the time of fitting; a report it has no time for, or whose solver cannot
+    tell its duals, is kept as ``violation`` only.
 
     Parameters
     ----------
     callback : callable, optional
         Told as well; its true value stops the fit.
+    share : float, default=1.0
 
     Attributes
     ----------
@@ -72,8 +74,8 @@ class Trace:
     True
     """
 
-    def __init__(self, callback: Callable[[Any], object] | None = None):
-        self.callback = callback
+    def __init__(self, callback: Callable[[Any], object] | None = None, share: float = 1.0):
+        self.callback, self.share = callback, share
         self.points: list[Point] = []
         self.violation: list[tuple[float, int, float]] = []
         self.tol = np.nan
@@ -87,7 +89,7 @@ class Trace:
         self.tol = progress.tol
         self.violation.append((seconds, progress.iterations, progress.violation))
         state = getattr(progress, "state", None)
-        if state is not None and self._looking <= max(seconds, NEXT_TO_NONE):
+        if state is not None and self._looking <= self.share * max(seconds, NEXT_TO_NONE):
             for problem, result in state():
                 task = progress.task if progress.n_tasks > 1 else self._number(problem)
                 self._record(task, seconds, progress.iterations, _certify(problem, result))

@@ -56,6 +56,7 @@ class Kind:
         return self.display.from_estimator(model, X, y, ax=APART, **options)
 
 
+#: Every kind of picture by its name.
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (

@@ -56,8 +56,7 @@ LogisticRegression, KernelRidge or KernelPCA
     (-0.5, 0.5)
     """
     began = time.perf_counter()
-    known = all(hasattr(model, name) for name in ("get_params", "fit", "kernel"))
-    if not known or hasattr(model, "updates_"):  # a perceptron minimises nothing
+    if not _is_known(model):
         raise TypeError(
             "model must be a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelLogisticRegression, "
             "LinearSVC, LinearSVR, LogisticRegression, KernelRidge or KernelPCA, "
@@ -98,6 +97,12 @@ LogisticRegression, KernelRidge or KernelPCA
         found = [find(model, *t) for t in _single(model, X, _targets(model, y, n), weight, coef)]
     total = summarise(found)
     return replace(total, seconds=time.perf_counter() - began)
+
+
+def _is_known(model: Any) -> bool:
+    """By its parameters: a kernel, a price of errors, and a problem that is solved exactly."""
+    names = set(model.get_params()) if hasattr(model, "get_params") else set()
+    return "kernel" in names and bool({"C", "nu"} & names) and "lam" not in names
 
 
 def _single(

@@ -43,7 +43,7 @@ class Geometry:
     b_middle : float
         b as the two edges tell it, −½(min + max); NaN if a class has no free support vector.
     nearest : float
-        The smallest |f(x)| of the rows.
+        The smallest ``|f(x)|`` of the rows.
     distances : ndarray
         Of the training rows from the hyperplane, positive on the side of ``classes_[1]``.
     """
@@ -74,7 +74,7 @@ class Geometry:
 
     @property
     def canonical_scale(self) -> float:
-        """What w and b must be multiplied by so that the nearest row has |f| = 1.
+        """What w and b must be multiplied by so that the nearest row has ``|f|`` = 1.
 
         One for a hard margin: its hyperplane is canonical already.
         """

@@ -1,0 +1,30 @@
+"""``mercer doctor``: what will hurt, before a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.cli.guard import Failed
+from mercer.cli.output import Voice
+from mercer.cli.reading import read
+from mercer.cli.train import as_gamma
+from mercer.diagnosis import doctor
+
+__all__ = ["run"]
+
+
+def run(kernel: str | None, C: float | None, gamma: str | None, json: bool, **how: Any) -> None:
+    data = read(how)
+    parameters = {"kernel": kernel, "C": C, "gamma": as_gamma(gamma)}
+    given = {name: value for name, value in parameters.items() if value is not None}
+    report = doctor(data.X, data.y, **given)
+    voice = Voice(json)
+    voice.say(
+        f"{data.name}\n{report}",
+        command="doctor", data=data.name, subject=report.subject, healthy=report.is_healthy,
+        findings=report.findings, estimates=report.estimates,
+    )  # fmt: skip
+    voice.end()
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    if errors:
+        raise Failed(f"{data.name}: a fit would fail: {errors[0]!r}")

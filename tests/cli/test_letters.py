@@ -1,0 +1,77 @@
+"""svm-train's letters mean what they mean there, and never override mercer's own options."""
+
+from __future__ import annotations
+
+import pytest
+
+from mercer.cli.guard import Misused
+from mercer.cli.letters import MEANING, join_weights, translate
+
+NOTHING = dict.fromkeys(
+    ["machine", "kernel", "scale", *MEANING, *(name for name, _ in MEANING.values())]
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["-w1", "5", "data"], ["-w", "1=5", "data"]),
+        (["-w-1", "0.5", "-w+1", "2"], ["-w", "-1=0.5", "-w", "+1=2"]),
+        (["-c", "1", "data"], ["-c", "1", "data"]),
+        (["-w1"], ["-w1"]),  # no factor: the parser complains
+        (["-w", "1=5"], ["-w", "1=5"]),
+    ],
+)
+def test_weights_are_one_option_with_two_values(arguments, expected):
+    assert join_weights(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("letter", "value", "name", "expected"),
+    [
+        ("s", 0, "machine", "svc"),
+        ("s", 1, "machine", "nusvc"),
+        ("s", 2, "machine", "oneclass"),
+        ("s", 3, "machine", "svr"),
+        ("s", 4, "machine", "nusvr"),
+        ("t", 0, "kernel", "linear"),
+        ("t", 1, "kernel", "poly"),
+        ("t", 2, "kernel", "rbf"),
+        ("t", 3, "kernel", "sigmoid"),
+        ("t", 4, "kernel", "precomputed"),
+        ("d", 2, "degree", 2),
+        ("g", 0.5, "gamma", "0.5"),
+        ("r", -1.0, "coef0", -1.0),
+        ("c", 10.0, "C", 10.0),
+        ("n", 0.1, "nu", 0.1),
+        ("p", 0.2, "epsilon", 0.2),
+        ("m", 40.0, "cache_size", 40.0),
+        ("e", 0.01, "tol", 0.01),
+        ("h", 0, "shrinking", False),
+        ("b", 1, "probability", True),
+        ("w", ["1=5"], "class_weight", ["1=5"]),
+        ("v", 5, "cv", 5),
+    ],
+)
+def test_letters_stand_for_options(letter, value, name, expected):
+    words = translate({**NOTHING, letter: value})
+    assert words[name] == expected
+    assert words["only_validate"] is (letter == "v")
+    assert not set(MEANING) & set(words)
+
+
+def test_with_a_letter_the_rest_has_the_defaults_of_svm_train():
+    words = translate({**NOTHING, "c": 1.0})
+    assert (words["machine"], words["gamma"], words["scale"]) == ("svc", "auto", "none")
+    assert translate({**NOTHING, "c": 1.0, "scale": "minmax"})["scale"] == "minmax"
+    other = translate({**NOTHING, "c": 1.0, "machine": "linear-svc"})
+    assert (other["machine"], other["gamma"]) == ("linear-svc", None)  # not one of svm-train's
+    words = translate(NOTHING)
+    assert (words["machine"], words["gamma"], words["scale"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("letter", MEANING)
+def test_a_conflict_names_both(letter):
+    name = MEANING[letter][0]
+    with pytest.raises(Misused, match=rf"-{letter} and -+{name.replace('_', '-')} say the same"):
+        translate({**NOTHING, letter: [1] if letter == "w" else 1, name: "x"})

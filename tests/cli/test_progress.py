@@ -1,0 +1,85 @@
+"""The bar: shares on a log scale, the time left by the slope, silence without a terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+
+from mercer import SVC, LinearSVC
+from mercer.cli.progress import Bar, Descent, measure_of
+from mercer.solvers import Progress
+
+
+def falling(seconds, violation, tol=1e-3, task=0, n_tasks=1):
+    return Progress(seconds, 1, 1, violation, tol, task, n_tasks)
+
+
+def test_a_geometric_descent_is_an_even_share_with_the_exact_time_left():
+    descent = Descent()
+    for second, violation in enumerate([1.0, 0.1, 0.01]):
+        done = descent.heard(falling(second, violation))
+        assert done == pytest.approx(second / 3)
+    assert descent.seconds_left == pytest.approx(1.0)
+    assert descent.heard(falling(3, 1e-4)) == 1.0
+    assert descent.seconds_left == 0
+
+
+def test_the_share_never_falls_and_a_first_report_tells_no_time():
+    descent = Descent()
+    descent.heard(falling(0, 1.0))
+    assert descent.seconds_left is None
+    half = descent.heard(falling(1, math.sqrt(1e-3)))
+    assert half == pytest.approx(0.5)
+    assert descent.heard(falling(2, 0.5)) == half
+    assert descent.heard(falling(3, math.inf)) == half
+
+
+def test_several_tasks_share_the_bar():
+    descent = Descent()
+    descent.heard(falling(0, 1.0, task=0, n_tasks=4))
+    descent.heard(falling(0, 1.0, task=1, n_tasks=4))
+    assert descent.heard(falling(1, 1e-3, task=1, n_tasks=4)) == pytest.approx(0.25)
+
+
+def test_a_tolerance_of_zero_is_reached_at_zero_alone():
+    descent = Descent()
+    assert descent.heard(falling(0, 7.0, tol=0.0)) == 0
+    assert descent.heard(falling(1, 0.0, tol=0.0)) == 1
+
+
+def test_what_a_fit_stops_by():
+    assert measure_of(SVC()) == "violation"
+    assert measure_of(LinearSVC()) == "relative gap"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("machine", [SVC, LinearSVC])
+def test_the_bar_is_drawn_on_a_terminal_only(monkeypatch, machine):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    for stream, is_shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with Bar(machine()) as bar:
+            assert bar.shown is is_shown
+            if is_shown:
+                machine(callback=bar).fit(X, y)
+        assert ("%" in stream.getvalue()) is is_shown
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert not Bar(machine(), quiet=True).shown
+
+
+def test_a_callback_hears_which_task_it_is():
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    for model, n_tasks in ((SVC(), 3), (LinearSVC(), 3)):
+        told = []
+        model.set_params(callback=told.append).fit(X, y)
+        assert {progress.task for progress in told} == set(range(n_tasks))
+        assert {progress.n_tasks for progress in told} == {n_tasks}

@@ -1,0 +1,96 @@
+"""The documentation site holds together: all names, all pages, nothing of one machine."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import mercer
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("**/*.md"))
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+
+
+def _documented() -> set[str]:
+    """Names in the tables of the reference, each with its module."""
+    found, module, in_table = set(), "mercer", False
+    for line in (DOCS / "api" / "index.rst").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule::"):
+            module = line.split("::")[1].strip()
+        in_table = line.startswith(".. autosummary::") or (in_table and line[:3] in ("", "   "))
+        if in_table and re.fullmatch(r"   \w+", line):
+            found.add(f"{module}.{line.strip()}")
+    return found
+
+
+def _public() -> set[str]:
+    """Names that the package and its open rooms promise, by the module that a user writes."""
+    top = {name: getattr(mercer, name) for name in mercer.__all__}
+    rooms = [module for module in top.values() if isinstance(module, ModuleType)]
+    own = {f"mercer.{name}" for name, value in top.items() if not isinstance(value, ModuleType)}
+    inner = {
+        f"{room.__name__}.{name}" for room in rooms for name in room.__all__ if name not in top
+    }
+    return own | inner
+
+
+def test_every_public_name_is_in_the_reference_and_nothing_else():
+    assert _documented() == _public()
+
+
+def test_the_reference_names_what_exists():
+    for name in _documented():
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_every_page_is_in_a_table_of_contents():
+    reached = {DOCS / "index.md"}
+    for page in PAGES:
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.DOTALL):
+            entries = [line for line in block.splitlines() if line and not line.startswith(":")]
+            reached |= {found for entry in entries for found in page.parent.glob(f"{entry}.md")}
+    assert [str(page.relative_to(DOCS)) for page in PAGES if page not in reached] == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", *PAGES, *EXAMPLES, DOCS / "conf.py", DOCS / "api" / "index.rst"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_pages_name_no_place_of_one_machine(page):
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"(?<![\w.])/(?:tmp|work|root|home|opt|Users)/\S*|file://\S*", text) == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_the_gallery_runs(example, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    runpy.run_path(str(example))
+    figures = matplotlib.pyplot.get_fignums()
+    matplotlib.pyplot.close("all")
+    assert figures, "draws nothing"
+
+
+def test_the_gallery_is_large_enough():
+    assert len(EXAMPLES) >= 8
+    for example in EXAMPLES:
+        title, line = example.read_text(encoding="utf-8").splitlines()[1:3]
+        assert line == "=" * len(title), f"{example.name}: no title in its first lines"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_into_the_playground_are_states(page):
+    from mercer.app import State
+
+    for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
+        state = State.from_query(query)
+        assert set(query.split("&")) >= set(state.to_query().split("&")) - {""}, query
