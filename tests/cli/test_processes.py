@@ -89,7 +89,7 @@ def test_the_example_of_play_serves_a_page(mercer, shell, monkeypatch, here):
         with urllib.request.urlopen(address) as page:
             assert page.status == 200
         server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
+        assert server.wait(90) == 0
 
 
 def test_three_commands_of_the_readme(mercer, here):
