@@ -100,9 +100,11 @@ LogisticRegression, KernelRidge or KernelPCA
 
 
 def _is_known(model: Any) -> bool:
-    """By its parameters: a kernel, a price of errors, and a problem that is solved exactly."""
+    """By its parameters: a price of errors or a system to solve, and nothing left to chance."""
     names = set(model.get_params()) if hasattr(model, "get_params") else set()
-    return "kernel" in names and bool({"C", "nu"} & names) and "lam" not in names
+    is_linear = {"C", "intercept_scaling", "time_limit"} <= names
+    is_kernel = "kernel" in names and bool({"C", "nu", "alphas", "eigen_solver"} & names)
+    return (is_linear or is_kernel) and "lam" not in names
 
 
 def _single(
