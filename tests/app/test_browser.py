@@ -121,8 +121,7 @@ def test_step_mode_draws_the_box(page: Browser):
     assert page.text("#step-count") == "after 3"
     page.keys("r")
     page.until(lambda: page.situation == "step-over")
-    page.settle()
-    assert page.text("#run") == "Run"  # it stopped by itself
+    page.until(lambda: page.text("#run") == "Run")  # it stopped by itself
     page.click("#finish")
     assert page.situation == "soft-margin"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mercer.cli.guard import Failed
 from mercer.cli.output import Voice
-from mercer.cli.reading import read
+from mercer.cli.reading import describe, read
 from mercer.cli.train import as_gamma
 from mercer.diagnosis import doctor
 
@@ -17,10 +17,12 @@ def run(kernel: str | None, C: float | None, gamma: str | None, json: bool, **ho
     data = read(how)
     parameters = {"kernel": kernel, "C": C, "gamma": as_gamma(gamma)}
     given = {name: value for name, value in parameters.items() if value is not None}
-    report = doctor(data.X, data.y, **given)
+    report = doctor(data.X, data.y, feature_names=data.schema.feature_names, **given)
     voice = Voice(json)
+    as_they_are = ", as train does; --scale none looks at them as they are"
+    hint = as_they_are if data.schema.scaling and not how["scale"] else ""
     voice.say(
-        f"{data.name}\n{report}",
+        f"{describe(data)}{hint}\n{report}",
         command="doctor", data=data.name, subject=report.subject, healthy=report.is_healthy,
         findings=report.findings, estimates=report.estimates,
     )  # fmt: skip

@@ -46,7 +46,13 @@ QUIET = ("callback", "verbose", "warm_start", "probability", "max_iter")
 
 
 def doctor(
-    X: Any, y: Any = None, *, estimator: Any = None, random_state: Any = 0, **params: Any
+    X: Any,
+    y: Any = None,
+    *,
+    estimator: Any = None,
+    feature_names: Sequence[str] | None = None,
+    random_state: Any = 0,
+    **params: Any,
 ) -> Report:
     """Say before a fit what will hurt, and what it will take.
 
@@ -65,6 +71,8 @@ def doctor(
     estimator : estimator, optional
         What is to be fitted, for its parameters; by default `SVC`, `SVR` or (without y)
         `OneClassSVM` with theirs.
+    feature_names : sequence of str, optional
+        What columns are called in findings; by default as in a DataFrame, or by number.
     random_state : int, RandomState or Generator, default=0
         For the samples.
     **params
@@ -87,6 +95,7 @@ def doctor(
     _refuse_estimator(estimator)
     rng = np.random.default_rng(random_state)
     X, names, findings = _read_rows(X)
+    names = names if feature_names is None else feature_names
     target, missing = _read_targets(y, X, estimator)
     machine = _machine(estimator, target.kind, params)
     n, nnz = X.shape[0], X.nnz if sp.issparse(X) else X.size
