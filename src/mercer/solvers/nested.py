@@ -53,7 +53,7 @@ SAMPLE_TOL = 0.1
 PLAY_TOL = 0.1
 LAST_TOL = 0.6
 # Many small violations can leave a gap larger than tol lets one expect: with more than this share
-# of the primal value the solver goes on, to half of tol, and so on, but not below a share of it.
+# of the primal value the solver goes on with a smaller tol, but not below a share of it.
 SMALL_GAP = 3e-4
 FINEST = 0.2
 # So many points close to violating join too, as a share of those that do or are free.
@@ -185,8 +185,9 @@ class NestedSMO:
                     violation = 0.0  # now look at those who waited
                     continue
                 part = self._part(np.arange(self.n))
-                if tol / 2 >= FINEST * self.tol and part.relative_gap() > SMALL_GAP:
-                    tol /= 2
+                gap = part.relative_gap()
+                if gap > SMALL_GAP and tol > FINEST * self.tol:
+                    tol = max(tol * min(0.5, SMALL_GAP / gap), FINEST * self.tol)
                 elif self.values.is_exact(self.beta, score, tol, part.doubts_gap):
                     self.status = Status.SOLVED
                 else:
