@@ -81,7 +81,7 @@ def mercer(
 
 
 @command(
-    "mercer train demo/tumours.csv --target diagnosis",
+    "mercer train demo/tumours.csv --target diagnosis --verify --plot tumours.png",
     "mercer train demo/tumours.csv --target diagnosis --machine linear-svc -C 0.1 -o small.mercer",
     "mercer train -s 0 -t 2 -c 10 -g 0.5 -v 5 demo/tumours.csv --target diagnosis",
     context_settings={"help_option_names": ["--help"]},  # -h is svm-train's
@@ -118,6 +118,8 @@ def train(
     n_jobs: o.Jobs = None,
     cv: o.Folds = None,
     test: o.Test = None,
+    verify: o.Verify = False,
+    plot: o.PlotToo = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
     s: o.S = None,

@@ -143,6 +143,13 @@ CacheSize = Annotated[float | None, _run("MB for kernel values.")]
 Jobs = Annotated[int | None, _run("Threads; they do not change the model.")]
 Folds = Annotated[int | None, _run("Cross-validate in so many folds too.", min=2)]
 Test = Annotated[str | None, _run("Data to score the model on.", metavar="DATA")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Recompute the certificate of the model that was written.")
+]
+PlotToo = Annotated[
+    str | None,
+    _run("Draw what was learned: boundary, or tube of a regression.", metavar="PICTURE"),
+]
 
 # svm-train's letters
 S = Annotated[

@@ -15,7 +15,7 @@ from mercer.cli.reading import open_both
 from mercer.io import Schema, open_model
 from mercer.plots import KINDS, write_figure
 
-__all__ = ["run"]
+__all__ = ["draw", "run"]
 
 SCALED = {"standard": " (standardised)", None: ""}
 
@@ -33,18 +33,26 @@ def run(
     else:
         found, X, y = open_model(model), None, None
     options = _along(kind, feature or [], known, found.schema)
-    names = _labels(found.schema)
-    if names:  # where the displays look for them
-        found.model.feature_names_in_ = np.array(names, dtype=object)
     path = output or f"{kind}.png"
+    draw(kind, model, found.model, found.schema, X, y, path, **options)
+    Voice(quiet=quiet).say(table({"picture": path}))
+
+
+def draw(
+    kind: str, name: str, model: Any, schema: Schema | None, X: Any, y: Any, path: str,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Write the picture of a model."""
+    names = _labels(schema)
+    if names:  # where the displays look for them
+        model.feature_names_in_ = np.array(names, dtype=object)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
-            display = KINDS[kind].draw(found.model, X, y, **options)
+            display = KINDS[kind].draw(model, X, y, **options)
         except (TypeError, ValueError) as error:
-            raise Failed(f"{model}: {error}") from error
+            raise Failed(f"{name}: {error}") from error
         write_figure(display, path)
-    Voice(quiet=quiet).say(table({"picture": path}))
 
 
 def _labels(schema: Schema | None) -> list[str]:

@@ -14,7 +14,8 @@ from mercer.cli.letters import translate
 from mercer.cli.machines import MACHINES, build, choose
 from mercer.cli.output import Voice, score, table
 from mercer.cli.reading import describe, read, stem
-from mercer.io import Schema, Table, read_table, save
+from mercer.cli.verify import check, refuse
+from mercer.io import Schema, Table, open_model, read_table, save
 
 __all__ = ["as_gamma", "run"]
 
@@ -52,8 +53,26 @@ def run(**given: Any) -> int:
     if test is not None:
         text, numbers = score(test.y, model.predict(test.X), test.schema.task)
         voice.say(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
+    broken = _verify(model, path, data, voice) if options["verify"] else []
+    if options["plot"] is not None:
+        _draw(model, path, data, options["plot"], voice)
     voice.end()
+    refuse(path, broken)
     return STOPPED if is_unfinished(model) else OK
+
+
+def _verify(model: Any, path: str, data: Table, voice: Voice) -> list[str]:
+    """The certificate of --verify: of the model as it was written, not of the one in memory."""
+    return check(path, open_model(path).model, data, voice)
+
+
+def _draw(model: Any, path: str, data: Table, picture: str, voice: Voice) -> None:
+    """The picture of --plot: regions and margins, or the tube of a regression."""
+    from mercer.cli.plot import draw
+
+    kind = "tube" if data.schema.task == "regression" else "boundary"
+    draw(kind, path, model, data.schema, data.X, data.y, picture)
+    voice.say(table({"picture": picture}), picture=picture)
 
 
 def _output(options: dict[str, Any]) -> str:
@@ -63,6 +82,8 @@ def _output(options: dict[str, Any]) -> str:
         raise Misused(f"the model's file is given twice: --output {output} and {second}")
     path = output or second or stem(options["data"]) + ".mercer"
     _refuse_output(path, options["data"])
+    if options["plot"] is not None:
+        _refuse_output(options["plot"], options["data"])
     return path
 
 
