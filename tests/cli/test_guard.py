@@ -80,3 +80,7 @@ def test_codes_of_commands_go_through(capsys):
 def test_warnings_are_one_line(capsys):
     guarded(lambda: warnings.warn("mind\nthe gap", UserWarning, stacklevel=1))
     assert capsys.readouterr().err == "mercer: mind the gap\n"
+
+
+def test_no_target_in_the_words_of_the_command_line():
+    assert in_options("where there is none, target=False.") == "where there is none, --target none."

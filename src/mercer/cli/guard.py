@@ -79,7 +79,8 @@ def guarded(run: Callable[[], int | None]) -> int:
 def in_options(message: str) -> str:
     """A remedy in the words of Python, such as ``drop=['name']``, in those of the command line."""
     return _REMEDY.sub(
-        lambda found: option(found[1]) + (f" {shlex.quote(found[2])}" if found[2] else ""), message
+        lambda found: option(found[1]) + (f" {shlex.quote(found[2])}" if found[2] else ""),
+        message.replace("target=False", "target='none'"),
     )
 
 

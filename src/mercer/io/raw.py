@@ -197,7 +197,7 @@ def _find_target(
         name,
         None,
         f"which column is the target? It has {which}. Give target= a name or a number (-1 is the "
-        "last column), or False if there is none.",
+        "last column); where there is none, target=False.",
     )
 
 
