@@ -113,6 +113,8 @@ CASES = {
     "a model to nowhere": ("convert good.csv good.model", 1, "good.csv"),
     "an empty file for the doctor": ("doctor empty.csv", 1, "empty.csv"),
     "a fit that would fail": ("doctor one-class.csv", 1, "one-class.csv"),
+    "a picture of no known kind": (TRAIN + "--plot x.gif", 2, "x.gif"),
+    "a picture to nowhere": (TRAIN + "--plot nowhere/x.png", 1, "nowhere/x.png"),
     "no such picture": ("plot portrait m.mercer good.csv", 2, "portrait"),
     "no such kind of file": ("plot boundary m.mercer good.csv -o b.bmp", 1, "b.bmp"),
     "a port that is none": ("play --port 99999", 2, "--port"),

@@ -16,6 +16,7 @@ from mercer.cli.output import Voice, score, table
 from mercer.cli.reading import describe, read, stem
 from mercer.cli.verify import check, refuse
 from mercer.io import Schema, Table, open_model, read_table, save
+from mercer.plots.writing import SUFFIXES
 
 __all__ = ["as_gamma", "run"]
 
@@ -82,20 +83,23 @@ def _output(options: dict[str, Any]) -> str:
         raise Misused(f"the model's file is given twice: --output {output} and {second}")
     path = output or second or stem(options["data"]) + ".mercer"
     _refuse_output(path, options["data"])
-    if options["plot"] is not None:
-        _refuse_output(options["plot"], options["data"])
+    picture = options["plot"]
+    if picture is not None:
+        _refuse_output(picture, options["data"])
+        if not picture.lower().endswith(SUFFIXES):
+            raise Misused(f"--plot {picture} must end in one of {', '.join(SUFFIXES)}")
     return path
 
 
 def _refuse_output(path: str, data: str) -> None:
-    """Say before a long fit, not after it, that its model cannot be written."""
+    """Say before a long fit, not after it, that what comes of it cannot be written."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise Failed(f"{path}: there is no folder {folder}")
     if Path(path).is_dir() or not os.access(folder, os.W_OK):
-        raise Failed(f"{path}: a model cannot be written there")
+        raise Failed(f"{path}: nothing can be written there")
     if Path(path).exists() and data != "-" and Path(path).samefile(data):
-        raise Misused(f"{path}: the model would take the place of the data")
+        raise Misused(f"{path}: it would take the place of the data")
 
 
 def _task(machine: str | None, task: str | None) -> str | None:
