@@ -66,7 +66,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 class Workers:
-    """``n_threads`` workers; with one, work runs in the caller."""
+    """``n_threads`` workers, of whom the caller is one."""
 
     def __init__(self, n_threads: int = 1):
         self.n_threads = n_threads
@@ -75,11 +75,29 @@ class Workers:
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Results of ``function`` on each item, in order; raises what any of them raised."""
         items = list(items)
-        if self.n_threads == 1 or len(items) <= 1:
+        n_helpers = min(self.n_threads, len(items)) - 1
+        if n_helpers <= 0:
             return [function(item) for item in items]
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="mercer")
-        return list(self._pool.map(function, items))
+            self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="mercer")
+        waiting = iter(list(enumerate(items)))  # each is handed out once, whoever asks
+        results: list[Any] = [None] * len(items)
+
+        def work() -> None:
+            try:
+                for number, item in waiting:
+                    results[number] = function(item)
+            except BaseException:
+                list(waiting)  # nothing more is begun
+                raise
+
+        helpers = [self._pool.submit(work) for _ in range(n_helpers)]
+        try:
+            work()
+        finally:
+            for helper in helpers:
+                helper.result()
+        return results
 
     def close(self) -> None:
         if self._pool is not None:

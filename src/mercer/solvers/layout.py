@@ -10,7 +10,7 @@ from mercer.problems.boxqp import BoxQP
 from mercer.solvers._pairs import LANE
 from mercer.solvers._scan import extremes
 
-__all__ = ["Part", "growing_samples", "lay_out", "pad"]
+__all__ = ["Part", "growing_samples", "lay_out", "pad", "without"]
 
 # By how much random samples grow.
 SAMPLE_GROWTH = 2
@@ -146,6 +146,18 @@ def growing_samples(n: int, smallest: int) -> list[np.ndarray]:
     while sizes[-1] > smallest * SAMPLE_GROWTH:
         sizes.append(sizes[-1] // SAMPLE_GROWTH)
     return [np.sort(order[:size]) for size in reversed(sizes)]
+
+
+def without(points: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
+    """Those of the points 0..n that are not among the others, in order.
+
+    >>> without(np.array([4, 0, 2]), np.array([2]), 5)
+    array([0, 4])
+    """
+    left = np.zeros(n, bool)
+    left[points] = True
+    left[others] = False
+    return np.flatnonzero(left)
 
 
 def lay_out(

@@ -32,7 +32,7 @@ from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve
 from mercer.solvers._scan import choose
 from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.layout import Part, growing_samples, lay_out, pad
+from mercer.solvers.layout import Part, growing_samples, lay_out, pad, without
 from mercer.solvers.values import Values
 
 __all__ = ["NestedSMO"]
@@ -138,7 +138,7 @@ class NestedSMO:
         seen = np.zeros(0, np.int64)
         samples = growing_samples(self.n, self.n if self.beta.any() else FIRST_SAMPLE)
         for sample in samples:
-            self._see(np.setdiff1d(sample, seen))
+            self._see(without(sample, seen, self.n))
             seen = sample
             if sample.size < self.n:
                 self._solve_sample(sample)
@@ -260,7 +260,7 @@ class NestedSMO:
         points = np.arange(self.n) if self.whole else self._wanted(score)
         store = store or self.whole
         if store is not None and points.size > COMPACT * store.n:
-            new = np.setdiff1d(points, store.columns)
+            new = without(points, store.columns, self.n)
             if store.n + new.size <= store.room:
                 store.extend(new)
                 points = store.columns
@@ -268,7 +268,7 @@ class NestedSMO:
                 store = None
         else:
             store = None
-        self.values.leave(np.setdiff1d(self.values.up_to_date(), points), self.beta)
+        self.values.leave(without(self.values.up_to_date(), points, self.n), self.beta)
         return store or self._store(points, min(int(ROOM * points.size), self.n))
 
     def _leave(self, store: RowStore, score: np.ndarray) -> RowStore:
@@ -276,7 +276,7 @@ class NestedSMO:
         points = self._wanted(score)
         if self.whole or points.size > COMPACT * store.n:
             return store
-        self.values.leave(np.setdiff1d(store.columns, points), self.beta)
+        self.values.leave(without(store.columns, points, self.n), self.beta)
         return self._store(points, min(int(ROOM * points.size), self.n))
 
     def _store(self, columns: np.ndarray, room: int) -> RowStore:
