@@ -141,7 +141,7 @@ class NestedSMO:
             self._see(without(sample, seen, self.n))
             seen = sample
             if sample.size < self.n:
-                self._solve_sample(sample)
+                self._solve_sample()
             else:
                 self._solve_all()
             if self.status is not None:
@@ -156,23 +156,25 @@ class NestedSMO:
     def _see(self, new: np.ndarray) -> None:
         """f at points that are looked at for the first time."""
         if self.whole is None:
-            self.values.add(new, self.beta)
+            may_wait = np.ones(self.n, bool)
+            may_wait[new] = False
+            self.values.catch_up(self.beta, may_wait)
         else:
             first = self.whole.n
             self.whole.extend(new)
             coef = self.problem.at_points(self.beta, self.n)[self.whole.columns]
-            self.values.f[new] = self.whole.sums(coef, first)
+            self.values.set(new, self.whole.sums(coef, first))
 
-    def _solve_sample(self, sample: np.ndarray) -> None:
-        store = self.whole or self._store(sample, sample.size)
+    def _solve_sample(self) -> None:
+        """The points seen so far, loosely; those out of play are not looked at again for now."""
         self.stages.append(self.beta.copy())
-        self._play(store, SAMPLE_TOL * self._part(sample).violation()[0])
+        violation, score = self._scores(self._part(self.values.up_to_date()))
+        self._play(self._join(None, score), SAMPLE_TOL * violation)
 
     def _solve_all(self) -> None:
         store = None
-        best, waited, goal, violation, tol = np.inf, 0, 0.0, 0.0, self.tol
+        best, waited, goal, tol = np.inf, 0, 0.0, self.tol
         while True:
-            self._catch_up(violation)
             if self._must_stop():
                 return
             if self.is_stuck:
@@ -182,7 +184,7 @@ class NestedSMO:
                 self.settled = self.beta.copy(), self.values.f.copy()
             if violation <= tol:
                 if not self.values.is_complete:
-                    violation = 0.0  # now look at those who waited
+                    self._catch_up(0.0)  # now look at those who waited
                     continue
                 part = self._part(np.arange(self.n))
                 gap = part.relative_gap()
@@ -204,6 +206,7 @@ class NestedSMO:
             store = self._join(store, score)
             goal = LAST_TOL * tol if quiet else max(PLAY_TOL * violation, LAST_TOL * tol)
             store = self._descend(store, violation, goal)
+            self._catch_up(violation)
 
     def _catch_up(self, violation: float) -> None:
         """f at points out of play that may have come to violate since the last look at them."""
@@ -257,7 +260,7 @@ class NestedSMO:
 
     def _join(self, store: RowStore | None, score: np.ndarray) -> RowStore:
         """Columns in play out of all points: the old ones with more, or chosen anew."""
-        points = np.arange(self.n) if self.whole else self._wanted(score)
+        points = self.whole.columns if self.whole else self._wanted(score)
         store = store or self.whole
         if store is not None and points.size > COMPACT * store.n:
             new = without(points, store.columns, self.n)

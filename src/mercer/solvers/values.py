@@ -53,7 +53,8 @@ class Values:
         self.is_stopped = is_stopped
         self.f = np.zeros(gram.n)
         self.error: float | np.ndarray = 0.0
-        self._behind: list[tuple[np.ndarray, np.ndarray]] = []
+        unseen = np.arange(gram.n), np.zeros(problem.n_variables)
+        self._behind: list[tuple[np.ndarray, np.ndarray]] = [unseen]
 
     @property
     def is_complete(self) -> bool:
@@ -72,13 +73,22 @@ class Values:
         if points.size:
             self._behind.append((points, beta.copy()))
 
+    def set(self, points: np.ndarray, f: np.ndarray) -> None:
+        """f at some points, computed elsewhere."""
+        self.f[points] = f
+        known = np.zeros(self.gram.n, bool)
+        known[points] = True
+        behind = [(others[~known[others]], seen) for others, seen in self._behind]
+        self._behind = [(others, seen) for others, seen in behind if others.size]
+
     def catch_up(self, beta: np.ndarray, may_wait: np.ndarray | None = None) -> None:
         """Bring f up to date, except at points that ``may_wait`` (a mask)."""
         behind, self._behind = self._behind, []
         for points, seen in behind:
             waits = np.zeros(points.size, bool) if may_wait is None else may_wait[points]
             self.add(points[~waits], beta - seen)
-            self.leave(points[waits], seen)
+            if waits.any():
+                self._behind.append((points[waits], seen))
 
     def add(self, at: np.ndarray, change: np.ndarray) -> None:
         """f[at] += K[at, :] change, in float32 tiles."""
