@@ -18,6 +18,8 @@ __all__ = ["COSTLY", "RowStore"]
 CHUNK = 4096
 # From so many multiplications on a kernel value is better kept than computed again.
 COSTLY = 200
+# Columns are cut where this divides their number, so that what was laid out for them can be used.
+PANEL = 64
 # The least number of rows a store holds, whatever the budget.
 FEWEST_ROWS = 64
 
@@ -48,6 +50,7 @@ class RowStore:
         self._slot = np.full(room, -1)  # and the way back
         self._next = 0
         self.block = gram.block(columns, np.float32)
+        self.block.reserve(room, lambda size: gram.buffer("panels", (1, size), np.uint8)[0])
 
     @property
     def n(self) -> int:
@@ -68,12 +71,14 @@ class RowStore:
         if held.size == 0:
             return
         block, kernel = self.block.pick(self._owner[held]), self.gram.kernel
+        begin = old - old % PANEL
+        new = self.block[begin : self.n]
 
         def fill(part: slice) -> None:
             slots = held[part]
-            tile = self.gram.buffer("tile", (slots.size, columns.size), np.float32)
-            kernel.tile(block[part], self.block[old : self.n], tile)
-            self._rows[slots, old : self.n] = tile
+            tile = self.gram.buffer("tile", (slots.size, len(new)), np.float32)
+            kernel.tile(block[part], new, tile)
+            self._rows[slots, old : self.n] = tile[:, old - begin :]
 
         self.gram.workers.map(fill, pieces(held.size, 256))
 

@@ -9,6 +9,8 @@ in its own language: see `_sum_lines`.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,24 +21,54 @@ from numba.extending import intrinsic
 
 from mercer._compiled import compiled
 
-__all__ = ["line_products", "nonzeros", "panels"]
+__all__ = ["Panels", "gathered", "line_products", "nonzeros"]
 
 REGISTERS = 8
 REGISTER_BYTES = 32
 # A line is as long as the registers together, and starts where a line of the cache does.
 LINE_BYTES = REGISTERS * REGISTER_BYTES
 _CONTRACT = ("contract",)
+_ROWS_LISTED = 4096  # dense rows cast at a time
 
 
-def panels(indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:
-    """Sparse rows as panels, one after the other in flat memory."""
-    width = LINE_BYTES // values.itemsize
-    size = -(-(indptr.size - 1) // width) * d * width
-    memory = np.zeros(size + LINE_BYTES // values.itemsize, values.dtype)
-    first = -memory.ctypes.data % LINE_BYTES // values.itemsize
-    out = memory[first : first + size]
-    _scatter(indptr, columns, values, d, width, out)
-    return out
+def _fresh(n_bytes: int) -> np.ndarray:
+    return np.empty(n_bytes, np.uint8)
+
+
+class Panels:
+    """Room for the panels of n rows, filled as they come.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows at most, and their columns.
+    dtype : float32 or float64
+    memory : callable
+        Gives flat memory of a size in bytes.
+    """
+
+    def __init__(self, n: int, d: int, dtype: Any, memory: Callable[[int], np.ndarray] = _fresh):
+        self.d = d
+        self.width = LINE_BYTES // np.dtype(dtype).itemsize
+        held = memory((self._size(n) + self.width) * np.dtype(dtype).itemsize).view(dtype)
+        self._memory = held[-held.ctypes.data % LINE_BYTES // held.itemsize :]
+        self._n = 0
+        self._filling = threading.Lock()
+
+    def _size(self, n: int) -> int:
+        return -(-n // self.width) * self.d * self.width
+
+    def lay(
+        self, indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        """The panels of some of the sparse rows, which begin with those laid before."""
+        end = self._size(rows.size)
+        with self._filling:
+            if self._n < rows.size:
+                self._memory[self._size(self._n) : end] = 0
+                _scatter(indptr, columns, values, rows, self._n, self.d, self.width, self._memory)
+                self._n = rows.size
+        return self._memory[:end]
 
 
 def line_products(
@@ -59,17 +91,20 @@ def line_products(
 
 
 def nonzeros(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Dense rows as sparse ones: indptr, columns, values."""
-    count = np.count_nonzero(X)
+    """Dense rows as sparse ones: indptr, columns, values (float32 where that holds any of X)."""
+    dtype = np.result_type(X.dtype, np.float32)
     indptr = np.zeros(X.shape[0] + 1, np.int64)
-    columns, values = np.empty(count + 1, np.int32), np.empty(count + 1, X.dtype)
-    _list_nonzeros(X, indptr, columns, values)
+    count = np.count_nonzero(X)
+    columns, values = np.empty(count + 1, np.int32), np.empty(count + 1, dtype)
+    for start in range(0, X.shape[0], _ROWS_LISTED):
+        some = np.ascontiguousarray(X[start : start + _ROWS_LISTED], dtype)
+        _list_nonzeros(some, indptr[start : start + some.shape[0] + 1], columns, values)
     return indptr, columns[:count], values[:count]
 
 
 @compiled
 def _list_nonzeros(X, indptr, columns, values):
-    t = 0
+    t = indptr[0]
     for i in range(X.shape[0]):
         for c in range(X.shape[1]):
             columns[t] = c
@@ -78,11 +113,32 @@ def _list_nonzeros(X, indptr, columns, values):
         indptr[i + 1] = t
 
 
+def gathered(
+    indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, rows: np.ndarray, dtype: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Some of the sparse rows: indptr, columns, values in ``dtype``."""
+    begin = indptr[rows]
+    out = np.zeros(rows.size + 1, np.int64)
+    np.cumsum(indptr[rows + 1] - begin, out=out[1:])
+    out_columns, out_values = np.empty(out[-1], np.int32), np.empty(out[-1], dtype)
+    _gather(begin, columns, values, out, out_columns, out_values)
+    return out, out_columns, out_values
+
+
 @compiled
-def _scatter(indptr, columns, values, d, width, out):
-    for j in range(indptr.size - 1):
+def _gather(begin, columns, values, indptr, out_columns, out_values):
+    for i in range(begin.size):
+        shift = begin[i] - indptr[i]
+        for t in range(indptr[i], indptr[i + 1]):
+            out_columns[t] = columns[shift + t]
+            out_values[t] = values[shift + t]
+
+
+@compiled
+def _scatter(indptr, columns, values, rows, first, d, width, out):
+    for j in range(first, rows.size):
         base = j // width * d * width + j % width
-        for t in range(indptr[j], indptr[j + 1]):
+        for t in range(indptr[rows[j]], indptr[rows[j] + 1]):
             out[base + columns[t] * width] = values[t]
 
 

@@ -7,12 +7,14 @@ index (a precomputed matrix), does not pay for the rest.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._lines import LINE_BYTES, nonzeros, panels
+from mercer.kernels._lines import LINE_BYTES, Panels, gathered, nonzeros
 
 __all__ = ["CSR", "Block", "Points"]
 
@@ -26,6 +28,7 @@ FEWEST_LINES = 64
 
 _NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
 _SAMPLED_ROWS = 512  # of dense rows, to estimate the share of nonzeros
+_listing = threading.Lock()
 
 
 class CSR(NamedTuple):
@@ -74,6 +77,7 @@ class Block:
         self._X: Any = None
         self._csr: CSR | None = None
         self._panels: np.ndarray | None = None
+        self._room: Panels | None = None
         self._sq_norms: np.ndarray | None = None
         self._len = index.stop - index.start if isinstance(index, slice) else len(index)
 
@@ -96,25 +100,29 @@ class Block:
         if self._csr is None and self._whole is not None:
             block, rows = self._whole
             self._csr = block.csr.part(rows.start, rows.stop)
-        elif self._csr is None and not self.is_sparse:
-            self._csr = CSR(*nonzeros(self.X), self.points.d)
         elif self._csr is None:
-            X = self.X
-            indptr, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-            self._csr = CSR(indptr, columns, X.data, X.shape[1])
+            self._csr = CSR(*gathered(*self.points.csr[:3], self._rows, self.dtype), self.points.d)
         return self._csr
 
     @property
     def panels(self) -> np.ndarray:
-        """The rows as `_lines.panels`; those of a part that starts with a panel are a view."""
+        """The rows as `_lines` takes them; those of a part that starts with a panel are a view."""
         if self._panels is None:
             d, width = self.points.d, LINE_BYTES // self.dtype.itemsize
             if self._whole is not None and self._whole[1].start % width == 0:
                 block, rows = self._whole
                 self._panels = block.panels[rows.start * d : -(-rows.stop // width) * width * d]
             else:
-                self._panels = panels(*self.csr)
+                room = self._room or Panels(len(self), d, self.dtype)
+                self._panels = room.lay(*self.points.csr[:3], self._rows)
         return self._panels
+
+    @property
+    def _rows(self) -> np.ndarray:
+        """The index as an array."""
+        if isinstance(self.index, slice):
+            return np.arange(self.index.start, self.index.stop)
+        return self.index
 
     @property
     def sq_norms(self) -> np.ndarray:
@@ -149,19 +157,23 @@ class Block:
 
     def pick(self, which: np.ndarray) -> Block:
         """Some rows of the block, in any order; dense ones are copied from the block."""
-        index = (
-            np.arange(self.index.start, self.index.stop)
-            if isinstance(self.index, slice)
-            else self.index
-        )
-        part = Block(self.points, index[which], self.dtype)
+        part = Block(self.points, self._rows[which], self.dtype)
         if isinstance(self._X, np.ndarray) and not self.points.is_structured:
             part._X = self._X[which]
         return part
 
+    def reserve(self, n: int, memory: Callable[[int], np.ndarray]) -> None:
+        """Have room for n rows, so that what is there is not laid out again when it is `extended`.
+
+        ``memory`` gives bytes, which are only touched if the kernel needs panels.
+        """
+        if self.points.has_few_nonzeros:
+            self._room = Panels(n, self.points.d, self.dtype, memory)
+
     def extended(self, index: np.ndarray) -> Block:
         """The block with more rows at its end; dense ones that are there are not cut again."""
         whole = Block(self.points, np.concatenate([self.index, index]), self.dtype)
+        whole._room = self._room
         if isinstance(self._X, np.ndarray) and not self.points.is_structured:
             whole._X = np.concatenate([self._X, self.points.rows(index, self.dtype)])
         return whole
@@ -195,6 +207,7 @@ class Points:
             raise ValueError("origin must be None for sparse rows: shifting them would fill them.")
         self._norms: dict[np.dtype, np.ndarray] = {}
         self._has_few_nonzeros: bool | None = None
+        self._csr: CSR | None = None
 
     @property
     def n(self) -> int:
@@ -223,6 +236,16 @@ class Points:
             return self.X.nnz / max(self.n * self.d, 1)
         some = self.X[:: max(1, self.n // _SAMPLED_ROWS)]
         return np.count_nonzero(some) / max(some.size, 1)
+
+    @property
+    def csr(self) -> CSR:
+        """The nonzeros of all rows; those of dense ones are listed once."""
+        if self.is_sparse:
+            return CSR(self.X.indptr, self.X.indices, self.X.data, self.d)
+        with _listing:
+            if self._csr is None:
+                self._csr = CSR(*nonzeros(self.X), self.d)
+        return self._csr
 
     @property
     def sq_norms(self) -> np.ndarray:

@@ -109,9 +109,11 @@ class Values:
         ``doubts_gap`` says whether errors of this size at the points leave the gap in doubt.
         """
         involved = self.problem.at_points(np.abs(beta), self.gram.n) > 0
-        unsure = max(self._error_at(beta, kind) for kind in (involved, ~involved))
+        some = np.concatenate([_some(involved), _some(~involved)])
+        errors = self._errors_at(beta, some)
+        unsure = float(errors.max())
         matters = involved | (score > -SURE * unsure)
-        error = self._error_at(beta, matters)
+        error = float(errors[matters[some]].max(initial=0.0))
         self.error = np.where(matters, error, unsure)
         if error <= ERROR_SHARE * tol and not doubts_gap(self.error):
             return True
@@ -120,7 +122,7 @@ class Values:
 
     def measure_error(self, beta: np.ndarray) -> None:
         """Estimate the error at all points."""
-        self.error = self._error_at(beta, np.ones(self.gram.n, bool))
+        self.error = float(self._errors_at(beta, _some(np.ones(self.gram.n, bool))).max())
 
     def refresh(self, beta: np.ndarray, at: np.ndarray | None = None) -> None:
         """f in float64, from scratch, at some points or at all."""
@@ -130,13 +132,9 @@ class Values:
         self.f[at] = self.sums(beta, at)
         np.asarray(self.error)[at] = 0.0
 
-    def _error_at(self, beta: np.ndarray, where: np.ndarray) -> float:
-        """An estimate of the largest error among some points (a mask)."""
-        points = np.flatnonzero(where)
-        some = points[:: max(1, points.size // CHECKED)]
-        if some.size == 0:
-            return 0.0
-        return UNSEEN * float(np.abs(self.sums(beta, some) - self.f[some]).max())
+    def _errors_at(self, beta: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """What errors at some points say of those at all of their kind."""
+        return UNSEEN * np.abs(self.sums(beta, some) - self.f[some])
 
     def sums(self, beta: np.ndarray, at: np.ndarray) -> np.ndarray:
         """f at some points in float64, from scratch; nothing is kept."""
@@ -145,3 +143,9 @@ class Values:
         rows = np.flatnonzero(coef)
         self.gram.accumulate(out, at, rows, coef[rows], np.float64)
         return out[at]
+
+
+def _some(mask: np.ndarray) -> np.ndarray:
+    """Points of a mask, spread over all of them, to look at in place of all."""
+    points = np.flatnonzero(mask)
+    return points[:: max(1, points.size // CHECKED)]
