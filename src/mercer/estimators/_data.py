@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels._products import DENSE_FROM
-from mercer.kernels.points import Points
+from mercer.kernels.points import SAMPLED_ROWS, Points
 
 __all__ = [
     "Data",
@@ -163,17 +163,28 @@ def dense_if_small(X: Any) -> Any:
 
 
 def make_points(X: Any, kernel: Kernel) -> Points:
-    """The rows as the kernel takes them, dense ones around their mean if only differences count.
+    """The rows as the kernel takes them, dense ones shifted if only differences count.
 
-    Zeros that are worth keeping are kept, unless the mean is most of what the rows are.
+    Zeros that are worth keeping are kept, unless the mean is most of what the rows are. Otherwise
+    the rows lie around their mean, or around the values that most of them share where that gives
+    zeros worth having (a column of two values that was standardised).
     """
     points = Points(X)
-    if kernel.is_shift_invariant and not sp.issparse(X) and X.ndim == 2:
-        with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
-            mean = X.mean(axis=0, dtype=np.float64)
-            if not points.has_few_nonzeros or mean @ mean > MEAN_SHARE * points.sq_norms.mean():
-                return Points(X, mean)
-    return points
+    if not kernel.is_shift_invariant or sp.issparse(X) or X.ndim != 2:
+        return points
+    with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
+        mean = X.mean(axis=0, dtype=np.float64)
+        if points.has_few_nonzeros and mean @ mean <= MEAN_SHARE * points.sq_norms.mean():
+            return points
+        shifted = Points(X, _common_values(X, mean))
+        return shifted if shifted.has_few_nonzeros else Points(X, mean)
+
+
+def _common_values(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Of each column the value that more than half of some rows have, or else the mean."""
+    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
+    middle = np.sort(some, axis=0)[some.shape[0] // 2]
+    return np.where((some == middle).mean(axis=0) > 0.5, middle, mean)
 
 
 def _holds_objects(kernel: Any, X: Any) -> bool:

@@ -10,7 +10,7 @@ in its own language: see `_sum_lines`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -90,15 +90,27 @@ def line_products(
     _products(indptr, columns, values, others, d, width, flat, stride, n, spare)
 
 
-def nonzeros(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Dense rows as sparse ones: indptr, columns, values (float32 where that holds any of X)."""
-    dtype = np.result_type(X.dtype, np.float32)
-    indptr = np.zeros(X.shape[0] + 1, np.int64)
-    count = np.count_nonzero(X)
+def nonzeros(
+    X: np.ndarray, origin: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Dense rows, less the origin, as sparse ones: indptr, columns, values.
+
+    The values are float32 where that holds any of X.
+    """
+    dtype = np.result_type(X.dtype, np.float32) if origin is None else np.dtype(np.float64)
+
+    def parts() -> Iterator[np.ndarray]:
+        for start in range(0, X.shape[0], _ROWS_LISTED):
+            part = np.ascontiguousarray(X[start : start + _ROWS_LISTED], dtype)
+            yield part if origin is None else part - origin
+
+    count = sum(int(np.count_nonzero(part)) for part in parts())
     columns, values = np.empty(count + 1, np.int32), np.empty(count + 1, dtype)
-    for start in range(0, X.shape[0], _ROWS_LISTED):
-        some = np.ascontiguousarray(X[start : start + _ROWS_LISTED], dtype)
-        _list_nonzeros(some, indptr[start : start + some.shape[0] + 1], columns, values)
+    indptr = np.zeros(X.shape[0] + 1, np.int64)
+    start = 0
+    for part in parts():
+        _list_nonzeros(part, indptr[start : start + part.shape[0] + 1], columns, values)
+        start += part.shape[0]
     return indptr, columns[:count], values[:count]
 
 

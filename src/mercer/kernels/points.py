@@ -24,10 +24,10 @@ FEW_NONZEROS = 0.25
 # So many columns at most: a panel has a line for each, and should stay in the second-level cache.
 MOST_LINES = 4096
 # Dense rows of fewer columns are not worth it.
-FEWEST_LINES = 64
+FEWEST_LINES = 32
 
 _NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
-_SAMPLED_ROWS = 512  # of dense rows, to estimate the share of nonzeros
+SAMPLED_ROWS = 512  # of dense rows, to estimate the share of nonzeros
 _listing = threading.Lock()
 
 
@@ -225,7 +225,6 @@ class Points:
             self._has_few_nonzeros = (
                 not self.is_structured
                 and (0 if self.is_sparse else FEWEST_LINES) < self.d <= MOST_LINES
-                and self.origin is None
                 and self._share_of_nonzeros() <= FEW_NONZEROS
             )
         return self._has_few_nonzeros
@@ -234,17 +233,18 @@ class Points:
         """Of dense rows an estimate from some of them."""
         if self.is_sparse:
             return self.X.nnz / max(self.n * self.d, 1)
-        some = self.X[:: max(1, self.n // _SAMPLED_ROWS)]
-        return np.count_nonzero(some) / max(some.size, 1)
+        some = self.X[:: max(1, self.n // SAMPLED_ROWS)]
+        shifted = some if self.origin is None else some - self.origin
+        return np.count_nonzero(shifted) / max(shifted.size, 1)
 
     @property
     def csr(self) -> CSR:
-        """The nonzeros of all rows; those of dense ones are listed once."""
+        """The nonzeros of all rows, less the origin; those of dense ones are listed once."""
         if self.is_sparse:
             return CSR(self.X.indptr, self.X.indices, self.X.data, self.d)
         with _listing:
             if self._csr is None:
-                self._csr = CSR(*nonzeros(self.X), self.d)
+                self._csr = CSR(*nonzeros(self.X, self.origin), self.d)
         return self._csr
 
     @property
