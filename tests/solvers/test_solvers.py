@@ -216,6 +216,7 @@ def test_points_that_wait_are_looked_at_before_the_end(monkeypatch, reach):
     """All that are satisfied wait, some do, or none: the answer is within tol at every point."""
     shrink(monkeypatch)
     monkeypatch.setattr(nested, "REACH", reach)
+    monkeypatch.setattr(nested, "FIRST_SAMPLE", len(X_LARGE))  # else points wait to be sampled too
     caught_up = []
     original = values.Values.catch_up
 
