@@ -66,6 +66,28 @@ def test_the_same_bits_at_full_size():
     assert_same_model(one, two)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_come_in_order_and_errors_go_through(n_threads):
+    """Each item is worked on once; after an error nothing more is begun, and the pool goes on."""
+    begun = []
+
+    def square(i):
+        begun.append(i)
+        if i == 3:
+            raise KeyError(i)
+        return i * i
+
+    with Workers(n_threads) as workers:
+        assert workers.map(square, iter([0, 1, 2, 4])) == [0, 1, 4, 16]
+        assert sorted(begun) == [0, 1, 2, 4]
+        begun.clear()
+        with pytest.raises(KeyError):
+            workers.map(square, range(10_000))
+        assert len(begun) < 10_000
+        assert workers.map(square, []) == []
+        assert workers.map(square, [5]) == [25]
+
+
 def test_threads_are_used(monkeypatch):
     """The caller and another thread are seen in the kernel, and with n_jobs=1 the caller alone."""
     shrink(monkeypatch)

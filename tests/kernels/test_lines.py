@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import SVC
 from mercer.estimators._data import make_points
 from mercer.kernels import RBF, Linear
-from mercer.kernels._lines import LINE_BYTES, nonzeros
+from mercer.kernels._lines import LINE_BYTES, gathered, nonzeros
 from mercer.kernels._products import products
 from mercer.kernels.points import Points
 
@@ -45,11 +45,40 @@ def test_parts_of_a_block_share_its_panels_only_where_one_starts(start):
     assert np.shares_memory(part.panels, block.panels) == (start % width == 0)
 
 
-def test_nonzeros_are_those_of_scipy():
-    X = rows(20)
+def test_a_block_that_grows_lays_out_new_rows_only():
+    """Rows of any number, in any order: the panels are those of a block made at once."""
+    X, order = rows(300), np.random.default_rng(0).permutation(300)
+    points = Points(X)
+    block = points.take(order[:50], np.float32)
+    block.reserve(300, lambda size: np.full(size, 255, np.uint8))  # what is not laid out is nan
+    for start, stop in [(50, 50), (50, 64), (64, 65), (65, 200), (200, 300)]:
+        before = block.panels
+        block = block.extended(order[start:stop])
+        assert_array_equal(block.panels, points.take(order[:stop], np.float32).panels)
+        assert np.shares_memory(block.panels, before)
+    out = np.empty((300, 300), np.float32)
+    products(block, block, out)
+    assert_allclose(out, X[order] @ X[order].T, atol=1e-5)
+
+
+@pytest.mark.parametrize("origin", [None, np.linspace(0, 1, 90)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+def test_nonzeros_are_those_of_scipy(monkeypatch, dtype, origin):
+    monkeypatch.setattr("mercer.kernels._lines._ROWS_LISTED", 7)
+    X = (100 * rows(20)).astype(dtype)
     X[3] = 0
-    expected = sp.csr_matrix(X)
-    indptr, columns, values = nonzeros(X)
+    expected = sp.csr_matrix(X if origin is None else X - origin)
+    indptr, columns, values = nonzeros(X, origin)
+    assert_array_equal(indptr, expected.indptr)
+    assert_array_equal(columns, expected.indices)
+    assert_array_equal(values, expected.data)
+
+
+def test_rows_are_gathered_as_scipy_does():
+    X = sp.csr_matrix(rows(20))
+    which = np.array([7, 0, 7, 19, 3])
+    indptr, columns, values = gathered(X.indptr, X.indices, X.data, which, np.float32)
+    expected = X[which].astype(np.float32)
     assert_array_equal(indptr, expected.indptr)
     assert_array_equal(columns, expected.indices)
     assert_array_equal(values, expected.data)
@@ -68,6 +97,22 @@ def test_zeros_are_kept_unless_the_mean_outweighs_them():
     X[:, 0] = 1e4 + X[:, 0]  # distances around the origin would lose most digits
     assert make_points(X, RBF()).origin is not None
     assert make_points(X, Linear()).origin is None
+
+
+def test_rows_lie_around_common_values_where_that_gives_zeros():
+    """Standardised columns of two values: few numbers are left, and the distances are the same."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.random((300, 60)) < 0.1, rng.normal(size=(300, 5))]).astype(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    kernel = RBF(gamma=0.01)
+    points = make_points(X, kernel)
+    assert points.has_few_nonzeros
+    assert points.csr.nnz < 0.25 * X.size
+    tile = np.empty((100, 200))
+    kernel.tile(points.take(slice(0, 100)), points.take(slice(100, 300)), tile)
+    distances = ((X[:100, None] - X[None, 100:]) ** 2).sum(axis=-1)
+    assert_allclose(tile, np.exp(-0.01 * distances), atol=1e-12)
+    assert_array_equal(make_points(X[:, 60:], kernel).origin, X[:, 60:].mean(axis=0))
 
 
 def test_dense_and_sparse_rows_give_the_same_machine():
