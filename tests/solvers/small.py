@@ -10,7 +10,7 @@ from mercer.gram import Gram, gram, store
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.kernels.points import Points
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.solvers import SMO, Control, nested, smo
+from mercer.solvers import SMO, Control, in_play, nested, smo
 
 __all__ = ["KERNELS", "PROBLEMS", "SOLVERS", "make_data", "make_gram", "shrink", "solve"]
 
@@ -47,7 +47,7 @@ def shrink(monkeypatch, *, direct=0, costly=10**9, first_sample=40, working_set=
     monkeypatch.setattr(smo, "DIRECT_VARIABLES", direct)
     monkeypatch.setattr(nested, "FIRST_SAMPLE", first_sample)
     monkeypatch.setattr(nested, "WORKING_SET", working_set)
-    monkeypatch.setattr(nested, "COSTLY", costly)
+    monkeypatch.setattr(in_play, "COSTLY", costly)
     monkeypatch.setattr(store, "COSTLY", costly)
     monkeypatch.setattr(store, "CHUNK", 64)
     monkeypatch.setattr(store, "FEWEST_ROWS", 8)

@@ -13,6 +13,7 @@ from mercer.problems import svc
 from mercer.result import Status
 from mercer.solvers import Control, nested, values
 from mercer.solvers.answer import intercepts
+from mercer.solvers.in_play import InPlay
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix
 from tests.solvers.small import (
@@ -125,7 +126,7 @@ def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
     """
     shrink(monkeypatch, working_set=32, first_sample=20)
     K, stages, last = MATRIX[kernel], set(), []
-    add_to, join, leave = RowStore.add_to, nested.NestedSMO._join, nested.NestedSMO._leave
+    add_to, join, leave = RowStore.add_to, InPlay.join, InPlay.leave
 
     def checked_add(self, total, which, coef):
         before = total.copy()
@@ -134,24 +135,24 @@ def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
         assert_allclose(total - before, exact, atol=1e-4)
         stages.add("thrown out" if self.n > self.n_rows else "all rows held")
 
-    def watched_join(self, store, score):
+    def watched_join(self, store, score, beta):
         before = store and store.n
-        after = join(self, store, score)
+        after = join(self, store, score, beta)
         if store is after:
             stages.add("kept" if before == after.n else "joined")
             stages.update(["kept after others left"] if last == [after] else [])
         return after
 
-    def watched_leave(self, store, score):
-        after = leave(self, store, score)
+    def watched_leave(self, store, score, beta):
+        after = leave(self, store, score, beta)
         if store is not after:
             stages.add("left")
             last[:] = [after]
         return after
 
     monkeypatch.setattr(RowStore, "add_to", checked_add)
-    monkeypatch.setattr(nested.NestedSMO, "_join", watched_join)
-    monkeypatch.setattr(nested.NestedSMO, "_leave", watched_leave)
+    monkeypatch.setattr(InPlay, "join", watched_join)
+    monkeypatch.setattr(InPlay, "leave", watched_leave)
     for problem in PROBLEMS.values():
         for budget in (1 << 20, 4 * 300 * 20):
             gram = make_gram(KERNELS[kernel], X)

@@ -4,6 +4,7 @@ smo.py       the production solver: settings in, `Result` out
 direct.py    small problems: pairs on the whole kernel matrix
 class_pair.py  the same for two of many classes: rows from blocks that pairs share
 nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
+in_play.py   which columns those are, and the rows kept for them
 values.py    f = Kβ at all points: who is up to date, how exact it is
 many.py      all class pairs of a small data set in one compiled call
 choice.py    solvers by name; what "auto" chose and why

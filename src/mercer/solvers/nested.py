@@ -24,7 +24,6 @@ from functools import partial
 import numpy as np
 
 from mercer.gram import Gram, RowStore
-from mercer.gram.store import COSTLY
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Status
 from mercer.separability import HardMarginWatch
@@ -32,6 +31,7 @@ from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve
 from mercer.solvers._scan import choose
 from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.in_play import InPlay
 from mercer.solvers.layout import Part, growing_samples, lay_out, pad, without
 from mercer.solvers.values import Values
 
@@ -56,14 +56,6 @@ LAST_TOL = 0.6
 # of the primal value the solver goes on with a smaller tol, but not below a share of it.
 SMALL_GAP = 3e-4
 FINEST = 0.2
-# So many points close to violating join too, as a share of those that do or are free.
-NEAR = 0.3
-# A store of which less than this share is still wanted is built anew.
-COMPACT = 0.8
-# All columns stay in play if the rows of this share of the points can be kept.
-KEPT_SHARE = 0.2
-# The columns of a new store may grow by this factor before it is built anew.
-ROOM = 1.25
 # A point out of play is not looked at again while it was satisfied by more than this share of the
 # violations that were left since.
 REACH = 0.5
@@ -106,8 +98,6 @@ class NestedSMO:
         self.control = control
         self.tol = tol
         self.max_steps = max_steps
-        self.most = max(4 * FIRST_SAMPLE, int(np.sqrt(cache_bytes)))  # points in play
-        self.memory = self.gram.memory(min(cache_bytes, 4 * gram.n**2))
         side = WORKING_SET + 2 * LANE
         self.blocks = [np.empty(side * side, np.float32) for _ in range(2)]
         self.n = gram.n
@@ -118,11 +108,8 @@ class NestedSMO:
         self.values = Values(problem, gram, lambda: control.stopped is not None)
         self.score = np.zeros(self.n)  # by how much points violate, as of when they were looked at
         self.watch = HardMarginWatch(problem, gram)
-        # Where values are costly and there is room for the rows of many, all columns stay in play.
-        self.whole: RowStore | None = None
-        keep = gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * self.n**2
-        if keep or not shrinking:
-            self.whole = self._store(np.zeros(0, np.int64), self.n)
+        most = max(4 * FIRST_SAMPLE, int(np.sqrt(cache_bytes)))
+        self.in_play = InPlay(gram, self.values, cache_bytes, most, WORKING_SET, shrinking)
         self.settled: tuple[np.ndarray, np.ndarray] | None = None  # the last β with f at all points
         self.stages: list[np.ndarray] = []  # β before each sample
         self.steps = 0
@@ -138,7 +125,8 @@ class NestedSMO:
         seen = np.zeros(0, np.int64)
         samples = growing_samples(self.n, self.n if self.beta.any() else FIRST_SAMPLE)
         for sample in samples:
-            self._see(without(sample, seen, self.n))
+            new = without(sample, seen, self.n)
+            self.in_play.see(new, self.beta, self.problem)
             seen = sample
             if sample.size < self.n:
                 self._solve_sample()
@@ -153,23 +141,11 @@ class NestedSMO:
             self.values.refresh(self.beta)
         return self.status
 
-    def _see(self, new: np.ndarray) -> None:
-        """f at points that are looked at for the first time."""
-        if self.whole is None:
-            may_wait = np.ones(self.n, bool)
-            may_wait[new] = False
-            self.values.catch_up(self.beta, may_wait)
-        else:
-            first = self.whole.n
-            self.whole.extend(new)
-            coef = self.problem.at_points(self.beta, self.n)[self.whole.columns]
-            self.values.set(new, self.whole.sums(coef, first))
-
     def _solve_sample(self) -> None:
         """The points seen so far, loosely; those out of play are not looked at again for now."""
         self.stages.append(self.beta.copy())
         violation, score = self._scores(self._part(self.values.up_to_date()))
-        self._play(self._join(None, score), SAMPLE_TOL * violation)
+        self._play(self.in_play.join(None, score, self.beta), SAMPLE_TOL * violation)
 
     def _solve_all(self) -> None:
         store = None
@@ -203,7 +179,7 @@ class NestedSMO:
             if self.status is not None:
                 return
             quiet = violation <= 1.5 * goal  # nothing new came from outside
-            store = self._join(store, score)
+            store = self.in_play.join(store, score, self.beta)
             goal = LAST_TOL * tol if quiet else max(PLAY_TOL * violation, LAST_TOL * tol)
             store = self._descend(store, violation, goal)
             self._catch_up(violation)
@@ -226,7 +202,7 @@ class NestedSMO:
             if step <= goal or self.is_stuck or self.status is not None:
                 return store
             violation, score = self._scores(self._part(store.columns))
-            store = self._leave(store, score)
+            store = self.in_play.leave(store, score, self.beta)
 
     def _must_stop(self) -> bool:
         """Ask the limits; sets the status."""
@@ -246,44 +222,11 @@ class NestedSMO:
 
     def _scores(self, part: Part) -> tuple[float, np.ndarray]:
         """The violation, and by how much each point violates (−∞: not among these)."""
-        violation, score = part.scores(self.most)
+        violation, score = part.scores(self.in_play.most)
         by_point = np.full(self.n, -np.inf)
         by_point[part.columns] = score
         self.score[part.columns] = score
         return violation, by_point
-
-    def _wanted(self, score: np.ndarray) -> np.ndarray:
-        """Points that violate or are free, and the nearest of the others."""
-        wish = int((1 + NEAR) * np.count_nonzero(score > 0)) + WORKING_SET
-        count = min(wish, self.most, int(np.count_nonzero(score > -np.inf)))
-        return np.sort(np.argpartition(-score, count - 1)[:count])
-
-    def _join(self, store: RowStore | None, score: np.ndarray) -> RowStore:
-        """Columns in play out of all points: the old ones with more, or chosen anew."""
-        points = self.whole.columns if self.whole else self._wanted(score)
-        store = store or self.whole
-        if store is not None and points.size > COMPACT * store.n:
-            new = without(points, store.columns, self.n)
-            if store.n + new.size <= store.room:
-                store.extend(new)
-                points = store.columns
-            else:
-                store = None
-        else:
-            store = None
-        self.values.leave(without(self.values.up_to_date(), points, self.n), self.beta)
-        return store or self._store(points, min(int(ROOM * points.size), self.n))
-
-    def _leave(self, store: RowStore, score: np.ndarray) -> RowStore:
-        """Fewer columns in play; the others wait outside, with the β they have seen."""
-        points = self._wanted(score)
-        if self.whole or points.size > COMPACT * store.n:
-            return store
-        self.values.leave(without(store.columns, points, self.n), self.beta)
-        return self._store(points, min(int(ROOM * points.size), self.n))
-
-    def _store(self, columns: np.ndarray, room: int) -> RowStore:
-        return RowStore(self.gram, columns, room, self.memory)
 
     def _play(self, store: RowStore, tol: float) -> None:
         """Working sets among the store's columns until their violation is at most ``tol``."""
