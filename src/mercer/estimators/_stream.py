@@ -19,6 +19,7 @@ from mercer.estimators._stream_run import StreamRun, certify_stream
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel, Linear
 from mercer.solvers import Control
+from mercer.solvers._pegasos import shuffle
 from mercer.solvers.descent import Corridor, Descent
 from mercer.streams import StreamProgress, as_stream
 
@@ -204,11 +205,10 @@ class StreamMixin:
 
     def _shuffled(self: Any, rows: np.ndarray) -> np.ndarray:
         """Blocks in a random order, and so the rows of each: what is at hand stays in the cache."""
-        if rows.size <= BLOCK_ROWS:
-            return self._rng.permutation(rows)
-        blocks = np.split(rows, range(BLOCK_ROWS, rows.size, BLOCK_ROWS))
-        turns = self._rng.permutation(len(blocks))
-        return np.concatenate([self._rng.permutation(blocks[turn]) for turn in turns])
+        turns = self._rng.permutation(-(-rows.size // BLOCK_ROWS))
+        out = np.empty_like(rows)
+        shuffle(rows, turns, BLOCK_ROWS, self._rng.integers(2**63), out)
+        return out
 
     def _learn(
         self: Any, data: Data, corridors: list[Corridor], weight: np.ndarray, order: np.ndarray
@@ -220,7 +220,7 @@ class StreamMixin:
 
         def one(task: int) -> None:
             state = self._states[task]
-            state.count_anew(rows.n)
+            state.count_anew(0)  # nobody asks for hits here
             rows.run(corridors[task], weight, order, state)
 
         n_threads = 1 if len(corridors) == 1 else thread_count(self.n_jobs)

@@ -20,7 +20,31 @@ import numpy as np
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["run_dense", "run_kernel", "run_sparse", "sweep_dense", "sweep_sparse"]
+__all__ = ["run_dense", "run_kernel", "run_sparse", "shuffle", "sweep_dense", "sweep_sparse"]
+
+# Numbers that are gathered at a time: they stay in the processor's cache.
+BLOCK_CELLS = 16_384
+
+
+@compiled
+def shuffle(rows, turns, size, seed, out):
+    """Blocks of so many rows in the order of ``turns``, the rows of each at random.
+
+    Fisher and Yates with the generator SplitMix64.
+    """
+    start, state = 0, np.uint64(seed)
+    for turn in turns:
+        block = rows[turn * size : (turn + 1) * size]
+        out[start : start + block.size] = block
+        for k in range(block.size - 1, 0, -1):
+            state += np.uint64(0x9E3779B97F4A7C15)
+            x = state
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            x ^= x >> np.uint64(31)
+            other = start + np.int64(((x >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
+            out[start + k], out[other] = out[other], out[start + k]
+        start += block.size
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -53,35 +77,66 @@ def _shrink(norm_sq, s, lam, t):
 
 
 @compiled
-def run_dense(X, one, low, high, weight, order, batch, lam, project, t, u, total, hits):
-    """Steps over rows of an array in the given order; u, total and hits change in place."""
+def _gather(X, one, ends, order, rows, near):
+    """Rows in this order, the constant last, and their ends: whoever steps needs not wait for them.
+
+    The processor fetches many rows at once here, where nothing depends on what is in them.
+    """
     d = X.shape[1]
-    z = np.zeros(d + 1)
-    pull = np.empty(batch)
+    for p in range(order.size):
+        i = np.uint64(order[p])
+        for j in range(d):
+            rows[p, j] = X[i, j]
+        rows[p, d] = one
+    for e in range(3):
+        for p in range(order.size):
+            near[e, p] = ends[e][np.uint64(order[p])]
+
+
+@compiled(fastmath=REASSOCIATE)
+def run_dense(X, one, low, high, weight, order, batch, lam, project, t, u, total, hits):
+    """Steps over rows of an array in the given order; u, total and hits change in place.
+
+    Hits are counted if there is room for them.
+    """
+    width = u.size
+    block = min(order.size, max(1, BLOCK_CELLS // width))
+    rows, near = np.empty((block, width), X.dtype), np.empty((3, block))
+    g, z = np.zeros(width), np.zeros(width)
     s, a, norm_sq = 1.0, 0.0, _dot(u, u) if project else 0.0
-    for first in range(0, order.size, batch):
-        size = min(batch, order.size - first)
-        scale = s / (lam * t) if t > 0 else 0.0
-        for p in range(size):
-            i = order[first + p]
-            pull[p] = _pull(scale * (_dot(X[i], u) + one * u[d]), low[i], high[i])
-        for p in range(size):
-            if pull[p] == 0.0:
+    met, size, pulled = 0, min(batch, order.size), False
+    for first in range(0, order.size, block):
+        some = order[first : first + block]
+        _gather(X, one, (low, high, weight), some, rows, near)
+        for p in range(some.size):
+            f = 0.0
+            for j in range(width):
+                f += rows[p, j] * u[j]
+            # w = s u / (λt) against the corridor; before the first step it is zero, and so is f.
+            reach = lam * t / s if t > 0 else 1.0
+            pull = 1.0 if f < near[0, p] * reach else (-1.0 if f > near[1, p] * reach else 0.0)
+            if pull != 0.0:
+                pulled = True
+                c = near[2, p] * pull / (size * s)
+                for j in range(width):
+                    g[j] += c * rows[p, j]
+                if hits.size > 0:
+                    hits[some[p]] += pull
+            met += 1
+            if met < size:
                 continue
-            i = order[first + p]
-            c = weight[i] * pull[p] / (size * s)
+            if pulled:
+                for j in range(width):
+                    u[j] += g[j]
+                    z[j] += a * g[j]
+                    g[j] = 0.0
+                norm_sq = _dot(u, u) if project else 0.0
+            t += 1
             if project:
-                norm_sq += c * (2 * (_dot(X[i], u) + one * u[d]) + c * (_dot(X[i], X[i]) + one))
-            _add(u, X[i], c)
-            _add(z, X[i], a * c)
-            u[d] += c * one
-            z[d] += a * c * one
-            hits[i] += pull[p]
-        t += 1
-        if project:
-            s = _shrink(norm_sq, s, lam, t)
-        a += s
-    for j in range(d + 1):
+                s = _shrink(norm_sq, s, lam, t)
+            a += s
+            met, size, pulled = 0, min(batch, order.size - first - p - 1), False
+    for j in range(width):
         total[j] += a * u[j] - z[j]
         u[j] *= s
     return t
@@ -129,7 +184,8 @@ def run_sparse(
             _add_sparse(z, x, at, a * c)
             u[d] += c * one
             z[d] += a * c * one
-            hits[i] += pull[p]
+            if hits.size > 0:
+                hits[i] += pull[p]
         t += 1
         if project:
             s = _shrink(norm_sq, s, lam, t)
