@@ -19,7 +19,7 @@ from mercer.estimators._stream_run import StreamRun, certify_stream
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel, Linear
 from mercer.solvers import Control
-from mercer.solvers._pegasos import shuffle
+from mercer.solvers._pegasos import BLOCK_ROWS, shuffle
 from mercer.solvers.descent import Corridor, Descent
 from mercer.streams import StreamProgress, as_stream
 
@@ -27,8 +27,6 @@ __all__ = ["StreamMixin", "has_stream"]
 
 # Sums of rows beyond this have squares that overflow.
 LARGEST = 1e150
-# Rows that are shuffled among themselves; larger batches are made of such blocks.
-BLOCK_ROWS = 2048
 
 
 def has_stream(estimator: Any) -> bool:
@@ -192,9 +190,12 @@ class StreamMixin:
             seed = check_random_state(self.random_state).randint(0, 2**31 - 1)
             self._rng = np.random.default_rng(seed)
 
-    def _check_batch(self: Any, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _check_batch(
+        self: Any, X: Any, y: Any, sample_weight: Any, is_finite: bool = False
+    ) -> Data:
         expected = self.n_features_in_ if hasattr(self, "_states") else None
-        data = check_training(self, X, y, sample_weight)
+        is_known = is_finite and X.shape[1] == expected
+        data = check_training(self, X, y, sample_weight, is_finite=is_known)
         if expected not in (None, data.X.shape[1]):
             self.n_features_in_ = expected
             raise ValueError(
@@ -205,9 +206,10 @@ class StreamMixin:
 
     def _shuffled(self: Any, rows: np.ndarray) -> np.ndarray:
         """Blocks in a random order, and so the rows of each: what is at hand stays in the cache."""
-        turns = self._rng.permutation(-(-rows.size // BLOCK_ROWS))
+        whole = rows.size // BLOCK_ROWS  # the rest comes last, to keep the blocks where they are
+        turns = np.append(self._rng.permutation(whole), whole)
         out = np.empty_like(rows)
-        shuffle(rows, turns, BLOCK_ROWS, self._rng.integers(2**63), out)
+        shuffle(rows, turns, self._rng.integers(2**63), out)
         return out
 
     def _learn(
