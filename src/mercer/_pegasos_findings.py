@@ -43,7 +43,7 @@ def find_pegasos(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> Certi
     f, norms_sq, image = (_linear if hasattr(model, "coef_") else _kernelised)(model, X, one)
     price = _prices(model, y, weight)
     stated = getattr(model, "certificate_", None)
-    tasks = (stated.tasks or (stated,)) if stated is not None else [None] * f.shape[1]
+    tasks: Any = (stated.tasks or (stated,)) if stated is not None else [None] * f.shape[1]
     found = []
     for t in range(f.shape[1]):
         low, high = _edges(model, y, t)
@@ -73,9 +73,11 @@ def _kernelised(model: Any, X: Any, one: float) -> tuple[np.ndarray, np.ndarray,
         both, support, rows = X, np.asarray(model.expansion_.columns), np.arange(n)
     else:
         vectors = model.support_vectors_
-        stack = sp.vstack if sp.issparse(X) else np.concatenate
-        both = stack([sp.csr_matrix(vectors) if sp.issparse(X) else vectors, X])
-        both = both.tocsr() if sp.issparse(X) else both
+        both = (
+            sp.vstack([sp.csr_matrix(vectors), X], format="csr")
+            if sp.issparse(X)
+            else np.concatenate([vectors, X])
+        )
         support, rows = np.arange(len(coef)), len(coef) + np.arange(n)
     f = kernel_sums(model.kernel_, both, rows, support, coef) + one * coef.sum(axis=0)
     at_support = kernel_sums(model.kernel_, both, support, support, coef) + one * coef.sum(axis=0)
@@ -114,7 +116,7 @@ def _raise_bound(
     used = np.flatnonzero(np.isfinite(edges))
     row, sign = used % len(f), np.where(used < len(f), 1.0, -1.0)
     C, edge = price[row], edges[used]
-    best = [0.0, np.zeros(len(f))]
+    best: list[Any] = [0.0, np.zeros(len(f))]
 
     def descend(theta: np.ndarray) -> tuple[float, np.ndarray]:
         beta = np.bincount(row, sign * C * theta, len(f))

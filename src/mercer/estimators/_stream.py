@@ -142,8 +142,9 @@ class StreamMixin:
         is the value of a feasible point of the dual, a lower bound on every model's objective: rows
         are sorted into bins by how far f is from the edge of their loss (and near it by column),
         each row of a bin has the same share of its Cᵢ, and the best shares are found at the end
-        from one vector kept for each bin. So the gap is a true upper bound, and not the smallest: it also counts what
-        is lost by equal shares. The violation of that point would take another pass and is NaN.
+        from one vector kept for each bin. So the gap is a true upper bound, and not the smallest:
+        it also counts what is lost by equal shares. The violation of that point would take another
+        pass and is NaN.
         The status is "solved" if the relative gap is at most ``tol``.
 
         Parameters

@@ -44,7 +44,7 @@ def checked(model: Any, batch: Batch) -> tuple[Data, list[Corridor], np.ndarray,
 
 def batches_ahead(stream: Stream, skip: int, stopped: Callable[[], bool]) -> Iterator[Batch]:
     """Batches that are read while one is worked on, until it is ``stopped``."""
-    batches = stream.batches(skip)
+    batches: Any = stream.batches(skip)
     if not stream.reads_ahead:
         batches = read_ahead(batches, stopped)
     with closing(batches):

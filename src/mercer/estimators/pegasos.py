@@ -191,7 +191,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
 
     def _encode_batch(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
         # A pass for each class is less than its steps.
-        codes = np.full(data.n, -1, np.int8 if self.classes_.size < 127 else np.intp)
+        codes: Any = np.full(data.n, -1, np.int8 if self.classes_.size < 127 else np.intp)
         labels = self.classes_.astype(data.y.dtype) if data.y.dtype.kind in "iub" else self.classes_
         labels = labels if np.array_equal(labels, self.classes_) else self.classes_
         for code, label in enumerate(labels):

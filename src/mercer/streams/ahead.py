@@ -104,16 +104,18 @@ class _Team:
 
     def work(self) -> None:
         """Read ahead until it is closed."""
+        part: int | None = None
         while True:
             with self.changed:
                 while not self.closed and (part := self._choose(self.depth)) is None:
                     self.changed.wait()
-                if self.closed:
+                if self.closed or part is None:
                     return
             self._advance(part)
 
     def take(self) -> tuple | None:
         """The next item of every part; None at the end."""
+        part: int | None = None
         while True:
             with self.changed:
                 while not all(self.read) and (part := self._choose(1)) is None:
@@ -122,6 +124,7 @@ class _Team:
                     items = [items.popleft() for items in self.read]
                     self.changed.notify_all()
                     break
+            assert part is not None
             self._advance(part)
         for kind, value in items:
             if kind == "error":
