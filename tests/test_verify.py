@@ -226,3 +226,38 @@ def test_pca():
     assert not verify(moved, X).status.is_solved
     with pytest.raises(NotFittedError):
         verify(mercer.KernelPCA(), X)
+
+
+PEGASOS = {
+    "two": (mercer.PegasosClassifier, LABELS),
+    "three": (mercer.PegasosClassifier, CLASSES),
+    "tube": (mercer.PegasosRegressor, TARGETS),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", [None, "rbf", "poly"])
+@pytest.mark.parametrize("case", PEGASOS)
+def test_pegasos(case, kernel, weighted):
+    """The stated value again, and a bound that is as good and holds for the exact optimum."""
+    kind, y = PEGASOS[case]
+    weight = WEIGHT if weighted else None
+    model = kind(C=0.5, kernel=kernel, gamma=0.4, random_state=0, tol=0.02)
+    stated = model.fit(X, y, sample_weight=weight).certificate_
+    found = verify(model, X, y, weight)
+    assert found.primal == pytest.approx(stated.primal, rel=1e-9)
+    assert found.gap <= stated.gap * (1 + 1e-9)
+    assert found.status is Status.SOLVED
+    if case == "tube" and kernel == "rbf" and not weighted:
+        exact = mercer.SVR(kernel=RBF(0.4) + 1.0, C=0.5, fit_intercept=False, tol=1e-8).fit(X, y)
+        assert found.dual <= exact.certificate_.primal <= found.primal
+
+
+def test_pegasos_that_was_tampered_with_or_streamed():
+    model = mercer.PegasosClassifier(lam=0.02, random_state=0, tol=0.05)
+    model.fit_stream([(X, LABELS)], passes=200)
+    stated = model.certify([(X, LABELS)])
+    assert verify(model, X, LABELS).primal == pytest.approx(stated.primal, rel=1e-9)
+    model.coef_ = 3 * model.coef_
+    assert verify(model, X, LABELS).relative_gap > 0.05
+    assert verify(model, X, LABELS).status is Status.STALLED

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 
-__all__ = ["kernel_sums"]
+__all__ = ["kernel_matrix", "kernel_sums"]
 
 # Kernel values held at once by each thread.
 _SLICE_BYTES = 32 << 20
@@ -39,6 +39,11 @@ def kernel_sums(
     with single_threaded_blas(), Workers(thread_count(None)) as workers:
         workers.map(fill, slices)
     return out
+
+
+def kernel_matrix(kernel: Any, X: Any, rows: np.ndarray) -> np.ndarray:
+    """k(x_i, x_j) of the given rows."""
+    return np.asarray(_evaluator(kernel, X, rows)(rows), dtype=np.float64)
 
 
 def _evaluator(kernel: Any, X: Any, support: np.ndarray) -> Any:

@@ -3,8 +3,9 @@
 Everything is read off public attributes (``support_``, ``dual_coef_``, ``coef_``, ``intercept_``,
 ``classes_``, ``class_weight_``, ``kernel_`` and the parameters), the kernel is evaluated by
 `mercer._naive`, and value, gap and violation are written out for each formulation
-(`mercer._findings`, `_linear_findings`, `_system_findings`). Nothing that a solver kept, no box QP
-and no tile of a fit takes part; what is shared are the certificates themselves.
+(`mercer._findings`, `_linear_findings`, `_pegasos_findings`, `_system_findings`). Nothing that a
+solver kept, no box QP and no tile of a fit takes part; what is shared are the certificates
+themselves.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer._findings import find, find_logistic
 from mercer._linear_findings import find_linear
 from mercer._naive import kernel_sums
+from mercer._pegasos_findings import find_pegasos
 from mercer._system_findings import find_eigen, find_ridge
 from mercer.certificate import summarise
 
-__all__ = ["verify"]
+__all__ = ["check_verifiable", "verify"]
 
 
 def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -33,7 +35,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     Parameters
     ----------
     model : SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelLogisticRegression, LinearSVC, LinearSVR, \
-LogisticRegression, KernelRidge or KernelPCA
+LogisticRegression, PegasosClassifier, PegasosRegressor, KernelRidge or KernelPCA
         Fitted or loaded.
     X, y, sample_weight
         What it was fitted on; y may be left out for OneClassSVM and KernelPCA.
@@ -44,6 +46,7 @@ LogisticRegression, KernelRidge or KernelPCA
         ``status`` is "solved" if the violation (of linear and logistic machines, the relative gap)
         is within ``tol``; ``seconds`` are those of this
         call, and there are no iterations.
+        Pegasos keeps no duals: a bound as good as the stated one is found anew.
         A model whose coefficients leave their bounds, or do not have the sums they must have, has
         no dual value: ``dual`` is −inf and ``gap`` inf.
 
@@ -56,14 +59,11 @@ LogisticRegression, KernelRidge or KernelPCA
     (-0.5, 0.5)
     """
     began = time.perf_counter()
-    if not _is_known(model):
-        raise TypeError(
-            "model must be a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelLogisticRegression, "
-            "LinearSVC, LinearSVR, LogisticRegression, KernelRidge or KernelPCA, "
-            f"got {type(model).__name__}."
-        )
-    is_linear = hasattr(model, "intercept_scaling")
-    if is_linear or hasattr(model, "eigen_solver") or hasattr(model, "alphas"):
+    check_verifiable(model)
+    is_linear, is_pegasos = hasattr(model, "intercept_scaling"), hasattr(model, "lam")
+    if is_pegasos:
+        check_is_fitted(model, "intercept_")
+    elif is_linear or hasattr(model, "eigen_solver") or hasattr(model, "alphas"):
         check_is_fitted(model)
     else:
         check_is_fitted(model, ["dual_coef_", "support_", "intercept_"])
@@ -80,11 +80,14 @@ LogisticRegression, KernelRidge or KernelPCA
         if y is None or len(y) != n:
             raise ValueError(f"y must have one target for each of {n} rows.")
         return find_ridge(model, X, y, weight, time.perf_counter() - began)
-    if is_linear:
+    if is_linear or is_pegasos:
         rows = np.flatnonzero(weight > 0)
         y = _codes(model, y, n) if hasattr(model, "classes_") else _targets(model, y, n)
-        found = [find_linear(model, X[rows], y[rows], weight[rows], _kept_duals(model, n, rows))]
-        return replace(found[0], seconds=time.perf_counter() - began)
+        if is_linear:
+            proof = find_linear(model, X[rows], y[rows], weight[rows], _kept_duals(model, n, rows))
+        else:
+            proof = find_pegasos(model, _some(model, X, rows), y[rows], weight[rows])
+        return replace(proof, seconds=time.perf_counter() - began)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
     if hasattr(model, "threshold"):
         found = [
@@ -99,12 +102,26 @@ LogisticRegression, KernelRidge or KernelPCA
     return replace(total, seconds=time.perf_counter() - began)
 
 
-def _is_known(model: Any) -> bool:
-    """By its parameters: a price of errors or a system to solve, and nothing left to chance."""
+def check_verifiable(model: Any) -> None:
+    """Refuse what states nothing that could be recomputed, by its parameters."""
     names = set(model.get_params()) if hasattr(model, "get_params") else set()
     is_linear = {"C", "intercept_scaling", "time_limit"} <= names
     is_kernel = "kernel" in names and bool({"C", "nu", "alphas", "eigen_solver"} & names)
-    return (is_linear or is_kernel) and "lam" not in names
+    if not (is_linear or is_kernel):
+        raise TypeError(
+            "model must be a fitted SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelLogisticRegression, "
+            "LinearSVC, LinearSVR, LogisticRegression, PegasosClassifier, PegasosRegressor, "
+            f"KernelRidge or KernelPCA, got {type(model).__name__}."
+        )
+
+
+def _some(model: Any, X: Any, rows: np.ndarray) -> Any:
+    """These rows; a matrix of kernel values must be that of all."""
+    if type(model.kernel_).__name__ != "Precomputed":
+        return X[rows]
+    if len(rows) < X.shape[0]:
+        raise ValueError("verify needs positive weights where kernel='precomputed'.")
+    return X
 
 
 def _single(
@@ -178,7 +195,7 @@ def _check_rows(model: Any, X: Any) -> Any:
     if vectors is not None and vectors.ndim == 1:
         objects = np.empty(len(X), dtype=object)
         objects[:] = list(X)
-        return _check_support(model, objects)
+        return _check_support(model, objects) if hasattr(model, "support_") else objects
     X = check_array(X, accept_sparse="csr")
     expected = getattr(model, "n_features_in_", X.shape[1])
     if X.shape[1] != expected:

@@ -107,7 +107,8 @@ CASES = {
     "two kinds of values": ("predict m.mercer good.csv --proba --decision", 2, "--proba"),
     "other data than those of the fit": ("verify m.mercer other.csv", 1, "other.csv"),
     "a label of no class": ("verify m.mercer stranger.csv", 1, "stranger.csv"),
-    "a certificate that nobody has": ("verify pegasos.mercer good.csv", 1, "pegasos.mercer"),
+    "a certificate that nobody has": ("verify perceptron.mercer good.csv", 1, "perceptron.mercer"),
+    "a machine without certificate": (TRAIN + "--machine perceptron --verify", 2, "--verify"),
     "LIBSVM's model, broken": ("convert bad.model m2.mercer", 1, "bad.model:2"),
     "a format that is not known": ("convert good.csv good.xlsx", 1, "good.xlsx"),
     "a model to nowhere": ("convert good.csv good.model", 1, "good.csv"),
@@ -132,7 +133,7 @@ def folder(tmp_path_factory):
     (folder / "folder").mkdir()
     (folder / "hard.csv").write_text("a,b,label\n0,0,x\n1,1,x\n0,1,y\n1,0,y\n")
     np.save(folder / "objects.npy", np.array([{}, []], dtype=object), allow_pickle=True)
-    for name, more in (("m", []), ("pegasos", ["--machine", "pegasos"])):
+    for name, more in (("m", []), ("perceptron", ["--machine", "perceptron"])):
         model = str(folder / f"{name}.mercer")
         assert main(["train", str(folder / "good.csv"), "-o", model, "-q", *more]) == 0
     return folder

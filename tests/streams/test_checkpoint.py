@@ -44,8 +44,8 @@ def test_other_runs_and_versions_are_refused(tmp_path, monkeypatch):
     Checkpoint(path, {"lam": 0.1, "holdout": None}).save({}, {})
     with pytest.raises(ValueError, match=r"another run: lam was 0.1 and is now 0.2\. Give what"):
         Checkpoint(path, {"lam": 0.2, "holdout": None}).load()
-    monkeypatch.setattr(checkpoint, "VERSION", 2)
-    with pytest.raises(ValueError, match="has version 1, but this is 2"):
+    monkeypatch.setattr(checkpoint, "VERSION", 3)
+    with pytest.raises(ValueError, match="has version 2, but this is 3"):
         Checkpoint(path, {"lam": 0.1, "holdout": None}).load()
     with pytest.raises(ValueError, match="there is no folder"):
         Checkpoint(tmp_path / "nowhere" / "run.npz", {})

@@ -17,6 +17,7 @@ from mercer.cli.reading import describe, read, stem
 from mercer.cli.verify import check, refuse
 from mercer.io import Schema, Table, open_model, read_table, save
 from mercer.plots.writing import SUFFIXES
+from mercer.verification import check_verifiable
 
 __all__ = ["as_gamma", "run"]
 
@@ -35,6 +36,8 @@ def run(**given: Any) -> int:
     data = read(options | {"task": _task(options["machine"], options["task"])})
     name, why = _machine(options["machine"], data)
     model = build(name, _parameters(options, data.schema))
+    if options["verify"]:
+        _refuse_unverifiable(name, model)
     n, d = data.X.shape
     voice.say(
         table({"data": describe(data), "machine": f"{name}: {why}"}),
@@ -60,6 +63,14 @@ def run(**given: Any) -> int:
     voice.end()
     refuse(path, broken)
     return STOPPED if is_unfinished(model) else OK
+
+
+def _refuse_unverifiable(name: str, model: Any) -> None:
+    """Say before a long fit, not after it, that there is nothing to verify."""
+    try:
+        check_verifiable(model)
+    except TypeError as error:
+        raise Misused(f"--verify is not for --machine {name}: {error}") from error
 
 
 def _verify(model: Any, path: str, data: Table, voice: Voice) -> list[str]:

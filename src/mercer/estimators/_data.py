@@ -82,9 +82,18 @@ def is_precomputed(kernel: Any) -> bool:
 
 
 def check_training(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, *, several_targets: bool = False
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    several_targets: bool = False,
+    is_finite: bool = False,
 ) -> Data:
-    """Validate the arguments of ``fit``; y may be two-dimensional if there are several targets."""
+    """Validate the arguments of ``fit``; y may be two-dimensional if there are several targets.
+
+    An array of floats and one target for each row, all known to be finite, are not looked at again.
+    """
     precomputed = is_precomputed(estimator.kernel)
     if precomputed and sp.issparse(X):
         raise TypeError("Sparse precomputed kernels are not supported; give a dense matrix.")
@@ -92,7 +101,7 @@ def check_training(
         check_consistent_length(X, y)
         X = _as_objects(X)
         y = np.asarray(y, np.float64) if several_targets else column_or_1d(y, warn=True)
-    else:
+    elif not is_finite:
         X, y = validate_data(
             estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr",
             accept_large_sparse=False, multi_output=several_targets, y_numeric=several_targets,

@@ -19,6 +19,7 @@ from mercer.estimators._stream_run import StreamRun, certify_stream
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel, Linear
 from mercer.solvers import Control
+from mercer.solvers._pegasos import BLOCK_ROWS, shuffle
 from mercer.solvers.descent import Corridor, Descent
 from mercer.streams import StreamProgress, as_stream
 
@@ -26,8 +27,6 @@ __all__ = ["StreamMixin", "has_stream"]
 
 # Sums of rows beyond this have squares that overflow.
 LARGEST = 1e150
-# Rows that are shuffled among themselves; larger batches are made of such blocks.
-BLOCK_ROWS = 2048
 
 
 def has_stream(estimator: Any) -> bool:
@@ -141,10 +140,11 @@ class StreamMixin:
 
         ``primal`` is ½(‖w‖² + b²) + Σ Cᵢξᵢ with Cᵢ = weightᵢ/(nλ), summed over all rows. ``dual``
         is the value of a feasible point of the dual, a lower bound on every model's objective: rows
-        are sorted into bins by how far f is from the edge of their loss, each row of a bin has the
-        same share of its Cᵢ, and the best shares are found at the end from one vector kept for each
-        bin. So the gap is a true upper bound, and not the smallest: it also counts what
-        is lost by equal shares. The violation of that point would take another pass and is NaN.
+        are sorted into bins by how far f is from the edge of their loss (and near it by column),
+        each row of a bin has the same share of its Cᵢ, and the best shares are found at the end
+        from one vector kept for each bin. So the gap is a true upper bound, and not the smallest:
+        it also counts what is lost by equal shares. The violation of that point would take another
+        pass and is NaN.
         The status is "solved" if the relative gap is at most ``tol``.
 
         Parameters
@@ -191,9 +191,12 @@ class StreamMixin:
             seed = check_random_state(self.random_state).randint(0, 2**31 - 1)
             self._rng = np.random.default_rng(seed)
 
-    def _check_batch(self: Any, X: Any, y: Any, sample_weight: Any) -> Data:
+    def _check_batch(
+        self: Any, X: Any, y: Any, sample_weight: Any, is_finite: bool = False
+    ) -> Data:
         expected = self.n_features_in_ if hasattr(self, "_states") else None
-        data = check_training(self, X, y, sample_weight)
+        is_known = is_finite and X.shape[1] == expected
+        data = check_training(self, X, y, sample_weight, is_finite=is_known)
         if expected not in (None, data.X.shape[1]):
             self.n_features_in_ = expected
             raise ValueError(
@@ -204,11 +207,11 @@ class StreamMixin:
 
     def _shuffled(self: Any, rows: np.ndarray) -> np.ndarray:
         """Blocks in a random order, and so the rows of each: what is at hand stays in the cache."""
-        if rows.size <= BLOCK_ROWS:
-            return self._rng.permutation(rows)
-        blocks = np.split(rows, range(BLOCK_ROWS, rows.size, BLOCK_ROWS))
-        turns = self._rng.permutation(len(blocks))
-        return np.concatenate([self._rng.permutation(blocks[turn]) for turn in turns])
+        whole = rows.size // BLOCK_ROWS  # the rest comes last, to keep the blocks where they are
+        turns = np.append(self._rng.permutation(whole), whole)
+        out = np.empty_like(rows)
+        shuffle(rows, turns, self._rng.integers(2**63), out)
+        return out
 
     def _learn(
         self: Any, data: Data, corridors: list[Corridor], weight: np.ndarray, order: np.ndarray
@@ -220,7 +223,7 @@ class StreamMixin:
 
         def one(task: int) -> None:
             state = self._states[task]
-            state.count_anew(rows.n)
+            state.count_anew(0)  # nobody asks for hits here
             rows.run(corridors[task], weight, order, state)
 
         n_threads = 1 if len(corridors) == 1 else thread_count(self.n_jobs)

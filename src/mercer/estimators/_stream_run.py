@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -24,10 +24,10 @@ __all__ = ["StreamRun", "certify_stream"]
 
 def is_held_out(data: Data, first: int, holdout: int | None) -> np.ndarray:
     """Every ``holdout``-th row of the stream, of which ``first`` came before this batch."""
-    if holdout is None:
-        return np.zeros(data.n, dtype=bool)
-    numbers = first + data.original(np.arange(data.n))
-    return numbers % holdout == holdout - 1
+    held = np.zeros(data.shape[0], dtype=bool)
+    if holdout is not None:
+        held[(-first - 1) % holdout :: holdout] = True
+    return held if data.rows is None else held[data.rows]
 
 
 def checked(model: Any, batch: Batch) -> tuple[Data, list[Corridor], np.ndarray, np.ndarray] | None:
@@ -35,11 +35,23 @@ def checked(model: Any, batch: Batch) -> tuple[Data, list[Corridor], np.ndarray,
     if _num_samples(batch.X) == 0:
         return None
     try:
-        data = model._check_batch(batch.X, batch.y, batch.weight)
+        data = model._check_batch(batch.X, batch.y, batch.weight, batch.is_finite)
         y, weight = model._encode_batch(data)
     except ValueError as error:
         raise ValueError(f"{batch.where}: {error}") from error
     return data, model._corridors(y), weight, y
+
+
+def batches_ahead(stream: Stream, skip: int, stopped: Callable[[], bool]) -> Iterator[Batch]:
+    """Batches that are read while one is worked on, until it is ``stopped``."""
+    batches: Any = stream.batches(skip)
+    if not stream.reads_ahead:
+        batches = read_ahead(batches, stopped)
+    with closing(batches):
+        for batch in batches:
+            yield batch
+            if stopped():
+                return
 
 
 class StreamRun:
@@ -118,8 +130,7 @@ class StreamRun:
         def stopped() -> bool:  # not before there is a model to keep
             return control.interrupted or (self._has_model and control.stopped is not None)
 
-        with closing(read_ahead(self.stream.batches(self.batches), stopped)) as batches:
-            yield from batches
+        return batches_ahead(self.stream, self.batches, stopped)
 
     def _take(self, batch: Batch) -> None:
         model, parts = self.model, checked(self.model, batch)
@@ -129,8 +140,9 @@ class StreamRun:
             return
         data, corridors, weight, y = parts
         held = is_held_out(data, self.rows, self.holdout)
-        if held.any():
-            self._estimate(data.X[held], [_some(c, held) for c in corridors], y[held])
+        some = np.flatnonzero(held)
+        if some.size:
+            self._estimate(data.X[some], [_some(c, some) for c in corridors], y[some])
         order = np.flatnonzero(~held)
         if self.shuffle:
             order = model._shuffled(order)
@@ -236,19 +248,16 @@ def certify_stream(
     W = np.column_stack([model.coef_, model.intercept_])
     bounds = [OnePassBound(w, model.lam_) for w in W]
     first = 0
-    with closing(read_ahead(stream.batches(), lambda: control.interrupted)) as batches:
-        for batch in batches:
-            parts = checked(model, batch)
-            if parts is None:
-                continue
-            data, corridors, weight, _ = parts
-            chosen = np.flatnonzero(~is_held_out(data, first, holdout))
-            rows = model._linear_rows(data.X)
-            for bound, corridor in zip(bounds, corridors, strict=True):
-                bound.take(rows, corridor, weight, chosen)
-            first += data.shape[0]
-            if control.stopped is not None:
-                break
+    for batch in batches_ahead(stream, 0, lambda: control.stopped is not None):
+        parts = checked(model, batch)
+        if parts is None:
+            continue
+        data, corridors, weight, _ = parts
+        chosen = np.flatnonzero(~is_held_out(data, first, holdout))
+        rows = model._linear_rows(data.X)
+        for bound, corridor in zip(bounds, corridors, strict=True):
+            bound.take(rows, corridor, weight, chosen)
+        first += data.shape[0]
     if control.stopped is not None:
         raise TimeoutError("certify was stopped before the end of its pass: nothing is proved.")
     if bounds[0].n == 0:

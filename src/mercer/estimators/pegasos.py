@@ -190,24 +190,28 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         return codes, self._weights(codes, data.weight)
 
     def _encode_batch(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        codes = np.searchsorted(self.classes_, data.y)
-        codes[codes == self.classes_.size] = 0
-        wrong = self.classes_[codes] != data.y
+        # A pass for each class is less than its steps.
+        codes: Any = np.full(data.n, -1, np.int8 if self.classes_.size < 127 else np.intp)
+        labels = self.classes_.astype(data.y.dtype) if data.y.dtype.kind in "iub" else self.classes_
+        labels = labels if np.array_equal(labels, self.classes_) else self.classes_
+        for code, label in enumerate(labels):
+            codes += np.multiply(data.y == label, code + 1, dtype=codes.dtype)
+        wrong = codes < 0
         if wrong.any():
             unknown = np.unique(data.y[wrong])[:5].tolist()
             raise ValueError(f"y has labels that are not in classes: {unknown}.")
-        return codes, self._weights(codes, data.weight)
+        return codes.astype(np.intp), self._weights(codes, data.weight)
 
     def _weights(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(codes.size) if weight is None else weight
         of_class = class_weights(self.class_weight, self.classes_, codes, weight)
         return of_class[codes] if weight is None else weight * of_class[codes]
 
     def _corridors(self, y: np.ndarray) -> list[Corridor]:
         """The second class of two, each one of more."""
         k = self.classes_.size
-        return [
-            Corridor.hinge(np.where(y == task, 1.0, -1.0)) for task in ([1] if k == 2 else range(k))
-        ]
+        return [Corridor.hinge(y == task) for task in ([1] if k == 2 else range(k))]
 
     def _name(self, task: int) -> str:
         return "" if self.classes_.size == 2 else f"{self.classes_[task]} / the rest"

@@ -28,7 +28,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.result import Status
-from mercer.solvers._pegasos import run_dense, run_kernel, run_sparse, sweep_dense, sweep_sparse
+from mercer.solvers._pegasos import (
+    hinge_ends,
+    run_dense,
+    run_kernel,
+    run_sparse,
+    sweep_dense,
+    sweep_sparse,
+)
 from mercer.solvers.coordinate import sweep
 
 __all__ = [
@@ -54,8 +61,10 @@ class Corridor:
 
     @classmethod
     def hinge(cls, y: np.ndarray) -> Corridor:
-        """Labels ±1."""
-        return cls(np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0))
+        """Labels ±1, or whether they are +1."""
+        low, high = np.empty(len(y)), np.empty(len(y))
+        hinge_ends(y > 0, low, high)
+        return cls(low, high)
 
     @classmethod
     def tube(cls, y: np.ndarray, epsilon: float) -> Corridor:
@@ -150,7 +159,7 @@ class Descent:
 
 
 class DenseRows:
-    """Rows of an array, with a column of ones at its end or without."""
+    """Rows of an array, in memory by rows or by columns, with a column of ones or without."""
 
     def __init__(self, X: Any, fit_intercept: bool, batch_size: int = 1):
         self.X, self.one = X, float(fit_intercept)
@@ -163,8 +172,9 @@ class DenseRows:
         self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
     ) -> None:
         state.t = run_dense(
-            self.X, self.one, corridor.low, corridor.high, weight, order, state.batch_size,
-            state.lam, state.project, state.t, state.u, state.total, state.hits,
+            self.X, not self.X.flags.c_contiguous, self.one, corridor.low, corridor.high, weight,
+            order, state.batch_size, state.lam, state.project, state.t, state.u, state.total,
+            state.hits,
         )  # fmt: skip
 
     def values(self, coef: np.ndarray) -> np.ndarray:

@@ -20,7 +20,8 @@ from mercer._files import replacing
 
 __all__ = ["Checkpoint"]
 
-VERSION = 1
+# 2: other orders within a batch than in 1.
+VERSION = 2
 
 
 class Checkpoint:

@@ -22,12 +22,14 @@ ENDS = 1 << 20
 
 
 class Batch(NamedTuple):
-    """Some rows, and where they come from in words."""
+    """Some rows, where they come from in words, and whether X is known to be an array of floats
+    with a target for each row, all finite."""
 
     X: Any
     y: Any
     weight: Any
     where: str
+    is_finite: bool = False
 
 
 class Stream(ABC):
@@ -36,6 +38,8 @@ class Stream(ABC):
     names: list[str] | None = None
     # Whether there can be more than one pass.
     repeats = True
+    # Whether the next batches are read while one is worked on, without more ado.
+    reads_ahead = False
 
     @abstractmethod
     def batches(self, skip: int = 0) -> Iterator[Batch]:
