@@ -88,6 +88,8 @@ class LinearResult:
     rounds : int
         Passes over all rows that checked the gap.
     seconds : float
+    moved : float64 array or None
+        How far each score is from where it was the last time that prices changed.
     """
 
     w: np.ndarray
@@ -101,3 +103,4 @@ class LinearResult:
     iterations: int
     rounds: int
     seconds: float
+    moved: np.ndarray | None = None

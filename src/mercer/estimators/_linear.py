@@ -78,11 +78,13 @@ class LinearMachine(BaseEstimator):
         models: list[LinearMachine] = []
         last = None
         with _bound(data.X, self.n_jobs) as rows:
+            self.C = 1.0
+            posed = [self._pose(task, data) for task in tasks]
             for C in Cs:
                 model = clone(self)
                 model.__dict__.update(vars(self), C=C, warm_start=True, _last=last)
                 with Control(self.time_limit, self.callback) as control:
-                    problems = [model._pose(task, data) for task in tasks]
+                    problems = [problem.with_price(C) for problem in posed]
                     results = model._solve(rows, problems, control)
                     model._keep(data, rows, problems, results, control)
                 last = model._last
@@ -154,9 +156,7 @@ class LinearMachine(BaseEstimator):
         self.certificate_: Certificate = self._prove(problems, results)
         duals = self._duals(problems, results)
         if duals is not None:
-            beta = np.zeros((len(duals), data.shape[0]))
-            beta[:, slice(None) if data.rows is None else data.rows] = duals
-            self.dual_coef_ = sp.csr_matrix(beta)
+            self.dual_coef_ = _sparse_rows(duals, data)
         self._last = None
         if getattr(self, "warm_start", False):
             self._last = [(r, p.cost) for r, p in zip(results, problems, strict=True)]
@@ -179,9 +179,9 @@ class LinearMachine(BaseEstimator):
 
     def _duals(
         self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
-    ) -> np.ndarray | None:
+    ) -> Sequence[np.ndarray] | None:
         """β of each task, where it cannot be told from the scores: those of smooth losses can."""
-        return np.array([r.beta for r in results]) if problems[0].kind == TUBE else None
+        return [r.beta for r in results] if problems[0].kind == TUBE else None
 
     def _warn(self) -> None:
         certificate = self.certificate_
@@ -272,6 +272,17 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
         scores = self.decision_function(X)
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[index]
+
+
+def _sparse_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
+    """Duals of the rows that were used, as CSR over all rows."""
+    used = [np.flatnonzero(beta) for beta in duals]
+    values = np.concatenate([beta[index] for beta, index in zip(duals, used, strict=True)])
+    columns = np.concatenate(used)
+    if data.rows is not None:
+        columns = np.flatnonzero(data.rows)[columns] if data.rows.dtype == bool else data.rows[columns]
+    indptr = np.cumsum([0, *(index.size for index in used)])
+    return sp.csr_matrix((values, columns, indptr), shape=(len(duals), data.shape[0]))
 
 
 @contextmanager

@@ -81,7 +81,9 @@ class LinearPrimal:
         if self.kappa != 0:
             return beta
         over = float(beta.sum())
-        if self.kind == TUBE and over != 0:
+        if over == 0:
+            return beta
+        if self.kind == TUBE:
             size = np.abs(beta)
             free = (size > 0) & (size < self.cost)
             room = np.where(beta * over > 0, size, self.cost - size) * free

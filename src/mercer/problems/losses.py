@@ -22,7 +22,7 @@ import math
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "responses", "slope", "terms"]
+__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "responses", "scale", "slope", "terms"]
 
 TUBE, SQUARED, LOGISTIC = 0, 1, 2
 # An edge that no score reaches; finite, so that 0 · FAR is 0.
@@ -88,6 +88,41 @@ def slope(kind, g, h, t, low, high, cost):
             first -= low[i] * cost[i] * p * h[i]
             second += cost[i] * p * (1 - p) * h[i] * h[i]
     return first, second
+
+
+@compiled
+def kkt(kind, g, beta, low, high, cost):
+    """How far a score is at the most from where its dual would be optimal; duals at zero, at C.
+
+    The scores of smooth losses may be anywhere.
+    """
+    worst, zeros, bounds = 0.0, 0, 0
+    for i in range(g.size):
+        size = abs(beta[i])
+        zeros += size == 0.0
+        if kind == TUBE:
+            under, over = low[i] - g[i], g[i] - high[i]
+            edge = under if beta[i] > 0.0 else over
+            if size == 0.0:
+                worst = max(worst, under, over)
+            elif size >= cost[i]:
+                bounds += 1
+                worst = max(worst, -edge)
+            else:
+                worst = max(worst, abs(edge))
+    return worst, zeros, bounds
+
+
+@compiled
+def scale(beta, cost, new_cost, out):
+    """Write duals in proportion to new prices; return the smallest and largest ratio of prices."""
+    least, most = math.inf, 0.0
+    for i in range(beta.size):
+        # In this order a dual at its bound stays there.
+        out[i] = beta[i] / cost[i] * new_cost[i]
+        ratio = new_cost[i] / cost[i]
+        least, most = min(least, ratio), max(most, ratio)
+    return least, most
 
 
 @compiled

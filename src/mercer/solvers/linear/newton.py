@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import TUBE, responses
+from mercer.problems.losses import TUBE, responses, scale
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.linear.nearby import Nearby
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import Smooth
@@ -37,16 +39,23 @@ FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap; rounds that ask for less and less.
 INNER_GAP = 0.5
 ROUNDS = 4
+# Prices have all grown alike if they did so up to rounding.
+SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to begin: a model, the width of the first smooth problem, and duals."""
+    """Where to begin: a model, the width of the first smooth problem, and duals.
+
+    ``known`` is what `evaluate` would say of it; ``moved`` how far scores moved the last time.
+    """
 
     w: np.ndarray
     b: float
     width: float = WIDTH[True]
     beta: np.ndarray | None = None
+    known: LinearResult | None = None
+    moved: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -82,18 +91,15 @@ class Newton:
         before = 0
         if start is None:
             start, before = self._sampled(problem, rows, control)
-        w, b, width = start.w, start.b, start.width
-        best = evaluate(problem, rows, w, b, start.beta)
-        method = (Proximal if problem.kind == TUBE else Smooth)(
-            rows, problem, w, b, best.g, start.beta
-        )
-        steps = before
+        first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
+        method = _method(problem, rows, first, start)
+        best, steps = first, before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
             if status is not None:
                 break
             enough = INNER_GAP**rounds * self.tol * best.primal
-            method.solve(enough, width, stop)
+            method.solve(enough, start.width, stop)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
             best = min(best, found, key=lambda result: result.gap)
@@ -101,8 +107,13 @@ class Newton:
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
+        moved = start.moved
+        if start.beta is not None and best is not first:
+            moved = np.abs(best.g - first.g)
         seconds = time.perf_counter() - began
-        return replace(best, status=status, iterations=steps, rounds=rounds, seconds=seconds)
+        return replace(
+            best, status=status, iterations=steps, rounds=rounds, seconds=seconds, moved=moved
+        )
 
     def _sampled(self, problem: LinearPrimal, rows: Rows, control: Control) -> tuple[Start, int]:
         """The answer to a sample and its steps, or zero where all rows are few enough."""
@@ -116,6 +127,15 @@ class Newton:
         inner = replace(self, tol=max(SAMPLE_GAP, self.tol))
         found = inner.solve(problem.take(index, factor), rows.take(index), control.quiet())
         return Start(found.w, found.b), found.iterations
+
+
+def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start) -> Any:
+    """Newton's method that fits the loss, and to how much is known."""
+    if problem.kind != TUBE:
+        return Smooth(rows, problem, first.w, first.b, first.g)
+    if start.beta is not None and start.moved is not None:
+        return Nearby(rows, problem, first, start.moved)
+    return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
 
 
 def evaluate(
@@ -140,8 +160,30 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
     """
     if last.beta.size != problem.n:
         return Start(last.w, last.b)
-    beta = last.beta / cost * problem.cost
+    beta = np.empty(problem.n)
+    least, most = scale(last.beta, cost, problem.cost, beta)
     if problem.kind == TUBE and last.w.size > problem.n:
         free = np.abs(last.beta) < cost
         beta[free] = np.clip(last.beta, -problem.cost, problem.cost)[free]
-    return Start(last.w, last.b, FORESEEN_WIDTH, beta)
+        return Start(last.w, last.b, FORESEEN_WIDTH, beta)
+    known = _rescaled(problem, last, beta, most) if most - least <= SAME * most else None
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, last.moved)
+
+
+def _rescaled(
+    problem: LinearPrimal, last: LinearResult, beta: np.ndarray, ratio: float
+) -> LinearResult:
+    """The last model with all prices and duals times a ratio: its losses grow by just that."""
+    kappa = problem.kappa or 0.0
+
+    def off(w_beta: np.ndarray, total: float) -> float:
+        apart = last.w - w_beta
+        off_b = last.b - total / kappa if kappa else 0.0
+        return float(apart @ apart + kappa * off_b * off_b) / 2
+
+    total = float(last.beta.sum()) if kappa else 0.0
+    weight = float(last.w @ last.w + kappa * last.b * last.b) / 2
+    w_beta = ratio * last.w_beta
+    primal = weight + ratio * (last.primal - weight)
+    gap = ratio * max(last.gap - off(last.w_beta, total), 0.0) + off(w_beta, ratio * total)
+    return replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap, status=Status.SOLVED)

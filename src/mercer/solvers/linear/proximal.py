@@ -17,15 +17,16 @@ import numpy as np
 from mercer.problems.linear import LinearPrimal
 from mercer.solvers.linear._proximal import expect, near, prox_slope, respond
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.smooth import Smooth, unbalanced
+from mercer.solvers.linear.smooth import Rest, Smooth, unbalanced
 
 __all__ = ["Proximal"]
 
 STEPS = 500
 # The smooth problem is solved when its gradient's part of the gap is this part of the rest.
 SOLVED = 0.3
-# The width falls by this factor, as far as scores in float64 can tell.
-NARROWER, NARROWEST = 4.0, 1e-10
+# The width falls by this factor, begun from duals or not, as far as scores in float64 can tell.
+NARROWER = {True: 2.0, False: 4.0}
+NARROWEST = 1e-10
 
 
 class Proximal(Smooth):
@@ -33,18 +34,23 @@ class Proximal(Smooth):
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        beta: np.ndarray | None = None,
+        beta: np.ndarray | None = None, rest: Rest | None = None,
     ):  # fmt: skip
-        super().__init__(rows, problem, w, b, g)
+        super().__init__(rows, problem, w, b, g, rest=rest)
         self.beta[:] = 0.0
-        self.sum = np.zeros(rows.d)
+        self.sum = self.rest.w.copy()
         self.change = np.empty(rows.n)
         self.present = None if beta is None else beta.copy()
         self.begun = beta is not None
         self.width = 0.0
 
-    def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
-        """Newton steps and new centres until the gap is ``enough``."""
+    def solve(
+        self, enough: float, width: float, stop: Callable[[], bool], once: bool = False
+    ) -> bool:
+        """Newton steps and new centres until the gap is ``enough``; True if ``once`` ended it.
+
+        ``once`` asks for the first smooth problem alone.
+        """
         if self.width == 0:
             self.width = width
         if self.present is None:
@@ -56,7 +62,7 @@ class Proximal(Smooth):
             grad_w, grad_b, apart = self._look()
             left = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
             if left + apart <= enough or stop() or stuck > 2:
-                return
+                return False
             done = left <= SOLVED * apart
             if not done:
                 expected = fresh and self._expected(grad_w, grad_b)
@@ -67,7 +73,10 @@ class Proximal(Smooth):
             if done:
                 fresh = True
                 self.present[:] = self.beta
-                self.width = max(self.width / NARROWER, NARROWEST)
+                self.width = max(self.width / NARROWER[self.begun], NARROWEST)
+                if once:
+                    return True
+        return False
 
     def _expected(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """The step after which the rows with a free dual would be those of the present."""
@@ -87,7 +96,7 @@ class Proximal(Smooth):
             self.g, *problem.arrays, self.present, self.width, self.beta, self.change
         )
         self.sum += self.rows.sum(self.change)  # few duals change: a short pass
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - total
+        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - self.rest.b - total
         return self.w - self.sum, grad_b, apart
 
     def _curvatures(self) -> tuple[int, float]:

@@ -11,6 +11,7 @@ gradients.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -19,7 +20,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
 from mercer.solvers.linear.rows import Rows
 
-__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbalanced"]
+__all__ = ["DIRECT_COLUMNS", "Rest", "Smooth", "line_search", "newton_equations", "unbalanced"]
 
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
@@ -36,14 +37,23 @@ RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
 RIDGE_GROWS = 30.0
 
 
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """What rows that are left out add to Xᵀβ and to Σβ: their duals stay."""
+
+    w: np.ndarray
+    b: float = 0.0
+
+
 class Smooth:
     """The point (w, b) and its duals β = −L'(g)."""
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        beta: np.ndarray | None = None,
+        beta: np.ndarray | None = None, rest: Rest | None = None,
     ):  # fmt: skip
         self.rows, self.problem = rows, problem
+        self.rest = Rest(np.zeros(rows.d)) if rest is None else rest
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
         self.steps = 0
@@ -60,8 +70,8 @@ class Smooth:
     def _gradient(self) -> tuple[np.ndarray, float]:
         problem = self.problem
         total = responses(problem.kind, self.g, *problem.arrays, self.beta)
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - total
-        return self.w - self.rows.sum(self.beta), grad_b
+        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - self.rest.b - total
+        return self.w - self.rest.w - self.rows.sum(self.beta), grad_b
 
     # ------------------------------------------------------------------ a step
 
@@ -133,7 +143,7 @@ class Smooth:
         problem = self.problem
         kappa = problem.kappa or 0.0
         square = float(step_w @ step_w) + kappa * step_b * step_b
-        linear = float(self.w @ step_w) + kappa * self.b * step_b
+        linear = float((self.w - self.rest.w) @ step_w) + (kappa * self.b - self.rest.b) * step_b
 
         def at(t: float) -> tuple[float, float]:
             first, second = self._slope(h, t)
