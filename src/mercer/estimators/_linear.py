@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,7 +25,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE
 from mercer.result import LinearResult, Status
 from mercer.solvers import Control
-from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate, foreseen
+from mercer.solvers.linear import Rows, Start, as_csr, as_rows, choose, evaluate, foreseen
 
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
@@ -81,8 +82,8 @@ class LinearMachine(BaseEstimator):
             self.C = 1.0
             posed = [self._pose(task, data) for task in tasks]
             for C in Cs:
-                model = clone(self)
-                model.__dict__.update(vars(self), C=C, warm_start=True, _last=last)
+                model = copy(self)
+                model.__dict__.update(C=C, warm_start=True, _last=last)
                 with Control(self.time_limit, self.callback) as control:
                     problems = [problem.with_price(C) for problem in posed]
                     results = model._solve(rows, problems, control)
@@ -156,7 +157,7 @@ class LinearMachine(BaseEstimator):
         self.certificate_: Certificate = self._prove(problems, results)
         duals = self._duals(problems, results)
         if duals is not None:
-            self.dual_coef_ = _sparse_rows(duals, data)
+            self.dual_coef_ = _over_all_rows(duals, data)
         self._last = None
         if getattr(self, "warm_start", False):
             self._last = [(r, p.cost) for r, p in zip(results, problems, strict=True)]
@@ -274,15 +275,14 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
         return self.classes_[index]
 
 
-def _sparse_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
+def _over_all_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
     """Duals of the rows that were used, as CSR over all rows."""
-    used = [np.flatnonzero(beta) for beta in duals]
-    values = np.concatenate([beta[index] for beta, index in zip(duals, used, strict=True)])
-    columns = np.concatenate(used)
-    if data.rows is not None:
-        columns = np.flatnonzero(data.rows)[columns] if data.rows.dtype == bool else data.rows[columns]
-    indptr = np.cumsum([0, *(index.size for index in used)])
-    return sp.csr_matrix((values, columns, indptr), shape=(len(duals), data.shape[0]))
+    if data.rows is None:
+        beta = duals[0][np.newaxis] if len(duals) == 1 else np.array(duals)
+    else:
+        beta = np.zeros((len(duals), data.shape[0]))
+        beta[:, data.rows] = duals
+    return as_csr(beta, Workers())
 
 
 @contextmanager

@@ -22,7 +22,8 @@ import math
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "responses", "scale", "slope", "terms"]
+__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "rebalance", "responses",
+           "room", "scale", "slope", "terms"]  # fmt: skip
 
 TUBE, SQUARED, LOGISTIC = 0, 1, 2
 # An edge that no score reaches; finite, so that 0 · FAR is 0.
@@ -90,7 +91,28 @@ def slope(kind, g, h, t, low, high, cost):
     return first, second
 
 
+@compiled(fastmath=REASSOCIATE)
+def room(beta, cost, over):
+    """How much free duals can take of Σβ = ``over``."""
+    total = 0.0
+    for i in range(beta.size):
+        size = abs(beta[i])
+        if 0.0 < size < cost[i]:
+            total += size if beta[i] * over > 0.0 else cost[i] - size
+    return total
+
+
 @compiled
+def rebalance(beta, cost, over, share, out):
+    """β without ``over``, of which each free dual takes its share of its room."""
+    for i in range(beta.size):
+        size = abs(beta[i])
+        out[i] = beta[i]
+        if 0.0 < size < cost[i]:
+            out[i] -= share * (size if beta[i] * over > 0.0 else cost[i] - size)
+
+
+@compiled(fastmath=REASSOCIATE)
 def kkt(kind, g, beta, low, high, cost):
     """How far a score is at the most from where its dual would be optimal; duals at zero, at C.
 
@@ -102,14 +124,11 @@ def kkt(kind, g, beta, low, high, cost):
         zeros += size == 0.0
         if kind == TUBE:
             under, over = low[i] - g[i], g[i] - high[i]
-            edge = under if beta[i] > 0.0 else over
-            if size == 0.0:
-                worst = max(worst, under, over)
-            elif size >= cost[i]:
-                bounds += 1
-                worst = max(worst, -edge)
-            else:
-                worst = max(worst, abs(edge))
+            bounds += size >= cost[i] and size > 0.0
+            # A dual that can grow wants no slack, one that can fall no way beyond its edge.
+            under = max(under * (0.0 <= beta[i] < cost[i]), -under * (beta[i] > 0.0))
+            over = max(over * (-cost[i] < beta[i] <= 0.0), -over * (beta[i] < 0.0))
+            worst = max(worst, under, over)
     return worst, zeros, bounds
 
 

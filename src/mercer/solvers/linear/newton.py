@@ -92,6 +92,11 @@ class Newton:
         if start is None:
             start, before = self._sampled(problem, rows, control)
         first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
+        if first.gap <= self.tol * first.primal:
+            seconds = time.perf_counter() - began
+            return replace(
+                first, iterations=before, rounds=1, seconds=seconds, moved=start.moved
+            )
         method = _method(problem, rows, first, start)
         best, steps = first, before
         for rounds in range(1, ROUNDS + 1):

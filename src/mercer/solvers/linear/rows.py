@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from mercer._threads import Workers
 from mercer.solvers.linear import _passes
 
-__all__ = ["Rows", "as_rows", "csr_arrays"]
+__all__ = ["Rows", "as_csr", "as_rows", "csr_arrays"]
 
 # Numbers (nonzeros of sparse rows) in a piece: a few tenths of a millisecond of work.
 PIECE = 1 << 20
@@ -122,7 +122,7 @@ def as_rows(X: Any, workers: Workers) -> Rows:
             X.sum_duplicates()
         return Rows(X, workers)
     X = np.ascontiguousarray(X, dtype=dtype)
-    return Rows(_as_csr(X, workers) if _has_few_nonzeros(X) else X, workers)
+    return Rows(as_csr(X, workers) if _has_few_nonzeros(X) else X, workers)
 
 
 def _has_few_nonzeros(X: np.ndarray) -> bool:
@@ -134,7 +134,8 @@ def _has_few_nonzeros(X: np.ndarray) -> bool:
     return bool(np.count_nonzero(some) < SPARSE_SHARE * some.size)
 
 
-def _as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
+def as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
+    """The nonzeros of an array."""
     n, d = X.shape
     pieces = _cut(n, X.size // PIECE + 1)
     indptr = np.zeros(n + 1, np.int64)
