@@ -30,9 +30,10 @@ MOST = 0.5
 class Nearby:
     """The point (w, b) and its duals, as `Proximal`."""
 
-    def __init__(self, rows: Rows, problem: LinearPrimal, first: LinearResult, moved: np.ndarray):
+    def __init__(self, rows: Rows, problem: LinearPrimal, first: LinearResult, step_g: np.ndarray):
         self.rows, self.problem = rows, problem
         self.near = np.empty(rows.n, np.bool_)
+        moved = np.abs(step_g)
         far = SLACK * float(moved.mean())
         count = reach(first.g, *problem.arrays, first.beta, moved, far, self.near)
         self.near[:] |= count > MOST * rows.n
@@ -67,6 +68,10 @@ class Nearby:
         beta = self.fixed.copy()
         beta[self.index] = self.part.beta
         return beta
+
+    @property
+    def gram(self) -> None:
+        """Of some rows alone, it is of no use to others."""
 
     @property
     def steps(self) -> int:

@@ -17,8 +17,9 @@ import numpy as np
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE, responses, scale
-from mercer.result import LinearResult, Status
+from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.linear.chord import along
 from mercer.solvers.linear.nearby import Nearby
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
@@ -47,7 +48,8 @@ SAME = 1e-12
 class Start:
     """Where to begin: a model, the width of the first smooth problem, and duals.
 
-    ``known`` is what `evaluate` would say of it; ``moved`` how far scores moved the last time.
+    ``known`` is what `evaluate` would say of it; ``wake`` what the last fit left, to prices that
+    were by ``growth`` lower.
     """
 
     w: np.ndarray
@@ -55,7 +57,8 @@ class Start:
     width: float = WIDTH[True]
     beta: np.ndarray | None = None
     known: LinearResult | None = None
-    moved: np.ndarray | None = None
+    wake: Wake | None = None
+    growth: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -92,13 +95,16 @@ class Newton:
         if start is None:
             start, before = self._sampled(problem, rows, control)
         first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
-        if first.gap <= self.tol * first.primal:
+        best = first
+        gram = None if start.wake is None else start.wake.gram
+        if problem.kind != TUBE and gram is not None and best.gap > self.tol * best.primal:
+            best, before = along(problem, rows, first, start.wake, start.growth, self.tol)
+        if best.gap <= self.tol * best.primal:
             seconds = time.perf_counter() - began
-            return replace(
-                first, iterations=before, rounds=1, seconds=seconds, moved=start.moved
-            )
-        method = _method(problem, rows, first, start)
-        best, steps = first, before
+            wake = start.wake if best is first else _wake(first, best, start, gram)
+            return replace(best, iterations=before, rounds=1, seconds=seconds, wake=wake)
+        method = _method(problem, rows, best, start)
+        steps = before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
             if status is not None:
@@ -112,12 +118,10 @@ class Newton:
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
-        moved = start.moved
-        if start.beta is not None and best is not first:
-            moved = np.abs(best.g - first.g)
+        wake = _wake(first, best, start, method.gram)
         seconds = time.perf_counter() - began
         return replace(
-            best, status=status, iterations=steps, rounds=rounds, seconds=seconds, moved=moved
+            best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
         )
 
     def _sampled(self, problem: LinearPrimal, rows: Rows, control: Control) -> tuple[Start, int]:
@@ -134,12 +138,16 @@ class Newton:
         return Start(found.w, found.b), found.iterations
 
 
+def _wake(first: LinearResult, best: LinearResult, start: Start, gram: np.ndarray | None) -> Wake:
+    return Wake(best.w - first.w, best.b - first.b, best.g - first.g, start.growth, gram)
+
+
 def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start) -> Any:
     """Newton's method that fits the loss, and to how much is known."""
     if problem.kind != TUBE:
         return Smooth(rows, problem, first.w, first.b, first.g)
-    if start.beta is not None and start.moved is not None:
-        return Nearby(rows, problem, first, start.moved)
+    if start.wake is not None and start.wake.growth:
+        return Nearby(rows, problem, first, start.wake.step_g)
     return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
 
 
@@ -171,8 +179,13 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
         free = np.abs(last.beta) < cost
         beta[free] = np.clip(last.beta, -problem.cost, problem.cost)[free]
         return Start(last.w, last.b, FORESEEN_WIDTH, beta)
-    known = _rescaled(problem, last, beta, most) if most - least <= SAME * most else None
-    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, last.moved)
+    if most - least > SAME * most:
+        return Start(last.w, last.b, FORESEEN_WIDTH, beta)
+    known = _rescaled(problem, last, beta, most)
+    wake = last.wake
+    if wake is not None and wake.gram is not None:
+        wake = replace(wake, gram=wake.gram * most)
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, wake, most)
 
 
 def _rescaled(

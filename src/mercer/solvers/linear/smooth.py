@@ -56,6 +56,7 @@ class Smooth:
         self.rest = Rest(np.zeros(rows.d)) if rest is None else rest
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
+        self.gram: np.ndarray | None = None
         self.steps = 0
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
@@ -101,7 +102,11 @@ class Smooth:
         return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        solve = newton_equations(self.rows, self.curvature, used, self.problem, abs(grad_b))
+        dtype = np.float32 if used > FLOAT32_ROWS else np.float64
+        self.gram = self.rows.gram(self.curvature, dtype)
+        # Where nothing holds b: a step of 1 in the scores.
+        hold_b = 0.0 if used or self.problem.kappa else abs(grad_b) or 1.0
+        solve = newton_equations(self.gram, self.problem.kappa, hold_b, RIDGE[dtype])
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -183,27 +188,21 @@ def unbalanced(kappa: float | None, grad_b: float) -> float:
 
 
 def newton_equations(
-    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal, pull_b: float
+    gram: np.ndarray, kappa: float | None, hold_b: float, ridge: float
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it.
-
-    ``pull_b`` is the length of b's gradient.
-    """
-    d = rows.d
-    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
-    H = rows.gram(curvature, dtype)
+    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
+    d = len(gram) - 1
+    H = gram.copy()
     diagonal = H.ravel()[:: d + 2]
     diagonal[:d] += 1.0
-    if problem.kappa is None:
+    if kappa is None:
         H = H[:d, :d]
     else:
-        diagonal[d] += problem.kappa
-        if used == 0 and not problem.kappa:  # nothing holds b: a step of 1 in the scores
-            diagonal[d] += pull_b or 1.0
-    factor = _factor(H, RIDGE[dtype])
+        diagonal[d] += kappa + hold_b
+    factor = _factor(H, ridge)
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
-        if problem.kappa is None:
+        if kappa is None:
             return cho_solve(factor, right_w, check_finite=False), 0.0
         step = cho_solve(factor, np.append(right_w, right_b), check_finite=False)
         return step[:d], float(step[d])
