@@ -18,7 +18,6 @@ from mercer.result import LinearResult
 from mercer.solvers.linear._proximal import misplaced, reach
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.smooth import Rest
 
 __all__ = ["Nearby"]
 
@@ -43,17 +42,17 @@ class Nearby:
     def _begin(
         self, w: np.ndarray, b: float, g: np.ndarray, beta: np.ndarray, w_beta: np.ndarray
     ) -> None:
-        """Solve for the rows that are near; the sums of the others are what is left."""
+        """Solve for the rows that are near."""
         self.index = np.flatnonzero(self.near)
         self.fixed = beta
         if self.index.size == self.rows.n:
-            self.part = Proximal(self.rows, self.problem, w, b, g, beta)
+            self.part = Proximal(self.rows, self.problem, w, b, g, beta, w_beta)
             return
-        few, own = self.rows.take(self.index), beta[self.index]
-        rest = Rest(w_beta - few.sum(own), float(beta.sum() - own.sum()))
+        near, own = self.rows.take(self.index), beta[self.index]
         self.part = Proximal(
-            few, self.problem.take(self.index), w, b, g[self.index], own, rest
-        )
+            near, self.problem.take(self.index), w, b, g[self.index], own, w_beta,
+            float(beta.sum() - own.sum()),
+        )  # fmt: skip
 
     @property
     def w(self) -> np.ndarray:

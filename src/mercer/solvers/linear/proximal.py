@@ -17,7 +17,7 @@ import numpy as np
 from mercer.problems.linear import LinearPrimal
 from mercer.solvers.linear._proximal import expect, near, prox_slope, respond
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.smooth import Rest, Smooth, unbalanced
+from mercer.solvers.linear.smooth import Smooth, unbalanced
 
 __all__ = ["Proximal"]
 
@@ -30,19 +30,25 @@ NARROWEST = 1e-10
 
 
 class Proximal(Smooth):
-    """The point (w, b), its duals β, and those around which they are sought."""
+    """The point (w, b), its duals β, and those around which they are sought.
+
+    Xᵀβ (``w_beta``) may include the duals of rows that are left out, whose sum is ``rest_b``.
+    """
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        beta: np.ndarray | None = None, rest: Rest | None = None,
+        beta: np.ndarray | None = None, w_beta: np.ndarray | None = None, rest_b: float = 0.0,
     ):  # fmt: skip
-        super().__init__(rows, problem, w, b, g, rest=rest)
-        self.beta[:] = 0.0
-        self.sum = self.rest.w.copy()
+        super().__init__(rows, problem, w, b, g)
         self.change = np.empty(rows.n)
-        self.present = None if beta is None else beta.copy()
+        self.rest_b = rest_b
         self.begun = beta is not None
         self.width = 0.0
+        self.present = None if beta is None else beta.copy()
+        self.beta[:] = 0.0 if beta is None else beta
+        self.sum = np.zeros(rows.d)
+        if beta is not None:
+            self.sum[:] = rows.sum(beta) if w_beta is None else w_beta
 
     def solve(
         self, enough: float, width: float, stop: Callable[[], bool], once: bool = False
@@ -52,7 +58,8 @@ class Proximal(Smooth):
         ``once`` asks for the first smooth problem alone.
         """
         if self.width == 0:
-            self.width = width
+            spread = 1.0 if self.begun else float(self.g.std()) or 1.0
+            self.width = width = width * min(spread, 1.0)
         if self.present is None:
             self.present = np.zeros(self.rows.n)
             respond(self.g, *self.problem.arrays, self.present, width, self.present, self.change)
@@ -87,7 +94,9 @@ class Proximal(Smooth):
         if used == 0:
             return False
         ahead_b = 0.0 if self.problem.kappa is None else float(self.change.sum())
-        return self._along(grad_w - self.rows.sum(self.change), grad_b - ahead_b, used, total)
+        return self._along(
+            grad_w - self.rows.sum(self.change), grad_b - ahead_b, used, total, grad_w, grad_b
+        )
 
     def _look(self) -> tuple[np.ndarray, float, float]:
         """The gradient, and what duals and scores leave of the gap."""
@@ -96,7 +105,7 @@ class Proximal(Smooth):
             self.g, *problem.arrays, self.present, self.width, self.beta, self.change
         )
         self.sum += self.rows.sum(self.change)  # few duals change: a short pass
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - self.rest.b - total
+        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - self.rest_b - total
         return self.w - self.sum, grad_b, apart
 
     def _curvatures(self) -> tuple[int, float]:

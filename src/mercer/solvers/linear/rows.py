@@ -37,7 +37,7 @@ class Rows:
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
         stored = X.nnz if self.is_sparse else X.size
-        self.pieces = _cut(self.n, stored // PIECE + 1)
+        self.pieces = _cut(self.n, max(1, stored // PIECE))
         self.numbers = stored
         self.gram_rows = 0.0  # rows that went into XᵀDX so far
 

@@ -11,7 +11,6 @@ gradients.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -20,7 +19,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
 from mercer.solvers.linear.rows import Rows
 
-__all__ = ["DIRECT_COLUMNS", "Rest", "Smooth", "line_search", "newton_equations", "unbalanced"]
+__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbalanced"]
 
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
@@ -37,23 +36,13 @@ RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
 RIDGE_GROWS = 30.0
 
 
-@dataclass(frozen=True, eq=False)
-class Rest:
-    """What rows that are left out add to Xᵀβ and to Σβ: their duals stay."""
-
-    w: np.ndarray
-    b: float = 0.0
-
-
 class Smooth:
     """The point (w, b) and its duals β = −L'(g)."""
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        beta: np.ndarray | None = None, rest: Rest | None = None,
     ):  # fmt: skip
         self.rows, self.problem = rows, problem
-        self.rest = Rest(np.zeros(rows.d)) if rest is None else rest
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
         self.gram: np.ndarray | None = None
@@ -71,23 +60,26 @@ class Smooth:
     def _gradient(self) -> tuple[np.ndarray, float]:
         problem = self.problem
         total = responses(problem.kind, self.g, *problem.arrays, self.beta)
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - self.rest.b - total
-        return self.w - self.rest.w - self.rows.sum(self.beta), grad_b
+        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - total
+        return self.w - self.rows.sum(self.beta), grad_b
 
     # ------------------------------------------------------------------ a step
 
     def _step(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """One Newton step; False where there is no way down in float64."""
-        return self._along(grad_w, grad_b, *self._curvatures())
+        return self._along(grad_w, grad_b, *self._curvatures(), grad_w, grad_b)
 
-    def _along(self, grad_w: np.ndarray, grad_b: float, used: int, total: float) -> bool:
-        """A step to where such a gradient vanishes under the present curvatures."""
+    def _along(
+        self, grad_w: np.ndarray, grad_b: float, used: int, total: float,
+        true_w: np.ndarray, true_b: float,
+    ) -> bool:  # fmt: skip
+        """A step to where such a gradient, or the true one, vanishes under these curvatures."""
         if self.rows.d <= DIRECT_COLUMNS:
             step_w, step_b = self._direct(grad_w, grad_b, used)
         else:
             step_w, step_b = self._conjugate(grad_w, grad_b, total)
         h = self.rows.scores(step_w, step_b)
-        t = self._line(step_w, step_b, h)
+        t = self._line(step_w, step_b, h, float(true_w @ step_w) + true_b * step_b)
         if t == 0:
             return False
         self.w = self.w + t * step_w
@@ -143,18 +135,16 @@ class Smooth:
             p, p_b = r + (rho / before) * p, z_b + (rho / before) * p_b
         return x, float(x_b)
 
-    def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray) -> float:
-        """The t with a zero slope of F along the step: Newton's method between brackets."""
-        problem = self.problem
-        kappa = problem.kappa or 0.0
-        square = float(step_w @ step_w) + kappa * step_b * step_b
-        linear = float((self.w - self.rest.w) @ step_w) + (kappa * self.b - self.rest.b) * step_b
+    def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
+        """The t with a zero slope of F along the step, from its slope at 0."""
+        square = float(step_w @ step_w) + (self.problem.kappa or 0.0) * step_b * step_b
+        linear = slope + float(self.beta @ h)  # all but the losses of these rows
 
         def at(t: float) -> tuple[float, float]:
             first, second = self._slope(h, t)
             return linear + t * square + first, square + second
 
-        return line_search(at, at(0.0)[0])
+        return line_search(at, slope)
 
 
 def line_search(at: Callable[[float], tuple[float, float]], start: float) -> float:
