@@ -119,15 +119,20 @@ class Newton:
 
 
 def evaluate(
-    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None
-) -> LinearResult:
-    """Value and gap of a model, with these duals or its own, which are the best at an optimum."""
+    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None,
+    w_beta: np.ndarray | None = None,
+) -> LinearResult:  # fmt: skip
+    """Value and gap of a model, with these duals or its own, which are the best at an optimum.
+
+    ``w_beta`` is Xᵀβ of feasible duals, where it is known.
+    """
     g = rows.scores(w, b)
     if problem.kind != TUBE or beta is None:
-        beta = np.empty(rows.n)
+        beta, w_beta = np.empty(rows.n), None
         responses(problem.kind, g, *problem.arrays, beta)
-    beta = problem.feasible(beta)
-    w_beta = rows.sum(beta)
+    if w_beta is None:
+        beta = problem.feasible(beta)
+        w_beta = rows.sum(beta)
     primal, gap = problem.values(w, b, beta, g, w_beta)
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
 
