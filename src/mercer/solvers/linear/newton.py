@@ -35,7 +35,7 @@ WIDTH = {True: 0.2, False: 1.0}
 # The same from the model of other prices.
 FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap; rounds that ask for less and less.
-INNER_GAP = 0.5
+INNER_GAP = 0.8
 ROUNDS = 4
 
 

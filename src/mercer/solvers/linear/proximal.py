@@ -23,9 +23,9 @@ __all__ = ["Proximal"]
 
 STEPS = 500
 # The smooth problem is solved when its gradient's part of the gap is this part of the rest.
-SOLVED = 0.3
+SOLVED = 1.0
 # The width falls by this factor, as far as scores in float64 can tell.
-NARROWER, NARROWEST = 4.0, 1e-10
+NARROWER, NARROWEST = 2.5, 1e-10
 
 
 class Proximal(Smooth):
