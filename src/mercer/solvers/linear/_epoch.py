@@ -10,7 +10,7 @@ from __future__ import annotations
 from mercer._compiled import compiled
 from mercer._prefetch import prefetch
 from mercer.problems.losses import SQUARED
-from mercer.solvers.linear._passes import csr_dot
+from mercer.solvers.linear._passes import csr_add, csr_dot
 
 __all__ = ["epoch", "gains", "in_sight"]
 
@@ -63,21 +63,6 @@ def _expect_row(indptr, columns, values, i):
 
 
 @compiled
-def _add_row(columns, values, factor, w, first, last):
-    """w += factor · row, four columns at a time: no two of them are the same."""
-    t = first
-    while t + 3 < last:
-        j0, j1, j2, j3 = columns[t], columns[t + 1], columns[t + 2], columns[t + 3]
-        w0, w1 = w[j0] + factor * values[t], w[j1] + factor * values[t + 1]
-        w2, w3 = w[j2] + factor * values[t + 2], w[j3] + factor * values[t + 3]
-        w[j0], w[j1], w[j2], w[j3] = w0, w1, w2, w3
-        t += 4
-    while t < last:
-        w[columns[t]] += factor * values[t]
-        t += 1
-
-
-@compiled
 def epoch(
     kind, indptr, columns, values, sq_norm, low, high, cost, pull_b, active, far, w, beta, b,
     stays,
@@ -112,7 +97,7 @@ def epoch(
             worst = max(worst, abs(change) * q)
             beta[i] = old + change
             b += pull_b * change
-            _add_row(columns, values, change, w, start, end)
+            csr_add(columns, values, change, w, start, end)
     return b, gap, worst
 
 
