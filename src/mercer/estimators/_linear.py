@@ -11,14 +11,20 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, summarise
 from mercer.certify_others import certify_linear
-from mercer.estimators._data import DTYPES, Data, check_training, dense_if_small
+from mercer.estimators._data import (
+    DTYPES,
+    Data,
+    check_training,
+    class_codes,
+    class_weights,
+    dense_if_small,
+)
 from mercer.estimators._params import CONSTRAINTS
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.problems.linear import LinearPrimal
@@ -217,21 +223,9 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
     """Linear machines whose targets are classes: one task, or one for each class."""
 
     def _encode(self, data: Data) -> list[np.ndarray]:
-        check_classification_targets(data.y)
-        self.classes_, codes = np.unique(data.y, return_inverse=True)
+        self.classes_, codes = class_codes(data)
         k = self.classes_.size
-        if k < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {k} class "
-                f"({self.classes_[0]!r})."
-            )
-        if self.class_weight == "balanced":
-            count = np.bincount(codes, weights=data.weight, minlength=k)
-            self.class_weight_ = count.sum() / (k * count)
-        else:
-            self.class_weight_ = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=data.y
-            )
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, data.weight)
         self._codes = codes
         return [np.where(codes == c, 1.0, -1.0) for c in ([1] if k == 2 else range(k))]
 

@@ -38,7 +38,7 @@ WIDTH = {True: 0.2, False: 1.0}
 # The same from the model of other prices.
 FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap; rounds that ask for less and less.
-INNER_GAP = 0.5
+INNER_GAP = 0.8
 ROUNDS = 4
 # Prices have all grown alike if they did so up to rounding.
 SAME = 1e-12
@@ -152,15 +152,20 @@ def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start
 
 
 def evaluate(
-    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None
-) -> LinearResult:
-    """Value and gap of a model, with these duals or its own, which are the best at an optimum."""
+    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None,
+    w_beta: np.ndarray | None = None,
+) -> LinearResult:  # fmt: skip
+    """Value and gap of a model, with these duals or its own, which are the best at an optimum.
+
+    ``w_beta`` is Xᵀβ of feasible duals, where it is known.
+    """
     g = rows.scores(w, b)
     if problem.kind != TUBE or beta is None:
-        beta = np.empty(rows.n)
+        beta, w_beta = np.empty(rows.n), None
         responses(problem.kind, g, *problem.arrays, beta)
-    beta = problem.feasible(beta)
-    w_beta = rows.sum(beta)
+    if w_beta is None:
+        beta = problem.feasible(beta)
+        w_beta = rows.sum(beta)
     primal, gap = problem.values(w, b, beta, g, w_beta)
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
 

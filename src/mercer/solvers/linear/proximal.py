@@ -23,10 +23,9 @@ __all__ = ["Proximal"]
 
 STEPS = 500
 # The smooth problem is solved when its gradient's part of the gap is this part of the rest.
-SOLVED = 0.3
-# The width falls by this factor, begun from duals or not, as far as scores in float64 can tell.
-NARROWER = {True: 2.0, False: 4.0}
-NARROWEST = 1e-10
+SOLVED = 1.0
+# The width falls by this factor, as far as scores in float64 can tell.
+NARROWER, NARROWEST = 2.5, 1e-10
 
 
 class Proximal(Smooth):
@@ -80,7 +79,7 @@ class Proximal(Smooth):
             if done:
                 fresh = True
                 self.present[:] = self.beta
-                self.width = max(self.width / NARROWER[self.begun], NARROWEST)
+                self.width = max(self.width / NARROWER, NARROWEST)
                 if once:
                     return True
         return False

@@ -67,9 +67,24 @@ class Rows:
             run(*part[1], beta[part[0]], total)
             return total
 
-        # Sparse pieces of wide data would each touch d numbers.
-        pieces = self.pieces if self.numbers > 4 * self.d * len(self.pieces) else _cut(self.n, 1)
-        return _in_order(self.workers.map(one, self._parts(pieces)))
+        return _in_order(self.workers.map(one, self._parts(self._summed_pieces())))
+
+    def _summed_pieces(self) -> list[slice]:
+        """Sparse pieces of wide data would each touch d numbers."""
+        pays = self.numbers > 4 * self.d * len(self.pieces)
+        return self.pieces if pays else _cut(self.n, 1)
+
+    def bend(self, curvature: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """XᵀD(X w + b), and the sum of D(X w + b), in one pass."""
+        run = _passes.csr_bend if self.is_sparse else _passes.dense_bend
+
+        def one(part: tuple) -> np.ndarray:
+            total = np.empty(self.d + 1)
+            total[self.d] = run(*part[1], curvature[part[0]], w, b, total[: self.d])
+            return total
+
+        total = _in_order(self.workers.map(one, self._parts(self._summed_pieces())))
+        return total[: self.d], float(total[self.d])
 
     def gram(self, curvature: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """XᵀDX with the column of ones, (d+1) × (d+1), lower half."""

@@ -24,7 +24,7 @@ __all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbal
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
 CG_STEPS = 200
-CG_REDUCTION = 0.05
+CG_REDUCTION = 0.1
 # The line search ends where the slope is this part of what it was.
 SLOPE_LEFT = 0.1
 LINE_STEPS = 40
@@ -109,13 +109,12 @@ class Smooth:
         hold_b = (self.problem.kappa or 0.0) + total
         if hold_b == 0:
             hold_b = abs(grad_b) or 1.0
-        near = self.rows.take(np.flatnonzero(self.curvature))
-        curvature = self.curvature[self.curvature != 0]
 
         def apply(v: np.ndarray, v_b: float) -> tuple[np.ndarray, float]:
-            bent = curvature * near.scores(v, v_b)
-            out_b = bent.sum() + ((self.problem.kappa or 0.0) + 1e-12 * hold_b) * v_b
-            return v + near.sum(bent), out_b if has_b else 0.0
+            out, out_b = self.rows.bend(self.curvature, v, v_b)
+            out += v
+            out_b += ((self.problem.kappa or 0.0) + 1e-12 * hold_b) * v_b
+            return out, out_b if has_b else 0.0
 
         x, x_b = np.zeros_like(grad_w), 0.0
         r, r_b = -grad_w, -grad_b if has_b else 0.0
