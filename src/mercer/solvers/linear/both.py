@@ -36,6 +36,9 @@ class Both:
         self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
     ) -> LinearResult:
         """The model, its duals and its gap."""
+        known = None if start is None else start.known
+        if known is not None and known.gap <= self.tol * known.primal:
+            return replace(known, iterations=0, rounds=1, seconds=0.0)
         coarse = Descent(max(self.tol, HANDOVER), self.max_iter, self.seed, PATIENCE)
         first = coarse.solve(problem, rows, control, start)
         goes_on = first.status in (Status.SOLVED, Status.STALLED)

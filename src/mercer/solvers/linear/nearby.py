@@ -69,10 +69,6 @@ class Nearby:
         return beta
 
     @property
-    def gram(self) -> None:
-        """Of some rows alone, it is of no use to others."""
-
-    @property
     def steps(self) -> int:
         return self.before + self.part.steps
 
@@ -84,7 +80,8 @@ class Nearby:
             self._begin_again(self.rows.scores(self.w, self.b))
             width = part.width
         elif self.index.size < self.rows.n:
-            if not part.solve(enough, width, stop, once=True):
+            part.solve(enough, width, stop, once=True)
+            if not part.centred:
                 return
             g = self.rows.scores(self.w, self.b)
             width = part.width

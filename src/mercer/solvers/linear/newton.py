@@ -96,12 +96,12 @@ class Newton:
             start, before = self._sampled(problem, rows, control)
         first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
         best = first
-        gram = None if start.wake is None else start.wake.gram
-        if problem.kind != TUBE and gram is not None and best.gap > self.tol * best.primal:
-            best, before = along(problem, rows, first, start.wake, start.growth, self.tol)
+        wake = start.wake
+        if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
+            best, before = along(problem, rows, first, wake, start.growth, self.tol)
+            wake = _wake(first, best, start, wake.gram)
         if best.gap <= self.tol * best.primal:
             seconds = time.perf_counter() - began
-            wake = start.wake if best is first else _wake(first, best, start, gram)
             return replace(best, iterations=before, rounds=1, seconds=seconds, wake=wake)
         method = _method(problem, rows, best, start)
         steps = before
@@ -118,7 +118,7 @@ class Newton:
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
-        wake = _wake(first, best, start, method.gram)
+        wake = _wake(first, best, start, method.gram if problem.kind != TUBE else None)
         seconds = time.perf_counter() - began
         return replace(
             best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
@@ -173,17 +173,15 @@ def evaluate(
 def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Start:
     """Where to begin after other prices: at their model.
 
-    Duals keep their part of the price; but free ones of wide data their value, as those of rows
-    that can be separated do whatever the price.
+    Duals keep their part of the price; but those of wide data their value, as those of rows that
+    can be separated do whatever the price.
     """
     if last.beta.size != problem.n:
         return Start(last.w, last.b)
+    if problem.kind == TUBE and last.w.size > problem.n:
+        return _kept(problem, last)
     beta = np.empty(problem.n)
     least, most = scale(last.beta, cost, problem.cost, beta)
-    if problem.kind == TUBE and last.w.size > problem.n:
-        free = np.abs(last.beta) < cost
-        beta[free] = np.clip(last.beta, -problem.cost, problem.cost)[free]
-        return Start(last.w, last.b, FORESEEN_WIDTH, beta)
     if most - least > SAME * most:
         return Start(last.w, last.b, FORESEEN_WIDTH, beta)
     known = _rescaled(problem, last, beta, most)
@@ -191,6 +189,15 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
     if wake is not None and wake.gram is not None:
         wake = replace(wake, gram=wake.gram * most)
     return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, wake, most)
+
+
+def _kept(problem: LinearPrimal, last: LinearResult) -> Start:
+    """The last model and its duals, which remain feasible where no price fell."""
+    beta, known = np.clip(last.beta, -problem.cost, problem.cost), None
+    if np.array_equal(beta, last.beta):
+        primal, gap = problem.values(last.w, last.b, beta, last.g, last.w_beta)
+        known = replace(last, primal=primal, gap=gap, status=Status.SOLVED)
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known)
 
 
 def _rescaled(

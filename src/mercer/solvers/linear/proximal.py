@@ -41,7 +41,7 @@ class Proximal(Smooth):
         super().__init__(rows, problem, w, b, g)
         self.change = np.empty(rows.n)
         self.rest_b = rest_b
-        self.begun = beta is not None
+        self.begun, self.centred = beta is not None, False
         self.width = 0.0
         self.present = None if beta is None else beta.copy()
         self.beta[:] = 0.0 if beta is None else beta
@@ -51,11 +51,8 @@ class Proximal(Smooth):
 
     def solve(
         self, enough: float, width: float, stop: Callable[[], bool], once: bool = False
-    ) -> bool:
-        """Newton steps and new centres until the gap is ``enough``; True if ``once`` ended it.
-
-        ``once`` asks for the first smooth problem alone.
-        """
+    ) -> None:
+        """Newton steps and new centres until the gap is ``enough``; ``once``: to the first."""
         if self.width == 0:
             spread = 1.0 if self.begun else float(self.g.std()) or 1.0
             self.width = width = width * min(spread, 1.0)
@@ -68,7 +65,7 @@ class Proximal(Smooth):
             grad_w, grad_b, apart = self._look()
             left = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
             if left + apart <= enough or stop() or stuck > 2:
-                return False
+                return
             done = left <= SOLVED * apart
             if not done:
                 expected = fresh and self._expected(grad_w, grad_b)
@@ -80,9 +77,9 @@ class Proximal(Smooth):
                 fresh = True
                 self.present[:] = self.beta
                 self.width = max(self.width / NARROWER, NARROWEST)
+                self.centred = True
                 if once:
-                    return True
-        return False
+                    return
 
     def _expected(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """The step after which the rows with a free dual would be those of the present."""
