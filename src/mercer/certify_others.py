@@ -13,7 +13,7 @@ from mercer.certificate import EPS, MARGIN, ROUNDING_UNITS, Certificate, relativ
 from mercer.problems import Logistic
 from mercer.problems.crammer_singer import CrammerSinger
 from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import TUBE
+from mercer.problems.losses import kkt
 from mercer.result import LinearResult, Result, Status
 from mercer.solvers.descent import Bound
 from mercer.solvers.one_pass import OnePassBound
@@ -26,17 +26,7 @@ def certify_linear(problem: LinearPrimal, result: LinearResult, name: str = "") 
 
     ``kkt_violation`` is how far a score is, at the most, from where its dual would be optimal.
     """
-    beta, g = result.beta, result.g
-    size = np.abs(beta)
-    zero = size == 0
-    bound = ~zero & (size >= problem.cost) if problem.kind == TUBE else np.zeros_like(zero)
-    violation = 0.0
-    if problem.kind == TUBE:
-        under, over = problem.low - g, g - problem.high
-        up, down = beta > 0, beta < 0
-        edge = np.where(up, under, np.where(down, over, np.maximum(under, over)))
-        off = np.where(bound, np.maximum(-edge, 0.0), np.maximum(edge, 0.0))
-        violation = float(np.where(~zero & ~bound, np.abs(edge), off).max(initial=0.0))
+    violation, n_zero, n_bound = kkt(problem.kind, result.g, result.beta, *problem.arrays)
     rounding = ROUNDING_UNITS * EPS * (abs(result.primal) + abs(result.primal - result.gap))
     gap = result.gap * MARGIN + rounding
     norm = float(np.sqrt(result.w @ result.w))
@@ -48,9 +38,9 @@ def certify_linear(problem: LinearPrimal, result: LinearResult, name: str = "") 
         kkt_violation=violation,
         bias_interval=(result.b, result.b),
         margin=2 / norm if norm > 0 else np.inf,
-        n_zero=int(zero.sum()),
-        n_free=int((~zero & ~bound).sum()),
-        n_bound=int(bound.sum()),
+        n_zero=n_zero,
+        n_free=problem.n - n_zero - n_bound,
+        n_bound=n_bound,
         status=result.status,
         iterations=result.iterations,
         rounds=result.rounds,

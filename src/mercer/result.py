@@ -69,6 +69,27 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
+class Wake:
+    """What a fit leaves for the next prices.
+
+    Attributes
+    ----------
+    step_w, step_b, step_g : float64 array, float, float64 array
+        How the model and its scores differ from those of the prices before.
+    growth : float
+        The ratio of its prices to those before; 0 where there were none.
+    gram : float64 array or None
+        XᵀDX where it was needed last, in the proportion of the present prices.
+    """
+
+    step_w: np.ndarray
+    step_b: float
+    step_g: np.ndarray
+    growth: float
+    gram: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class LinearResult:
     """The answer of a solver to a `LinearPrimal`.
 
@@ -88,6 +109,8 @@ class LinearResult:
     rounds : int
         Passes over all rows that checked the gap.
     seconds : float
+    wake : Wake or None
+        For fits to other prices.
     """
 
     w: np.ndarray
@@ -101,3 +124,4 @@ class LinearResult:
     iterations: int
     rounds: int
     seconds: float
+    wake: Wake | None = None

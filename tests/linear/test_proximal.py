@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import mercer
-from mercer import LinearSVC, LinearSVR
+from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer._threads import Workers
 from mercer.problems.linear import classification, regression
 from mercer.solvers import Control
-from mercer.solvers.linear import as_rows
+from mercer.solvers.linear import as_rows, evaluate, foreseen
 from mercer.solvers.linear._proximal import prox_slope, respond
 from mercer.solvers.linear.both import HANDOVER, Both
 from mercer.solvers.linear.descent import Descent
@@ -134,3 +135,64 @@ def test_a_path_is_certified_at_every_C(estimator):
         for C in found.Cs
     )
     assert steps < alone
+
+
+TALL = np.random.default_rng(5).normal(size=(9000, 8))
+SIDES = np.where(TALL[:, 0] + 1.5 * np.random.default_rng(6).normal(size=9000) > 0.8, 1, -1)
+
+
+@pytest.mark.parametrize("intercept_scaling", [None, 1.0])
+@pytest.mark.parametrize("estimator", [
+    LinearSVC(loss="hinge"), LinearSVC(), LogisticRegression(),
+], ids=repr)  # fmt: skip
+def test_every_model_of_a_path_is_proved_again(estimator, intercept_scaling):
+    """From the data alone, and as near to an independent fit as the two gaps allow."""
+    estimator = clone(estimator).set_params(intercept_scaling=intercept_scaling, max_iter=-1)
+    found = mercer.path(TALL, SIDES, Cs=np.logspace(-3, 3, 13), estimator=estimator)
+    for C, model, certificate in zip(found.Cs, found.models, found.certificates, strict=True):
+        again = mercer.verify(model, TALL, SIDES)
+        assert certificate.relative_gap <= 1.01e-4
+        assert again.relative_gap <= 1.02e-4
+        assert_allclose(again.primal, certificate.primal, rtol=1e-9)
+        alone = clone(estimator).set_params(C=C, tol=1e-7).fit(TALL, SIDES).certificate_
+        assert alone.dual <= certificate.primal * (1 + 1e-9)
+        assert certificate.dual <= alone.primal * (1 + 1e-9)
+
+
+def test_a_path_ends_where_all_duals_are_free():
+    """Separable rows: beyond the largest dual, C no longer matters."""
+    random = np.random.default_rng(3)
+    wide = random.normal(size=(40, 200))
+    y = np.where(np.arange(40) % 2 == 0, 1, -1)
+    found = mercer.path(wide, y, Cs=[1.0, 10.0, 100.0], estimator=LinearSVC(loss="hinge", tol=1e-5))
+    assert [certificate.n_bound for certificate in found.certificates] == [0, 0, 0]
+    assert_allclose(found.models[1].coef_, found.models[0].coef_, atol=1e-3)
+    assert_allclose(found.certificates[2].primal, found.certificates[0].primal, rtol=2e-5)
+    for model in found.models:
+        assert mercer.verify(model, wide, y).relative_gap <= 1.01e-5
+
+
+@pytest.mark.parametrize("kappa", [None, 0.0, 1.0])
+def test_prices_and_duals_times_a_number_are_known_without_the_rows(kappa):
+    problem = PROBLEMS["hinge"](kappa)
+    rows = as_rows(X, Workers(1))
+    with Control(None, None) as control:
+        last = Newton(1e-3).solve(problem, rows, control)
+    dearer = problem.with_price(3.0)
+    start = foreseen(dearer, last, problem.cost)
+    expected = evaluate(dearer, rows, start.w, start.b, start.beta)
+    assert_allclose(start.known.primal, expected.primal, rtol=1e-12)
+    assert_allclose(start.known.gap, expected.gap, rtol=1e-9)
+    assert_allclose(start.known.w_beta, expected.w_beta, atol=1e-9)
+
+
+def test_rows_left_out_keep_their_duals_and_join_again(monkeypatch):
+    """With hardly a row in sight at first, the answer is that of all rows all the same."""
+    Cs = [0.01, 0.02, 0.5, 1.0]
+    estimator = LinearSVC(loss="hinge", tol=1e-6)
+    expected = mercer.path(TALL, SIDES, Cs=Cs, estimator=estimator)
+    monkeypatch.setattr("mercer.solvers.linear.nearby.SLACK", 1e-6)
+    found = mercer.path(TALL, SIDES, Cs=Cs, estimator=estimator)
+    for mine, other in zip(found.certificates, expected.certificates, strict=True):
+        assert mine.relative_gap <= 1.01e-6
+        assert_allclose(mine.primal, other.primal, rtol=2e-6)

@@ -120,7 +120,8 @@ def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray,
     is_whole = y.dtype.kind == "f" and bool((y == np.floor(y)).all())
     if y.dtype.kind not in "iubSU" and not is_whole:  # those are labels without a long look
         check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
+    codes = np.searchsorted(classes, y)  # np.unique would sort the rows for them
     if classes.size < 2:
         if data.rows is not None:
             raise ValueError(one_left)

@@ -67,8 +67,10 @@ class JointClassifier(LinearClassifier):
             return super()._prove(problems, results)
         return certify_joint(problems[0], results[0])
 
-    def _duals(self, problems: Sequence[Any], results: Sequence[LinearResult]) -> np.ndarray | None:
-        return results[0].beta.T if self._is_joint else super()._duals(problems, results)
+    def _duals(
+        self, problems: Sequence[Any], results: Sequence[LinearResult]
+    ) -> Sequence[np.ndarray] | None:
+        return list(results[0].beta.T) if self._is_joint else super()._duals(problems, results)
 
 
 def whole(published: np.ndarray) -> np.ndarray:

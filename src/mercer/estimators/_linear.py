@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, summarise
 from mercer.certify_others import certify_linear
-from mercer.estimators._data import DTYPES, Data, check_training, dense_if_small
+from mercer.estimators._data import (
+    DTYPES,
+    Data,
+    check_training,
+    class_codes,
+    class_weights,
+    dense_if_small,
+)
 from mercer.estimators._params import CONSTRAINTS
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE
 from mercer.result import LinearResult, Status
 from mercer.solvers import Control
-from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate, foreseen
+from mercer.solvers.linear import Rows, Start, as_csr, as_rows, choose, evaluate, foreseen
 
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
@@ -78,11 +85,13 @@ class LinearMachine(BaseEstimator):
         models: list[LinearMachine] = []
         last = None
         with _bound(data.X, self.n_jobs) as rows:
+            self.C = 1.0
+            posed = [self._pose(task, data) for task in tasks]
             for C in Cs:
-                model = clone(self)
-                model.__dict__.update(vars(self), C=C, warm_start=True, _last=last)
+                model = copy(self)
+                model.__dict__.update(C=C, warm_start=True, _last=last)
                 with Control(self.time_limit, self.callback) as control:
-                    problems = [model._pose(task, data) for task in tasks]
+                    problems = [problem.with_price(C) for problem in posed]
                     results = model._solve(rows, problems, control)
                     model._keep(data, rows, problems, results, control)
                 last = model._last
@@ -154,9 +163,7 @@ class LinearMachine(BaseEstimator):
         self.certificate_: Certificate = self._prove(problems, results)
         duals = self._duals(problems, results)
         if duals is not None:
-            beta = np.zeros((len(duals), data.shape[0]))
-            beta[:, slice(None) if data.rows is None else data.rows] = duals
-            self.dual_coef_ = sp.csr_matrix(beta)
+            self.dual_coef_ = _over_all_rows(duals, data)
         self._last = None
         if getattr(self, "warm_start", False):
             self._last = [(r, p.cost) for r, p in zip(results, problems, strict=True)]
@@ -179,9 +186,9 @@ class LinearMachine(BaseEstimator):
 
     def _duals(
         self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
-    ) -> np.ndarray | None:
+    ) -> Sequence[np.ndarray] | None:
         """β of each task, where it cannot be told from the scores: those of smooth losses can."""
-        return np.array([r.beta for r in results]) if problems[0].kind == TUBE else None
+        return [r.beta for r in results] if problems[0].kind == TUBE else None
 
     def _warn(self) -> None:
         certificate = self.certificate_
@@ -216,21 +223,9 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
     """Linear machines whose targets are classes: one task, or one for each class."""
 
     def _encode(self, data: Data) -> list[np.ndarray]:
-        check_classification_targets(data.y)
-        self.classes_, codes = np.unique(data.y, return_inverse=True)
+        self.classes_, codes = class_codes(data)
         k = self.classes_.size
-        if k < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {k} class "
-                f"({self.classes_[0]!r})."
-            )
-        if self.class_weight == "balanced":
-            count = np.bincount(codes, weights=data.weight, minlength=k)
-            self.class_weight_ = count.sum() / (k * count)
-        else:
-            self.class_weight_ = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=data.y
-            )
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, data.weight)
         self._codes = codes
         return [np.where(codes == c, 1.0, -1.0) for c in ([1] if k == 2 else range(k))]
 
@@ -272,6 +267,16 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
         scores = self.decision_function(X)
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[index]
+
+
+def _over_all_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
+    """Duals of the rows that were used, as CSR over all rows."""
+    if data.rows is None:
+        beta = duals[0][np.newaxis] if len(duals) == 1 else np.array(duals)
+    else:
+        beta = np.zeros((len(duals), data.shape[0]))
+        beta[:, data.rows] = duals
+    return as_csr(beta, Workers())
 
 
 @contextmanager

@@ -15,7 +15,7 @@ a sum of terms none of which is negative (the second is −Σ_r b_r Σᵢβ_ir, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,10 @@ class CrammerSinger:
     @property
     def n(self) -> int:
         return self.codes.size
+
+    def with_price(self, factor: float) -> CrammerSinger:
+        """The same problem with all prices times a factor."""
+        return replace(self, cost=self.cost * factor)
 
     def shares(self, beta: np.ndarray) -> np.ndarray:
         """a = C [r = y] − β; from the duals of another C, those a row cannot have are scaled."""

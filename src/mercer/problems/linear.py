@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.problems.losses import FAR, LOGISTIC, SQUARED, TUBE, terms
+from mercer.problems.losses import FAR, LOGISTIC, SQUARED, TUBE, rebalance, room, terms
 
 __all__ = ["LinearPrimal", "classification", "logistic", "regression"]
 
@@ -81,13 +81,14 @@ class LinearPrimal:
         if self.kappa != 0:
             return beta
         over = float(beta.sum())
-        if self.kind == TUBE and over != 0:
-            size = np.abs(beta)
-            free = (size > 0) & (size < self.cost)
-            room = np.where(beta * over > 0, size, self.cost - size) * free
-            total = float(room.sum())
+        if over == 0:
+            return beta
+        if self.kind == TUBE:
+            total = room(beta, self.cost, over)
             if total > abs(over):
-                return beta - room * (over / total)
+                out = np.empty_like(beta)
+                rebalance(beta, self.cost, over, over / total, out)
+                return out
         up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
         more, less = up.sum(), down.sum()
         if more > less:

@@ -22,7 +22,8 @@ import math
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "responses", "slope", "terms"]
+__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "rebalance", "responses",
+           "room", "scale", "slope", "terms"]  # fmt: skip
 
 TUBE, SQUARED, LOGISTIC = 0, 1, 2
 # An edge that no score reaches; finite, so that 0 · FAR is 0.
@@ -88,6 +89,59 @@ def slope(kind, g, h, t, low, high, cost):
             first -= low[i] * cost[i] * p * h[i]
             second += cost[i] * p * (1 - p) * h[i] * h[i]
     return first, second
+
+
+@compiled(fastmath=REASSOCIATE)
+def room(beta, cost, over):
+    """How much free duals can take of Σβ = ``over``."""
+    total = 0.0
+    for i in range(beta.size):
+        size = abs(beta[i])
+        if 0.0 < size < cost[i]:
+            total += size if beta[i] * over > 0.0 else cost[i] - size
+    return total
+
+
+@compiled
+def rebalance(beta, cost, over, share, out):
+    """β without ``over``, of which each free dual takes its share of its room."""
+    for i in range(beta.size):
+        size = abs(beta[i])
+        out[i] = beta[i]
+        if 0.0 < size < cost[i]:
+            out[i] -= share * (size if beta[i] * over > 0.0 else cost[i] - size)
+
+
+@compiled(fastmath=REASSOCIATE)
+def kkt(kind, g, beta, low, high, cost):
+    """How far a score is at the most from where its dual would be optimal; duals at zero, at C.
+
+    The scores of smooth losses may be anywhere.
+    """
+    worst, zeros, bounds = 0.0, 0, 0
+    for i in range(g.size):
+        size = abs(beta[i])
+        zeros += size == 0.0
+        if kind == TUBE:
+            under, over = low[i] - g[i], g[i] - high[i]
+            bounds += size >= cost[i] and size > 0.0
+            # A dual that can grow wants no slack, one that can fall no way beyond its edge.
+            under = max(under * (0.0 <= beta[i] < cost[i]), -under * (beta[i] > 0.0))
+            over = max(over * (-cost[i] < beta[i] <= 0.0), -over * (beta[i] < 0.0))
+            worst = max(worst, under, over)
+    return worst, zeros, bounds
+
+
+@compiled
+def scale(beta, cost, new_cost, out):
+    """Write duals in proportion to new prices; return the smallest and largest ratio of prices."""
+    least, most = math.inf, 0.0
+    for i in range(beta.size):
+        # In this order a dual at its bound stays there.
+        out[i] = beta[i] / cost[i] * new_cost[i]
+        ratio = new_cost[i] / cost[i]
+        least, most = min(least, ratio), max(most, ratio)
+    return least, most
 
 
 @compiled

@@ -14,10 +14,13 @@ CONTRACT = frozenset({"contract"})
 
 __all__ = [
     "count_nonzeros",
+    "csr_add",
+    "csr_bend",
     "csr_dot",
     "csr_gram",
     "csr_scores",
     "csr_sum",
+    "dense_bend",
     "dense_scale",
     "dense_scores",
     "dense_sum",
@@ -53,6 +56,26 @@ def dense_sum(X, beta, out):
 
 
 @compiled(fastmath=REASSOCIATE)
+def dense_bend(X, curvature, w, b, out):
+    """out = XᵀD(X w + b); return the sum of D(X w + b). Rows without curvature are not read."""
+    d = out.size
+    for j in range(d):
+        out[j] = 0.0
+    total = 0.0
+    for i in range(X.shape[0]):
+        if curvature[i] != 0.0:
+            row = X[i]
+            bent = b
+            for j in range(d):
+                bent += row[j] * w[j]
+            bent *= curvature[i]
+            total += bent
+            for j in range(d):
+                out[j] += bent * row[j]
+    return total
+
+
+@compiled(fastmath=REASSOCIATE)
 def dense_scale(X, curvature, first, last, out):
     """Rows first..last with a curvature, times its root, with a 1 at their end; how many."""
     used, d = 0, X.shape[1]
@@ -85,6 +108,21 @@ def csr_dot(columns, values, w, first, last):
 
 
 @compiled
+def csr_add(columns, values, factor, w, first, last):
+    """w += factor · row, four columns at a time: no two of them are the same."""
+    t = first
+    while t + 3 < last:
+        j0, j1, j2, j3 = columns[t], columns[t + 1], columns[t + 2], columns[t + 3]
+        w0, w1 = w[j0] + factor * values[t], w[j1] + factor * values[t + 1]
+        w2, w3 = w[j2] + factor * values[t + 2], w[j3] + factor * values[t + 3]
+        w[j0], w[j1], w[j2], w[j3] = w0, w1, w2, w3
+        t += 4
+    while t < last:
+        w[columns[t]] += factor * values[t]
+        t += 1
+
+
+@compiled
 def csr_scores(indptr, columns, values, w, b, out):
     """out = X w + b."""
     for i in range(indptr.size - 1):
@@ -99,8 +137,22 @@ def csr_sum(indptr, columns, values, beta, out):
     for i in range(indptr.size - 1):
         c = beta[i]
         if c != 0.0:
-            for t in range(indptr[i], indptr[i + 1]):
-                out[columns[t]] += c * values[t]
+            csr_add(columns, values, c, out, indptr[i], indptr[i + 1])
+
+
+@compiled
+def csr_bend(indptr, columns, values, curvature, w, b, out):
+    """out = XᵀD(X w + b); return the sum of D(X w + b). Rows without curvature are not read."""
+    for j in range(out.size):
+        out[j] = 0.0
+    total = 0.0
+    for i in range(indptr.size - 1):
+        if curvature[i] != 0.0:
+            first, last = indptr[i], indptr[i + 1]
+            bent = curvature[i] * (csr_dot(columns, values, w, first, last) + b)
+            total += bent
+            csr_add(columns, values, bent, out, first, last)
+    return total
 
 
 @compiled

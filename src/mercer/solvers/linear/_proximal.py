@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["expect", "near", "prox_slope", "respond"]
+__all__ = ["expect", "near", "prox_slope", "reach", "respond"]
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -47,6 +47,30 @@ def near(beta, cost, width, out):
         used += out[i] != 0.0
         total += out[i]
     return used, total
+
+
+@compiled
+def reach(g, low, high, cost, beta, moved, far, out):
+    """Mark rows with a free dual, and those within 2·moved + far of an edge; return how many."""
+    count = 0
+    for i in range(g.size):
+        size = abs(beta[i])
+        way = min(abs(low[i] - g[i]), abs(high[i] - g[i]))
+        out[i] = 0.0 < size < cost[i] or way <= 2 * moved[i] + far
+        count += out[i]
+    return count
+
+
+@compiled
+def misplaced(g, low, high, cost, beta, out):
+    """Mark further rows whose dual is not that of their side of the edge; return how many."""
+    count = 0
+    for i in range(g.size):
+        if not out[i]:
+            inside = low[i] < g[i] < high[i]
+            out[i] = inside if beta[i] != 0.0 else g[i] < low[i] or g[i] > high[i]
+            count += out[i]
+    return count
 
 
 @compiled(fastmath=REASSOCIATE)

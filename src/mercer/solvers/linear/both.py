@@ -17,9 +17,11 @@ from mercer.solvers.linear.rows import Rows
 
 __all__ = ["Both"]
 
-# The relative gap at which Newton takes over, and the width it begins with.
-HANDOVER = 3e-3
-WIDTH = 0.1
+# The relative gap at which Newton takes over, or the visits of each row after which it does; and
+# the width it begins with.
+HANDOVER = 3e-5
+PATIENCE = 200.0
+WIDTH = 0.03
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,13 @@ class Both:
         self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
     ) -> LinearResult:
         """The model, its duals and its gap."""
-        coarse = Descent(max(self.tol, HANDOVER), self.max_iter, self.seed)
+        known = None if start is None else start.known
+        if known is not None and known.gap <= self.tol * known.primal:
+            return replace(known, iterations=0, rounds=1, seconds=0.0)
+        coarse = Descent(max(self.tol, HANDOVER), self.max_iter, self.seed, PATIENCE)
         first = coarse.solve(problem, rows, control, start)
-        if first.status is not Status.SOLVED or first.gap <= self.tol * first.primal:
+        goes_on = first.status in (Status.SOLVED, Status.STALLED)
+        if not goes_on or first.gap <= self.tol * first.primal:
             return first
         left = self.max_iter - first.iterations if self.max_iter >= 0 else -1
         found = Newton(self.tol, left, self.seed).solve(

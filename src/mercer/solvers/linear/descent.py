@@ -16,111 +16,126 @@ import scipy.sparse as sp
 from mercer.problems.linear import LinearPrimal
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
-from mercer.solvers.linear._epoch import epoch
+from mercer.solvers.linear._epoch import epoch, gains, in_sight
 from mercer.solvers.linear.newton import Start, evaluate
 from mercer.solvers.linear.rows import Rows, csr_arrays
 
 __all__ = ["Descent"]
 
-# The gap met on the way is that of moving duals and of the rows that were left in. After a look at
-# the true one that was too early, what is met has to be this part of what it was then.
-LOOK_AGAIN = 0.3
+# The gap met on the way is that of moving duals and of the rows that were left in, mostly a little
+# more than the true one. The true one is looked at where the former is this many times what is
+# asked for; after a look that was too early, where it has fallen as far as the true one has to, or
+# to this part.
+FIRST_LOOK, LOOK_AGAIN = 1.2, 0.3
 # Rows leave when they are further off than this part of the last epoch's largest change.
-FAR = 1.0
-# Rows are put in random order once; epochs visit them by blocks, which come from memory together.
-BLOCK = 8
+FAR = 0.5
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit)."""
+    """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit).
+
+    After ``patience`` visits of each row, in the mean, it ends as stalled.
+    """
 
     tol: float = 1e-4
     max_iter: int = -1
     seed: int = 0
+    patience: float = np.inf
 
     def solve(
         self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
     ) -> LinearResult:
         """The model w = Xᵀβ, its duals and its gap."""
         began = time.perf_counter()
-        order = np.random.default_rng(self.seed).permutation(rows.n)
-        if start is not None and start.beta is not None:
-            start = replace(start, beta=start.beta[order])
-        found = self._descend(problem.take(order), rows.take(order), control, start)
-        beta, g = np.empty(rows.n), np.empty(rows.n)
-        beta[order], g[order] = found.beta, found.g
-        return replace(found, beta=beta, g=g, seconds=time.perf_counter() - began)
-
-    def _descend(
-        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None
-    ) -> LinearResult:
-        """On rows in random order."""
-        X = rows.X if rows.is_sparse else sp.csr_matrix(rows.X)
-        sq_norm = rows.sq_norms()
-        free = problem.kappa == 0
-        pull_b = 0.0 if problem.kappa is None else float(sq_norm.mean()) or 1.0
-        if problem.kappa:
-            pull_b = 1.0 / problem.kappa
+        state = _State(problem, rows, start)
         rng = np.random.default_rng(self.seed)
-        w, beta, b = np.zeros(rows.d), np.zeros(rows.n), 0.0
-        if start is not None and start.beta is not None:
-            beta = np.clip(start.beta, -problem.cost, problem.cost)
-            w, b = rows.sum(beta), start.b if free else pull_b * float(beta.sum())
-        all_rows, far = np.arange(rows.n), np.inf
-        active, stays = all_rows, np.empty(rows.n, np.bool_)
         best = _nothing(problem, rows)
-        epochs, rounds, enough = 0, 0, np.inf
+        epochs, rounds, part = 0, 0, FIRST_LOOK
         status: Status | None = None
-
-        def look() -> LinearResult:
-            return self._look(problem, rows, w, b, beta, free)
-
         while status is None:
-            blocks = rng.permutation(np.arange(0, active.size, BLOCK))
-            b, gap, worst = epoch(
-                problem.kind, *csr_arrays(X), sq_norm, *problem.arrays, pull_b,
-                active, blocks, BLOCK, far, w, beta, b, stays,
-            )  # fmt: skip
-            active = active[stays[: active.size]]
+            rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
+            gap = state.epoch()
             epochs += 1
-            if free:
-                b += pull_b * float(beta.sum())
-            far = max(FAR * worst, 1e-12)
-            looked = False
-            if rounds == 0:  # P of the model so far is not known; the dual's half of it is near
-                enough = self.tol * best.primal
-            if gap <= enough or active.size == 0:
+            looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
+            if looked or state.active.size == 0:
                 looked, rounds = True, rounds + 1
-                found = look()
+                found = state.look()
                 best = found if found.gap < best.gap or rounds == 1 else best
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
-                enough = LOOK_AGAIN * gap
-                if active.size < rows.n:  # what was left out may have been left out too early
-                    active, far = all_rows, np.inf
-                b = found.b if free else b
+                part *= max(LOOK_AGAIN, 0.9 * self.tol * best.primal / found.gap)
+                state.look_around(found)
             control.report(Progress(
                 control.seconds, rounds, epochs, best.gap / best.primal, self.tol,
-                state=lambda: [(problem, look())],
+                state=lambda: [(problem, state.look())],
             ))  # fmt: skip
-            status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else control.stopped
+            status = self._limit(epochs, state.visits / rows.n, control)
         if not looked:
-            found = look()
-            best = min(best, found, key=lambda result: result.gap)
-        return replace(best, status=status, iterations=epochs, rounds=rounds)
+            best = min(best, state.look(), key=lambda result: result.gap)
+        seconds = time.perf_counter() - began
+        return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
 
-    def _look(
-        self, problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray,
-        free: bool,
-    ) -> LinearResult:  # fmt: skip
-        """The true gap, at the model that belongs to the duals."""
-        feasible = problem.feasible(beta)
-        w = rows.sum(feasible)
+    def _limit(self, epochs: int, visits: float, control: Control) -> Status | None:
+        if 0 <= self.max_iter <= epochs:
+            return Status.ITERATION_LIMIT
+        return control.stopped or (Status.STALLED if visits > self.patience else None)
+
+
+class _State:
+    """The duals and the model that belongs to them, and which rows are in sight."""
+
+    def __init__(self, problem: LinearPrimal, rows: Rows, start: Start | None):
+        self.problem, self.rows = problem, rows
+        self.X = rows.X if rows.is_sparse else sp.csr_matrix(rows.X)
+        self.sq_norm = rows.sq_norms()
+        self.free = problem.kappa == 0
+        self.pull_b = 0.0 if problem.kappa is None else float(self.sq_norm.mean()) or 1.0
         if problem.kappa:
-            b = float(feasible.sum()) / problem.kappa
-        return evaluate(problem, rows, w, b, feasible)
+            self.pull_b = 1.0 / problem.kappa
+        self.w, self.beta, self.b = np.zeros(rows.d), np.zeros(rows.n), 0.0
+        if start is not None and start.beta is not None:
+            self.beta = np.clip(start.beta, -problem.cost, problem.cost)
+            self.w = rows.sum(self.beta)
+            self.b = start.b if self.free else self.pull_b * float(self.beta.sum())
+        self.active, self.far = np.arange(rows.n), np.inf
+        self.stays = np.empty(rows.n, np.bool_)
+        self.visits = 0
+
+    def epoch(self) -> float:
+        """One visit of all rows in sight; the gap that was met on the way."""
+        self.visits += self.active.size
+        self.b, gap, worst = epoch(
+            self.problem.kind, *csr_arrays(self.X), self.sq_norm, *self.problem.arrays,
+            self.pull_b, self.active, self.far, self.w, self.beta, self.b, self.stays,
+        )  # fmt: skip
+        self.active = self.active[self.stays[: self.active.size]]
+        if self.free:  # what was b is what the next one is penalised around
+            self.b += self.pull_b * float(self.beta.sum())
+        self.far = max(FAR * worst, 1e-12)
+        return gap
+
+    def dual(self) -> float:
+        """The dual's value, without what the intercept's price adds."""
+        gain = gains(self.problem.kind, self.beta, *self.problem.arrays)
+        return gain - float(self.w @ self.w) / 2
+
+    def look(self) -> LinearResult:
+        """The true gap, at the model that belongs to the duals."""
+        beta = self.problem.feasible(self.beta.copy())
+        w, b = self.rows.sum(beta), self.b
+        if self.problem.kappa:
+            b = float(beta.sum()) / self.problem.kappa
+        return evaluate(self.problem, self.rows, w, b, beta, w)
+
+    def look_around(self, found: LinearResult) -> None:
+        """Bring back rows that had been left out too early."""
+        arrays = self.problem.arrays
+        in_sight(self.problem.kind, found.g, self.beta, *arrays, self.far, self.stays)
+        self.active = np.flatnonzero(self.stays)
+        if self.active.size == 0:
+            self.active, self.far = np.arange(self.rows.n), np.inf
 
 
 def _nothing(problem: LinearPrimal, rows: Rows) -> LinearResult:

@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import TUBE, responses
-from mercer.result import LinearResult, Status
+from mercer.problems.losses import TUBE, responses, scale
+from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.linear.chord import along
+from mercer.solvers.linear.nearby import Nearby
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import Smooth
@@ -35,18 +38,27 @@ WIDTH = {True: 0.2, False: 1.0}
 # The same from the model of other prices.
 FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap; rounds that ask for less and less.
-INNER_GAP = 0.5
+INNER_GAP = 0.8
 ROUNDS = 4
+# Prices have all grown alike if they did so up to rounding.
+SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to begin: a model, the width of the first smooth problem, and duals."""
+    """Where to begin: a model, the width of the first smooth problem, and duals.
+
+    ``known`` is what `evaluate` would say of it; ``wake`` what the last fit left, to prices that
+    were by ``growth`` lower.
+    """
 
     w: np.ndarray
     b: float
     width: float = WIDTH[True]
     beta: np.ndarray | None = None
+    known: LinearResult | None = None
+    wake: Wake | None = None
+    growth: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,18 +94,23 @@ class Newton:
         before = 0
         if start is None:
             start, before = self._sampled(problem, rows, control)
-        w, b, width = start.w, start.b, start.width
-        best = evaluate(problem, rows, w, b, start.beta)
-        method = (Proximal if problem.kind == TUBE else Smooth)(
-            rows, problem, w, b, best.g, start.beta
-        )
+        first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
+        best = first
+        wake = start.wake
+        if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
+            best, before = along(problem, rows, first, wake, start.growth, self.tol)
+            wake = _wake(first, best, start, wake.gram)
+        if best.gap <= self.tol * best.primal:
+            seconds = time.perf_counter() - began
+            return replace(best, iterations=before, rounds=1, seconds=seconds, wake=wake)
+        method = _method(problem, rows, best, start)
         steps = before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
             if status is not None:
                 break
             enough = INNER_GAP**rounds * self.tol * best.primal
-            method.solve(enough, width, stop)
+            method.solve(enough, start.width, stop)
             steps = before + method.steps
             found = evaluate(problem, rows, method.w, method.b, method.beta)
             best = min(best, found, key=lambda result: result.gap)
@@ -101,8 +118,11 @@ class Newton:
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
+        wake = _wake(first, best, start, method.gram if problem.kind != TUBE else None)
         seconds = time.perf_counter() - began
-        return replace(best, status=status, iterations=steps, rounds=rounds, seconds=seconds)
+        return replace(
+            best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
+        )
 
     def _sampled(self, problem: LinearPrimal, rows: Rows, control: Control) -> tuple[Start, int]:
         """The answer to a sample and its steps, or zero where all rows are few enough."""
@@ -118,16 +138,34 @@ class Newton:
         return Start(found.w, found.b), found.iterations
 
 
+def _wake(first: LinearResult, best: LinearResult, start: Start, gram: np.ndarray | None) -> Wake:
+    return Wake(best.w - first.w, best.b - first.b, best.g - first.g, start.growth, gram)
+
+
+def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start) -> Any:
+    """Newton's method that fits the loss, and to how much is known."""
+    if problem.kind != TUBE:
+        return Smooth(rows, problem, first.w, first.b, first.g)
+    if start.wake is not None and start.wake.growth:
+        return Nearby(rows, problem, first, start.wake.step_g)
+    return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
+
+
 def evaluate(
-    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None
-) -> LinearResult:
-    """Value and gap of a model, with these duals or its own, which are the best at an optimum."""
+    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None = None,
+    w_beta: np.ndarray | None = None,
+) -> LinearResult:  # fmt: skip
+    """Value and gap of a model, with these duals or its own, which are the best at an optimum.
+
+    ``w_beta`` is Xᵀβ of feasible duals, where it is known.
+    """
     g = rows.scores(w, b)
     if problem.kind != TUBE or beta is None:
-        beta = np.empty(rows.n)
+        beta, w_beta = np.empty(rows.n), None
         responses(problem.kind, g, *problem.arrays, beta)
-    beta = problem.feasible(beta)
-    w_beta = rows.sum(beta)
+    if w_beta is None:
+        beta = problem.feasible(beta)
+        w_beta = rows.sum(beta)
     primal, gap = problem.values(w, b, beta, g, w_beta)
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
 
@@ -135,13 +173,47 @@ def evaluate(
 def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Start:
     """Where to begin after other prices: at their model.
 
-    Duals keep their part of the price; but free ones of wide data their value, as those of rows
-    that can be separated do whatever the price.
+    Duals keep their part of the price; but those of wide data their value, as those of rows that
+    can be separated do whatever the price.
     """
     if last.beta.size != problem.n:
         return Start(last.w, last.b)
-    beta = last.beta / cost * problem.cost
     if problem.kind == TUBE and last.w.size > problem.n:
-        free = np.abs(last.beta) < cost
-        beta[free] = np.clip(last.beta, -problem.cost, problem.cost)[free]
-    return Start(last.w, last.b, FORESEEN_WIDTH, beta)
+        return _kept(problem, last)
+    beta = np.empty(problem.n)
+    least, most = scale(last.beta, cost, problem.cost, beta)
+    if most - least > SAME * most:
+        return Start(last.w, last.b, FORESEEN_WIDTH, beta)
+    known = _rescaled(problem, last, beta, most)
+    wake = last.wake
+    if wake is not None and wake.gram is not None:
+        wake = replace(wake, gram=wake.gram * most)
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, wake, most)
+
+
+def _kept(problem: LinearPrimal, last: LinearResult) -> Start:
+    """The last model and its duals, which remain feasible where no price fell."""
+    beta, known = np.clip(last.beta, -problem.cost, problem.cost), None
+    if np.array_equal(beta, last.beta):
+        primal, gap = problem.values(last.w, last.b, beta, last.g, last.w_beta)
+        known = replace(last, primal=primal, gap=gap, status=Status.SOLVED)
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known)
+
+
+def _rescaled(
+    problem: LinearPrimal, last: LinearResult, beta: np.ndarray, ratio: float
+) -> LinearResult:
+    """The last model with all prices and duals times a ratio: its losses grow by just that."""
+    kappa = problem.kappa or 0.0
+
+    def off(w_beta: np.ndarray, total: float) -> float:
+        apart = last.w - w_beta
+        off_b = last.b - total / kappa if kappa else 0.0
+        return float(apart @ apart + kappa * off_b * off_b) / 2
+
+    total = float(last.beta.sum()) if kappa else 0.0
+    weight = float(last.w @ last.w + kappa * last.b * last.b) / 2
+    w_beta = ratio * last.w_beta
+    primal = weight + ratio * (last.primal - weight)
+    gap = ratio * max(last.gap - off(last.w_beta, total), 0.0) + off(w_beta, ratio * total)
+    return replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap, status=Status.SOLVED)

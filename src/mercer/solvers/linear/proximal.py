@@ -23,30 +23,39 @@ __all__ = ["Proximal"]
 
 STEPS = 500
 # The smooth problem is solved when its gradient's part of the gap is this part of the rest.
-SOLVED = 0.3
+SOLVED = 1.0
 # The width falls by this factor, as far as scores in float64 can tell.
-NARROWER, NARROWEST = 4.0, 1e-10
+NARROWER, NARROWEST = 2.5, 1e-10
 
 
 class Proximal(Smooth):
-    """The point (w, b), its duals β, and those around which they are sought."""
+    """The point (w, b), its duals β, and those around which they are sought.
+
+    Xᵀβ (``w_beta``) may include the duals of rows that are left out, whose sum is ``rest_b``.
+    """
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        beta: np.ndarray | None = None,
+        beta: np.ndarray | None = None, w_beta: np.ndarray | None = None, rest_b: float = 0.0,
     ):  # fmt: skip
         super().__init__(rows, problem, w, b, g)
-        self.beta[:] = 0.0
-        self.sum = np.zeros(rows.d)
         self.change = np.empty(rows.n)
-        self.present = None if beta is None else beta.copy()
-        self.begun = beta is not None
+        self.rest_b = rest_b
+        self.begun, self.centred = beta is not None, False
         self.width = 0.0
+        self.present = None if beta is None else beta.copy()
+        self.beta[:] = 0.0 if beta is None else beta
+        self.sum = np.zeros(rows.d)
+        if beta is not None:
+            self.sum[:] = rows.sum(beta) if w_beta is None else w_beta
 
-    def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
-        """Newton steps and new centres until the gap is ``enough``."""
+    def solve(
+        self, enough: float, width: float, stop: Callable[[], bool], once: bool = False
+    ) -> None:
+        """Newton steps and new centres until the gap is ``enough``; ``once``: to the first."""
         if self.width == 0:
-            self.width = width
+            spread = 1.0 if self.begun else float(self.g.std()) or 1.0
+            self.width = width = width * min(spread, 1.0)
         if self.present is None:
             self.present = np.zeros(self.rows.n)
             respond(self.g, *self.problem.arrays, self.present, width, self.present, self.change)
@@ -68,6 +77,9 @@ class Proximal(Smooth):
                 fresh = True
                 self.present[:] = self.beta
                 self.width = max(self.width / NARROWER, NARROWEST)
+                self.centred = True
+                if once:
+                    return
 
     def _expected(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """The step after which the rows with a free dual would be those of the present."""
@@ -78,7 +90,9 @@ class Proximal(Smooth):
         if used == 0:
             return False
         ahead_b = 0.0 if self.problem.kappa is None else float(self.change.sum())
-        return self._along(grad_w - self.rows.sum(self.change), grad_b - ahead_b, used, total)
+        return self._along(
+            grad_w - self.rows.sum(self.change), grad_b - ahead_b, used, total, grad_w, grad_b
+        )
 
     def _look(self) -> tuple[np.ndarray, float, float]:
         """The gradient, and what duals and scores leave of the gap."""
@@ -87,7 +101,7 @@ class Proximal(Smooth):
             self.g, *problem.arrays, self.present, self.width, self.beta, self.change
         )
         self.sum += self.rows.sum(self.change)  # few duals change: a short pass
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - total
+        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - self.rest_b - total
         return self.w - self.sum, grad_b, apart
 
     def _curvatures(self) -> tuple[int, float]:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from mercer._threads import Workers
 from mercer.solvers.linear import _passes
 
-__all__ = ["Rows", "as_rows", "csr_arrays"]
+__all__ = ["Rows", "as_csr", "as_rows", "csr_arrays"]
 
 # Numbers (nonzeros of sparse rows) in a piece: a few tenths of a millisecond of work.
 PIECE = 1 << 20
@@ -37,7 +37,7 @@ class Rows:
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
         stored = X.nnz if self.is_sparse else X.size
-        self.pieces = _cut(self.n, stored // PIECE + 1)
+        self.pieces = _cut(self.n, max(1, stored // PIECE))
         self.numbers = stored
         self.gram_rows = 0.0  # rows that went into XᵀDX so far
 
@@ -67,9 +67,24 @@ class Rows:
             run(*part[1], beta[part[0]], total)
             return total
 
-        # Sparse pieces of wide data would each touch d numbers.
-        pieces = self.pieces if self.numbers > 4 * self.d * len(self.pieces) else _cut(self.n, 1)
-        return _in_order(self.workers.map(one, self._parts(pieces)))
+        return _in_order(self.workers.map(one, self._parts(self._summed_pieces())))
+
+    def _summed_pieces(self) -> list[slice]:
+        """Sparse pieces of wide data would each touch d numbers."""
+        pays = self.numbers > 4 * self.d * len(self.pieces)
+        return self.pieces if pays else _cut(self.n, 1)
+
+    def bend(self, curvature: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """XᵀD(X w + b), and the sum of D(X w + b), in one pass."""
+        run = _passes.csr_bend if self.is_sparse else _passes.dense_bend
+
+        def one(part: tuple) -> np.ndarray:
+            total = np.empty(self.d + 1)
+            total[self.d] = run(*part[1], curvature[part[0]], w, b, total[: self.d])
+            return total
+
+        total = _in_order(self.workers.map(one, self._parts(self._summed_pieces())))
+        return total[: self.d], float(total[self.d])
 
     def gram(self, curvature: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """XᵀDX with the column of ones, (d+1) × (d+1), lower half."""
@@ -122,7 +137,7 @@ def as_rows(X: Any, workers: Workers) -> Rows:
             X.sum_duplicates()
         return Rows(X, workers)
     X = np.ascontiguousarray(X, dtype=dtype)
-    return Rows(_as_csr(X, workers) if _has_few_nonzeros(X) else X, workers)
+    return Rows(as_csr(X, workers) if _has_few_nonzeros(X) else X, workers)
 
 
 def _has_few_nonzeros(X: np.ndarray) -> bool:
@@ -134,7 +149,8 @@ def _has_few_nonzeros(X: np.ndarray) -> bool:
     return bool(np.count_nonzero(some) < SPARSE_SHARE * some.size)
 
 
-def _as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
+def as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
+    """The nonzeros of an array."""
     n, d = X.shape
     pieces = _cut(n, X.size // PIECE + 1)
     indptr = np.zeros(n + 1, np.int64)

@@ -24,7 +24,7 @@ __all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbal
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
 CG_STEPS = 200
-CG_REDUCTION = 0.05
+CG_REDUCTION = 0.1
 # The line search ends where the slope is this part of what it was.
 SLOPE_LEFT = 0.1
 LINE_STEPS = 40
@@ -41,11 +41,11 @@ class Smooth:
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        beta: np.ndarray | None = None,
     ):  # fmt: skip
         self.rows, self.problem = rows, problem
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
+        self.gram: np.ndarray | None = None
         self.steps = 0
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
@@ -67,16 +67,19 @@ class Smooth:
 
     def _step(self, grad_w: np.ndarray, grad_b: float) -> bool:
         """One Newton step; False where there is no way down in float64."""
-        return self._along(grad_w, grad_b, *self._curvatures())
+        return self._along(grad_w, grad_b, *self._curvatures(), grad_w, grad_b)
 
-    def _along(self, grad_w: np.ndarray, grad_b: float, used: int, total: float) -> bool:
-        """A step to where such a gradient vanishes under the present curvatures."""
+    def _along(
+        self, grad_w: np.ndarray, grad_b: float, used: int, total: float,
+        true_w: np.ndarray, true_b: float,
+    ) -> bool:  # fmt: skip
+        """A step to where such a gradient, or the true one, vanishes under these curvatures."""
         if self.rows.d <= DIRECT_COLUMNS:
             step_w, step_b = self._direct(grad_w, grad_b, used)
         else:
             step_w, step_b = self._conjugate(grad_w, grad_b, total)
         h = self.rows.scores(step_w, step_b)
-        t = self._line(step_w, step_b, h)
+        t = self._line(step_w, step_b, h, float(true_w @ step_w) + true_b * step_b)
         if t == 0:
             return False
         self.w = self.w + t * step_w
@@ -91,7 +94,11 @@ class Smooth:
         return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        solve = newton_equations(self.rows, self.curvature, used, self.problem, abs(grad_b))
+        dtype = np.float32 if used > FLOAT32_ROWS else np.float64
+        self.gram = self.rows.gram(self.curvature, dtype)
+        # Where nothing holds b: a step of 1 in the scores.
+        hold_b = 0.0 if used or self.problem.kappa else abs(grad_b) or 1.0
+        solve = newton_equations(self.gram, self.problem.kappa, hold_b, RIDGE[dtype])
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -102,13 +109,12 @@ class Smooth:
         hold_b = (self.problem.kappa or 0.0) + total
         if hold_b == 0:
             hold_b = abs(grad_b) or 1.0
-        near = self.rows.take(np.flatnonzero(self.curvature))
-        curvature = self.curvature[self.curvature != 0]
 
         def apply(v: np.ndarray, v_b: float) -> tuple[np.ndarray, float]:
-            bent = curvature * near.scores(v, v_b)
-            out_b = bent.sum() + ((self.problem.kappa or 0.0) + 1e-12 * hold_b) * v_b
-            return v + near.sum(bent), out_b if has_b else 0.0
+            out, out_b = self.rows.bend(self.curvature, v, v_b)
+            out += v
+            out_b += ((self.problem.kappa or 0.0) + 1e-12 * hold_b) * v_b
+            return out, out_b if has_b else 0.0
 
         x, x_b = np.zeros_like(grad_w), 0.0
         r, r_b = -grad_w, -grad_b if has_b else 0.0
@@ -128,18 +134,16 @@ class Smooth:
             p, p_b = r + (rho / before) * p, z_b + (rho / before) * p_b
         return x, float(x_b)
 
-    def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray) -> float:
-        """The t with a zero slope of F along the step: Newton's method between brackets."""
-        problem = self.problem
-        kappa = problem.kappa or 0.0
-        square = float(step_w @ step_w) + kappa * step_b * step_b
-        linear = float(self.w @ step_w) + kappa * self.b * step_b
+    def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
+        """The t with a zero slope of F along the step, from its slope at 0."""
+        square = float(step_w @ step_w) + (self.problem.kappa or 0.0) * step_b * step_b
+        linear = slope + float(self.beta @ h)  # all but the losses of these rows
 
         def at(t: float) -> tuple[float, float]:
             first, second = self._slope(h, t)
             return linear + t * square + first, square + second
 
-        return line_search(at, at(0.0)[0])
+        return line_search(at, slope)
 
 
 def line_search(at: Callable[[float], tuple[float, float]], start: float) -> float:
@@ -173,27 +177,21 @@ def unbalanced(kappa: float | None, grad_b: float) -> float:
 
 
 def newton_equations(
-    rows: Rows, curvature: np.ndarray, used: int, problem: LinearPrimal, pull_b: float
+    gram: np.ndarray, kappa: float | None, hold_b: float, ridge: float
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it.
-
-    ``pull_b`` is the length of b's gradient.
-    """
-    d = rows.d
-    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
-    H = rows.gram(curvature, dtype)
+    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
+    d = len(gram) - 1
+    H = gram.copy()
     diagonal = H.ravel()[:: d + 2]
     diagonal[:d] += 1.0
-    if problem.kappa is None:
+    if kappa is None:
         H = H[:d, :d]
     else:
-        diagonal[d] += problem.kappa
-        if used == 0 and not problem.kappa:  # nothing holds b: a step of 1 in the scores
-            diagonal[d] += pull_b or 1.0
-    factor = _factor(H, RIDGE[dtype])
+        diagonal[d] += kappa + hold_b
+    factor = _factor(H, ridge)
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
-        if problem.kappa is None:
+        if kappa is None:
             return cho_solve(factor, right_w, check_finite=False), 0.0
         step = cho_solve(factor, np.append(right_w, right_b), check_finite=False)
         return step[:d], float(step[d])
