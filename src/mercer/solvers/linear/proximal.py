@@ -31,6 +31,8 @@ NARROWER, NARROWEST = 2.5, 1e-10
 class Proximal(Smooth):
     """The point (w, b), its duals β, and those around which they are sought."""
 
+    reduction = 0.1
+
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
         beta: np.ndarray | None = None,
