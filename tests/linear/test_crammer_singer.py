@@ -166,3 +166,32 @@ EXPECTED = "weighted and repeated rows agree within tol; tested with a small one
 )
 def test_check_estimator(estimator, check):
     check(estimator)
+
+
+def test_duals_at_their_bounds_are_made_feasible_without_giving_them_up():
+    """No row has a share at home: only the scaling of whole flows is left, and keeps most of them.
+
+    The flows between k classes are all n/(k(k−1)), but for one row more: the nearest circulation is
+    within a few rows of them, so the sum of duals is too.
+    """
+    k, times = 4, 7
+    pairs = [(y, r) for y in range(k) for r in range(k) if r != y]
+    codes, to = np.array([*(pairs * times), (0, 1)]).T
+    problem = CrammerSinger(codes, np.ones(codes.size), k)
+    a = np.zeros((codes.size, k))
+    a[np.arange(codes.size), to] = 1.0
+    beta = problem.feasible(problem.duals(a))
+    assert_allclose(beta.sum(axis=0), 0.0, atol=1e-9)
+    assert_allclose(beta.sum(axis=1), 0.0, atol=1e-12)
+    assert (beta <= np.eye(k)[codes] + 1e-12).all()
+    assert np.maximum(beta, 0.0).sum() >= codes.size - 2 * k
+
+
+def test_labels_without_a_rule_are_solved_and_said_to_be():
+    """The optimum is near w = 0, of value C n, with most duals at their bounds."""
+    noise = np.random.default_rng(0).random((40, 3))
+    noise[noise < 0.5] = 0.0
+    labels = np.random.default_rng(1).integers(0, 4, 40)
+    model = LinearSVC(multi_class="crammer_singer", max_iter=-1).fit(noise, labels)
+    assert model.certificate_.relative_gap <= model.tol
+    assert model.certificate_.primal <= 40.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,10 +11,14 @@ from sklearn.base import clone
 
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression
+from mercer._prefetch import prefetch
 from mercer._threads import Workers
 from mercer.problems.linear import classification, regression
+from mercer.problems.losses import SQUARED, TUBE
+from mercer.result import Status
 from mercer.solvers import Control
-from mercer.solvers.linear import as_rows, evaluate, foreseen
+from mercer.solvers.linear import as_rows, both, evaluate, foreseen
+from mercer.solvers.linear._epoch import gains
 from mercer.solvers.linear._proximal import prox_slope, respond
 from mercer.solvers.linear.both import HANDOVER, Both
 from mercer.solvers.linear.descent import Descent
@@ -196,3 +201,64 @@ def test_rows_left_out_keep_their_duals_and_join_again(monkeypatch):
     for mine, other in zip(found.certificates, expected.certificates, strict=True):
         assert mine.relative_gap <= 1.01e-6
         assert_allclose(mine.primal, other.primal, rtol=2e-6)
+
+
+@pytest.mark.parametrize("kappa", [None, 0.0, 1.0])
+@pytest.mark.parametrize("patience", [0.5, np.inf])
+def test_descent_returns_the_duals_of_its_model(patience, kappa):
+    """Also where it is stopped, or went on from its best: w = Xᵀβ, and the gap is theirs."""
+    problem = PROBLEMS["hinge"](kappa)
+    rows = as_rows(sp.csr_matrix(X), Workers(1))
+    found = Descent(1e-6, 2_000, 0, patience).solve(problem, rows, Control())
+    assert (found.status is Status.STALLED) == (patience < 1)
+    assert_allclose(found.w, X.T @ found.beta, atol=1e-10)
+    again = problem.values(found.w, found.b, found.beta, X @ found.w + found.b, found.w)
+    assert_allclose((found.primal, found.gap), again, rtol=1e-9, atol=1e-9)
+
+
+def test_newton_takes_over_where_descent_is_too_slow(monkeypatch):
+    monkeypatch.setattr(both, "PATIENCE", 2.0)
+    rows = as_rows(sp.csr_matrix(X), Workers(1))
+    found = Both(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Control())
+    whole = Newton(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Control())
+    assert found.status is Status.SOLVED
+    assert_allclose(found.primal, whole.primal, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [TUBE, SQUARED])
+def test_what_duals_gain_is_the_dual_without_its_square(kind):
+    """D = −ΣL*(−β) − ½‖Xᵀβ‖², and P − D is the gap of any model."""
+    problem = classification(Y, np.full(N, 0.7), squared=kind == SQUARED, kappa=None)
+    beta = Y * rng.uniform(0, 0.7, N)
+    w = X.T @ beta
+    primal, gap = problem.values(w, 0.0, beta, X @ w, w)
+    assert_allclose(gains(kind, beta, *problem.arrays) - w @ w / 2, primal - gap, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_bent_product_is_that_of_the_matrices(dense):
+    """XᵀD(Xw + b), rows without curvature included, in several pieces."""
+    tall = rng.normal(size=(6_000, 200)) * (rng.random((6_000, 200)) < 0.5)
+    curvature = np.maximum(rng.normal(size=6_000), 0.0)
+    w = rng.normal(size=200)
+    rows = as_rows(tall if dense else sp.csr_matrix(tall), Workers(1))
+    out, total = rows.bend(curvature, w, 0.3)
+    bent = curvature * (tall @ w + 0.3)
+    assert_allclose(out, tall.T @ bent, rtol=1e-9, atol=1e-9)
+    assert_allclose(total, bent.sum(), rtol=1e-10)
+
+
+def test_asking_for_memory_ahead_changes_nothing():
+    """Also outside the array."""
+
+    @numba.njit
+    def total(x):
+        s = 0.0
+        for i in range(x.size):
+            prefetch(x, i + 1000)
+            s += x[i]
+        return s
+
+    x = np.arange(100.0)
+    assert total(x) == 4950.0
+    assert_array_equal(x, np.arange(100.0))

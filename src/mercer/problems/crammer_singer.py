@@ -123,8 +123,10 @@ def _potentials(flows: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
     both = flows + flows.T
     laplacian = np.diag(both.sum(axis=1)) - both
     p = np.linalg.lstsq(laplacian, wanted, rcond=1e-13)[0]
-    missed = np.abs(laplacian @ p - wanted).sum()
-    return p if missed <= 1e-9 * max(float(np.abs(wanted).sum()), 1e-300) else None
+    missed = float(np.abs(laplacian @ p - wanted).sum())
+    # What is wanted sums to zero but for the rounding of the flows, which may be most of it.
+    rounding = BALANCED * float(flows.sum())
+    return p if missed <= 1e-9 * float(np.abs(wanted).sum()) + rounding else None
 
 
 def _circulation(flows: np.ndarray) -> np.ndarray:

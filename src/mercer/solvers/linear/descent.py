@@ -74,6 +74,7 @@ class Descent:
             status = self._limit(epochs, state.visits / rows.n, control)
         if not looked:
             best = min(best, state.look(), key=lambda result: result.gap)
+            status = Status.SOLVED if best.gap <= self.tol * best.primal else status
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
 

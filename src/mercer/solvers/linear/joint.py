@@ -67,6 +67,7 @@ class Joint:
             status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else control.stopped
         else:
             best = _better(best, _look(problem, rows, state))
+            status = Status.SOLVED if best.gap <= self.tol * best.primal else status
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
 

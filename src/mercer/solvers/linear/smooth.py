@@ -24,7 +24,6 @@ __all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbal
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
 CG_STEPS = 200
-CG_REDUCTION = 0.1
 # The line search ends where the slope is this part of what it was.
 SLOPE_LEFT = 0.1
 LINE_STEPS = 40
@@ -38,6 +37,8 @@ RIDGE_GROWS = 30.0
 
 class Smooth:
     """The point (w, b) and its duals β = −L'(g)."""
+
+    reduction = 0.2  # of the gradient, by conjugate gradients
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
@@ -121,17 +122,22 @@ class Smooth:
         z_b = r_b / hold_b
         p, p_b = r.copy(), z_b
         rho = r @ r + r_b * z_b
-        end = CG_REDUCTION**2 * rho
+        end = self.reduction**2 * rho
         for _ in range(CG_STEPS):
             if rho <= end:
                 break
             q, q_b = apply(p, p_b)
             a = rho / (p @ q + p_b * q_b)
-            x, x_b = x + a * p, x_b + a * p_b
-            r, r_b = r - a * q, r_b - a * q_b
+            x += a * p
+            x_b += a * p_b
+            q *= a
+            r -= q
+            r_b -= a * q_b
             z_b = r_b / hold_b
             rho, before = r @ r + r_b * z_b, rho
-            p, p_b = r + (rho / before) * p, z_b + (rho / before) * p_b
+            p *= rho / before
+            p += r
+            p_b = z_b + (rho / before) * p_b
         return x, float(x_b)
 
     def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
