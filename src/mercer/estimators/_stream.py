@@ -108,7 +108,7 @@ class StreamMixin:
         ...         X = rng.normal(size=(500, 3))
         ...         yield X, X @ [1.0, 2.0, 3.0]
         >>> model = PegasosRegressor(lam=1e-4, epsilon=0.0, random_state=0)
-        >>> model.fit_stream(batches, passes=2, holdout=10).coef_.round(1)
+        >>> model.fit_stream(batches, passes=4, holdout=10).coef_.round(1)
         array([[1., 2., 3.]])
         >>> model.stream_[-1].held_out
         1000

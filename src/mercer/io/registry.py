@@ -42,6 +42,7 @@ OBJECTS = {
     "EigenCertificate": "mercer.residuals",
     "Expansion": "mercer.expansion",
     "LinearResult": "mercer.result",
+    "Wake": "mercer.result",
     "Points": "mercer.kernels.points",
     "RidgeCertificate": "mercer.residuals",
     "Schema": "mercer.io.schema",
