@@ -31,6 +31,9 @@ class Peer:
         −1 where ``intercept_`` is LIBSVM's rho.
     scale_is_default : bool
         Whether ``gamma="scale"`` is understood; otherwise its value is passed.
+    has_one_thread : bool
+        It is then given its processor time where that is less than the clock's: what it would take
+        on a machine without other work.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Peer:
     dtype: Any = np.float64
     intercept_sign: int = 1
     scale_is_default: bool = True
+    has_one_thread: bool = False
     check: Callable[[Any], str | None] | None = None
 
     def missing(self) -> str | None:
@@ -79,7 +83,7 @@ def _not_accelerated(model: Any) -> str | None:
 _INTELEX = "scikit-learn-intelex"
 _ALL = [
     Peer("mercer", "mercer", "mercer", "mercer"),
-    Peer("sklearn", "sklearn.svm", "sklearn", "scikit-learn"),
+    Peer("sklearn", "sklearn.svm", "sklearn", "scikit-learn", has_one_thread=True),
     Peer("sklearnex", "sklearnex.svm", "sklearnex", _INTELEX, check=_not_accelerated),
     Peer(
         "sklearnex-float32",

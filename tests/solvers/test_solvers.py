@@ -233,6 +233,23 @@ def test_points_that_wait_are_looked_at_before_the_end(monkeypatch, reach):
     assert (max(caught_up) > 0) == (reach < 1)
 
 
+@pytest.mark.parametrize("pull", [-1e-2, 0.0, 1e-2])
+def test_b_is_the_mean_or_the_middle_whichever_leaves_the_smaller_gap(pull):
+    """The gap by its definition, at a β that is not optimal: free rows pull the mean aside."""
+    made, K = PROBLEMS["svc"](*DATA), MATRIX["rbf"]
+    beta = solve(made, make_gram(KERNELS["rbf"], X), tol=1e-6).beta
+    free = (beta > made.lower) & (beta < made.upper)
+    f = K @ beta + pull * (free & (np.arange(beta.size) % 3 == 0))
+    b, interval, _ = intercepts(made, beta, f)
+
+    def gap(at):
+        r = made.target - f - at
+        return np.where(r > 0, (made.upper - beta) * r, (made.lower - beta) * r).sum()
+
+    candidates = [(made.target - f)[free].mean(), interval.mean()]
+    assert_allclose(gap(b[0]), min(gap(at) for at in candidates), rtol=1e-9)
+
+
 def test_f_is_summed_afresh_only_where_it_matters(monkeypatch):
     """With f spoilt everywhere, points that are satisfied by far keep their error, and say so."""
     shrink(monkeypatch)

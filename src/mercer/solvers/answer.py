@@ -10,6 +10,7 @@ import numpy as np
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Result, Status
 from mercer.solvers._scan import extremes
+from mercer.solvers.layout import gap_terms
 
 __all__ = ["ALMOST", "Run", "answer", "intercepts", "so_far"]
 
@@ -71,8 +72,9 @@ def intercepts(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The multiplier of each group, the interval KKT leaves it, and the largest violation.
 
-    On free variables target − f equals b: their mean, where there are any; else the middle of the
-    interval between the largest that may rise and the smallest that may fall.
+    On free variables target − f equals b: their mean, where there are any; else, or where that
+    leaves a smaller gap, the middle of the interval between the largest that may rise and the
+    smallest that may fall.
     """
     m = problem.n_variables
     row = np.arange(m) if problem.row is None else problem.row
@@ -91,8 +93,14 @@ def intercepts(
         high = bottom[g] if bottom[g] < _ABSENT else np.inf
         interval[g] = low, high
         ends = [end for end in (low, high) if np.isfinite(end)]
-        if free_v.size:
-            b[g] = free_v.mean()
-        elif ends:
-            b[g] = sum(ends) / len(ends)
+        middle = sum(ends) / max(len(ends), 1)
+        b[g] = free_v.mean() if free_v.size else middle
+        if problem.n_groups == 1 and len(ends) == 2:
+            mean_gap, middle_gap = (_gap(problem, beta, v - at) for at in (b[g], middle))
+            b[g] = middle if middle_gap < mean_gap else b[g]
     return b, interval, violation
+
+
+def _gap(problem: BoxQP, beta: np.ndarray, r: np.ndarray) -> float:
+    with np.errstate(invalid="ignore"):  # infinite bounds: not a number, and so not smaller
+        return float(gap_terms(r, beta, problem.lower, problem.upper).sum())

@@ -10,7 +10,7 @@ from mercer.problems.boxqp import BoxQP
 from mercer.solvers._pairs import LANE
 from mercer.solvers._scan import extremes
 
-__all__ = ["Part", "growing_samples", "lay_out", "pad", "without"]
+__all__ = ["Part", "gap_terms", "growing_samples", "lay_out", "pad", "without"]
 
 # By how much random samples grow.
 SAMPLE_GROWTH = 2
@@ -84,15 +84,11 @@ class Part:
         b = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
         r = v - b[self.group]
 
-        def terms(r: np.ndarray) -> np.ndarray:
-            return (self.upper - self.beta) * np.maximum(r, 0.0) + (
-                self.beta - self.lower
-            ) * np.maximum(-r, 0.0)
-
+        box = self.beta, self.lower, self.upper
         if error is None:
-            return float(terms(r).sum())
+            return float(gap_terms(r, *box).sum())
         delta = error[self.row]
-        return float(np.maximum(terms(r + delta), terms(r - delta)).sum())
+        return float(np.maximum(gap_terms(r + delta, *box), gap_terms(r - delta, *box)).sum())
 
     def relative_gap(self) -> float:
         """The gap as a share of the primal value, about."""
@@ -137,6 +133,11 @@ class Part:
         by_column = np.full(self.columns.size, -np.inf)
         np.maximum.at(by_column, self.row, score)
         return violation, by_column
+
+
+def gap_terms(r: np.ndarray, beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """What each variable adds to the duality gap, given r = target − f − b and finite bounds."""
+    return (upper - beta) * np.maximum(r, 0.0) + (beta - lower) * np.maximum(-r, 0.0)
 
 
 def growing_samples(n: int, smallest: int) -> list[np.ndarray]:
