@@ -195,7 +195,8 @@ the same data, C, γ and tolerance 1e-3, each in a process of its own; memory is
 The answers are read from the fitted attributes and scored in float64 by `benchmarks/judge.py`,
 which shares no code with any of the libraries. `sklearnex-float32` is scikit-learn-intelex given
 float32 data. A star marks a fit during which other processes used more than a quarter of a core:
-its time is too long and enters no ratio. How it is measured: [benchmarks.md](benchmarks.md).
+its time is too long and enters no ratio; scikit-learn, which has one thread, is given its processor
+time instead. How it is measured: [benchmarks.md](benchmarks.md).
 
 {processor}, {cores} cores, {system}, {date}. {versions}.
 

@@ -89,7 +89,7 @@ def _fit(spec: dict[str, Any]) -> dict[str, Any]:
         "first_fit_seconds": first.seconds,
         "fit_seconds": min(best.seconds, best.cpu_seconds) if peer.has_one_thread else best.seconds,
         "fit_cpu_seconds": best.cpu_seconds,
-        "others_cores": best.others_cores,
+        "others_cores": None if peer.has_one_thread else best.others_cores,
         "repeated": best is not first,
         "predict_seconds": predict_seconds,
         "n_test": len(predictions),

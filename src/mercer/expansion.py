@@ -154,8 +154,11 @@ class Expansion:
             if self.b.size == 1:
                 add_tile(K, products, out[:, 0])
                 continue
-            for part, outputs, coef in products:
-                out[:, outputs] += K[:, part] @ coef
+            for outputs, terms in products:
+                total = np.zeros((points.n, len(outputs)))
+                for part, coef in terms:
+                    total += K[:, part] @ coef
+                out[:, outputs] += total
 
     def _tile(self, dtype: Any) -> np.ndarray:
         """Scratch of this thread; fresh memory costs more than the kernel values put into it."""
@@ -179,17 +182,21 @@ class Expansion:
         return self._prepared[dtype]
 
     def _products(self, tile: slice, dtype: Any) -> Any:
-        """The coefficients of a tile. With several outputs: (columns, outputs, coefficients) of
-        matrix products short enough that float32 sums lose nothing."""
+        """The coefficients of a tile. With several outputs: for each block that it meets its
+        outputs, and (columns, coefficients) of matrix products short enough that float32 sums lose
+        nothing."""
         if self.b.size == 1:
             return self.coef[0, tile].copy()
         products = []
-        terms = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
+        length = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
         for first, last, outputs in self.blocks:
-            for start in range(max(first, tile.start), min(last, tile.stop), terms):
-                stop = min(start + terms, last, tile.stop)
+            terms = []
+            for start in range(max(first, tile.start), min(last, tile.stop), length):
+                stop = min(start + length, last, tile.stop)
                 coef = np.ascontiguousarray(self.coef[:, start:stop].T, dtype=dtype)
-                products.append((slice(start - tile.start, stop - tile.start), outputs, coef))
+                terms.append((slice(start - tile.start, stop - tile.start), coef))
+            if terms:
+                products.append((outputs, terms))
         return products
 
     def _vectors(self, which: slice, dtype: Any) -> Block:
