@@ -104,16 +104,25 @@ def _move(beta, lower, upper, rise, fall, i, j, newton):
 
 @compiled
 def _fill(K, i, first, cross, second):
-    """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero."""
+    """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero.
+
+    Loops, since assignments of slices take seconds to compile (they can fail with a message).
+    """
     n_first, n_second = cross.shape
     row = K[i]
-    row[n_first + n_second :] = 0
+    head, tail = row[:n_first], row[n_first : n_first + n_second]
     if i < n_first:
-        row[:n_first] = first[i]
-        row[n_first : n_first + n_second] = cross[i]
+        for j in range(n_first):
+            head[j] = first[i, j]
+        for j in range(n_second):
+            tail[j] = cross[i, j]
     else:
-        row[:n_first] = cross[:, i - n_first]
-        row[n_first : n_first + n_second] = second[i - n_first]
+        for j in range(n_first):
+            head[j] = cross[j, i - n_first]
+        for j in range(n_second):
+            tail[j] = second[i - n_first, j]
+    for j in range(n_first + n_second, row.size):
+        row[j] = 0
 
 
 @compiled
@@ -131,7 +140,9 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     steps, violation, flags
     """
     none = np.empty((0, 0), K.dtype)
-    is_filled = np.ones(beta.size, np.bool_)
+    is_filled = np.empty(beta.size, np.bool_)
+    for i in range(beta.size):
+        is_filled[i] = True
     return _solve(K, is_filled, none, none, none, beta, grad, lower, upper, split, tol, max_steps)
 
 
