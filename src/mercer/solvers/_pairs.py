@@ -140,9 +140,7 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     steps, violation, flags
     """
     none = np.empty((0, 0), K.dtype)
-    is_filled = np.empty(beta.size, np.bool_)
-    for i in range(beta.size):
-        is_filled[i] = True
+    is_filled = np.ones(beta.size, np.bool_)
     return _solve(K, is_filled, none, none, none, beta, grad, lower, upper, split, tol, max_steps)
 
 
