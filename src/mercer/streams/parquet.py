@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._compiled import compiled
+from mercer._prefetch import prefetch
 from mercer._threads import thread_count
 from mercer.streams.ahead import zip_ahead
 from mercer.streams.source import Batch, Stream, check_batch_rows, digest_file
@@ -26,8 +27,8 @@ PIECE_ROWS = 131_072
 # Batches are of some megabytes and whole blocks: little to hold, and more to do in a batch than
 # around it.
 BATCH_CELLS, MOST_BATCH_ROWS, BLOCK_ROWS = 1 << 21, 131_072, 2048
-# Rows laid out at a time: they and their columns stay in the nearest cache.
-TILE_ROWS = 256
+# Rows laid out at a time, while the next are fetched; numbers of 4 bytes that memory moves at a time.
+TILE_ROWS, LINE = 128, 16
 # Longer than any way between two columns in memory.
 MEMORY = 1 << 48
 # Columns are read in so many parts for each thread, and so many batches ahead.
@@ -236,23 +237,28 @@ def _lay_out(columns: list[np.ndarray], rows: np.ndarray) -> bool:
 @compiled
 def _interleave(memory, places, rows):
     n, d = rows.shape
-    last, is_wrong = d - d % 4, False
+    flat, last, are_finite = rows.reshape(-1), d - d % 4, True
     for lo in range(0, n, TILE_ROWS):
-        hi = min(lo + TILE_ROWS, n)
-        for place in places:
-            is_wrong |= not _are_finite(memory[place + lo : place + hi])
+        m = min(TILE_ROWS, n - lo)
         # Four columns at a time: rows are written faster.
         for j in range(0, last, 4):
-            p, q, r, s = places[j], places[j + 1], places[j + 2], places[j + 3]
-            for i in range(lo, hi):
-                k = np.uint64(i)
-                rows[k, j], rows[k, j + 1], rows[k, j + 2], rows[k, j + 3] = (
-                    memory[p + i], memory[q + i], memory[r + i], memory[s + i]
-                )  # fmt: skip
+            p, q = memory[places[j] + lo :][:m], memory[places[j + 1] + lo :][:m]
+            r, s = memory[places[j + 2] + lo :][:m], memory[places[j + 3] + lo :][:m]
+            for column in (p, q, r, s):
+                for i in range(0, m, LINE):
+                    prefetch(column, i + TILE_ROWS)
+                are_finite &= _are_finite(column)
+            some = flat[lo * d + j :]
+            for i in range(m):
+                k, at = np.uint64(i), np.uint64(i * d)
+                some[at], some[at + np.uint64(1)] = p[k], q[k]
+                some[at + np.uint64(2)], some[at + np.uint64(3)] = r[k], s[k]
         for j in range(last, d):
-            for i in range(lo, hi):
-                rows[i, j] = memory[places[j] + i]
-    return not is_wrong
+            column = memory[places[j] + lo :][:m]
+            are_finite &= _are_finite(column)
+            for i in range(m):
+                rows[lo + i, j] = column[i]
+    return are_finite
 
 
 @compiled
