@@ -21,13 +21,13 @@ from mercer.streams.source import Batch, Stream, check_batch_rows, digest_file
 __all__ = ["Parquet", "pyarrow_parquet"]
 
 # Bytes read of a column at a time: a row group need not fit in memory.
-BUFFER_BYTES = 1 << 18
+BUFFER_BYTES = 1 << 16
 # Rows decoded at a time.
 PIECE_ROWS = 131_072
 # Batches are of some megabytes and whole blocks: little to hold, and more to do in a batch than
 # around it.
 BATCH_CELLS, MOST_BATCH_ROWS, BLOCK_ROWS = 1 << 21, 131_072, 2048
-# Rows laid out at a time, while the next are fetched; numbers of 4 bytes that memory moves at a time.
+# Rows laid out at a time, while the next are fetched; numbers that memory moves at a time.
 TILE_ROWS, LINE = 128, 16
 # Longer than any way between two columns in memory.
 MEMORY = 1 << 48
