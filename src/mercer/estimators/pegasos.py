@@ -200,7 +200,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         if wrong.any():
             unknown = np.unique(data.y[wrong])[:5].tolist()
             raise ValueError(f"y has labels that are not in classes: {unknown}.")
-        return codes.astype(np.intp), self._weights(codes, data.weight)
+        return codes, self._weights(codes, data.weight)
 
     def _weights(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         if self.class_weight is None:

@@ -90,21 +90,6 @@ def _shrink(norm_sq, s, lam, t):
 
 
 @compiled
-def _lay_out(X, lo, hi, rows):
-    """Some rows of an array that lies by columns; four of them, so that rows are written faster."""
-    d = X.shape[1]
-    last = d - d % 4
-    for j in range(0, last, 4):
-        for i in range(lo, hi):
-            p = np.uint64(i - lo)
-            rows[p, j], rows[p, j + 1] = X[i, j], X[i, j + 1]
-            rows[p, j + 2], rows[p, j + 3] = X[i, j + 2], X[i, j + 3]
-    for j in range(last, d):
-        for i in range(lo, hi):
-            rows[np.uint64(i - lo), j] = X[i, j]
-
-
-@compiled
 def _fetch(X, lo, hi):
     """Read rows once in their order: memory is several times faster at it than in any other."""
     total = X[lo, 0]
@@ -115,8 +100,8 @@ def _fetch(X, lo, hi):
 
 
 @compiled(fastmath=REASSOCIATE)
-def _step(X, lo, one, ends, order, batch, lam, project, now, u, g, z, hits):
-    """Steps over rows, of which X has those from number lo on; their ends are in the order's.
+def _step(X, one, ends, order, batch, lam, project, now, u, g, z, hits):
+    """Steps over rows; their ends are in the order's.
 
     ``now`` is t, s, a, ‖u‖², the rows left, and of a batch that has begun how many were met and
     whether one of them pulls; g is their sum.
@@ -124,7 +109,7 @@ def _step(X, lo, one, ends, order, batch, lam, project, now, u, g, z, hits):
     t, s, a, norm_sq, left, met, pulled = now
     d = X.shape[1]
     for p in range(order.size):
-        i = np.uint64(order[p] - lo)
+        i = np.uint64(order[p])
         f = one * u[d]
         for j in range(d):
             f += X[i, j] * u[j]
@@ -158,31 +143,24 @@ def _step(X, lo, one, ends, order, batch, lam, project, now, u, g, z, hits):
 
 
 @compiled
-def run_dense(X, by_columns, one, low, high, weight, order, batch, lam, project, t, u, total, hits):
+def run_dense(X, one, low, high, weight, order, batch, lam, project, t, u, total, hits):
     """Steps over rows of an array in the given order; u, total and hits change in place.
 
-    The array lies by rows or by columns. Hits are counted if there is room for them.
+    Hits are counted if there is room for them.
     """
     d = X.shape[1]
     g, z = np.zeros(d + 1), np.zeros(d + 1)
-    ends, laid = np.empty((3, min(BLOCK_ROWS, order.size))), np.empty((0, d), X.dtype)
+    ends = np.empty((3, min(BLOCK_ROWS, order.size)))
     now = t, 1.0, 0.0, _dot(u, u) if project else 0.0, order.size, 0, False
     for first in range(0, order.size, BLOCK_ROWS):
         some = order[first : first + BLOCK_ROWS]
         lo, hi = some.min(), some.max() + 1
-        if by_columns:
-            if laid.shape[0] < hi - lo:
-                laid = np.empty((hi - lo, d), X.dtype)
-            _lay_out(X, lo, hi, laid)
-        elif hi - lo < 2 * BLOCK_ROWS:
+        if hi - lo < 2 * BLOCK_ROWS:
             ends[0, 0] = _fetch(X, lo, hi)
         for e, values in enumerate((low, high, weight)):
             for p in range(some.size):
                 ends[e, p] = values[np.uint64(some[p])]
-        if by_columns:
-            now = _step(laid, lo, one, ends, some, batch, lam, project, now, u, g, z, hits)
-        else:
-            now = _step(X, 0, one, ends, some, batch, lam, project, now, u, g, z, hits)
+        now = _step(X, one, ends, some, batch, lam, project, now, u, g, z, hits)
     for j in range(d + 1):
         total[j] += now[2] * u[j] - z[j]
         u[j] *= now[1]

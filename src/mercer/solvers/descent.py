@@ -159,7 +159,7 @@ class Descent:
 
 
 class DenseRows:
-    """Rows of an array, in memory by rows or by columns, with a column of ones or without."""
+    """Rows of an array, with a column of ones or without."""
 
     def __init__(self, X: Any, fit_intercept: bool, batch_size: int = 1):
         self.X, self.one = X, float(fit_intercept)
@@ -172,9 +172,8 @@ class DenseRows:
         self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
     ) -> None:
         state.t = run_dense(
-            self.X, not self.X.flags.c_contiguous, self.one, corridor.low, corridor.high, weight,
-            order, state.batch_size, state.lam, state.project, state.t, state.u, state.total,
-            state.hits,
+            self.X, self.one, corridor.low, corridor.high, weight, order, state.batch_size,
+            state.lam, state.project, state.t, state.u, state.total, state.hits,
         )  # fmt: skip
 
     def values(self, coef: np.ndarray) -> np.ndarray:

@@ -107,7 +107,7 @@ class _Team:
         part: int | None = None
         while True:
             with self.changed:
-                while not self.closed and (part := self._choose(self.depth)) is None:
+                while not self.closed and (part := self._choose()) is None:
                     self.changed.wait()
                 if self.closed or part is None:
                     return
@@ -118,7 +118,7 @@ class _Team:
         part: int | None = None
         while True:
             with self.changed:
-                while not all(self.read) and (part := self._choose(1)) is None:
+                while not all(self.read) and (part := self._choose()) is None:
                     self.changed.wait()
                 if all(self.read):
                     items = [items.popleft() for items in self.read]
@@ -136,11 +136,11 @@ class _Team:
             self.closed = True
             self.changed.notify_all()
 
-    def _choose(self, depth: int) -> int | None:
+    def _choose(self) -> int | None:
         """Take on the part that is most behind, if one is by less than ``depth`` items ahead."""
         free = [part for part in range(len(self.parts)) if self.is_free[part]]
         part = min(free, key=lambda part: len(self.read[part]), default=None)
-        if part is None or len(self.read[part]) >= depth:
+        if part is None or len(self.read[part]) >= self.depth:
             return None
         self.is_free[part] = False
         return part

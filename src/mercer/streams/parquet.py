@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._compiled import compiled
+from mercer._prefetch import prefetch
 from mercer._threads import thread_count
 from mercer.streams.ahead import zip_ahead
 from mercer.streams.source import Batch, Stream, check_batch_rows, digest_file
@@ -21,15 +21,16 @@ from mercer.streams.source import Batch, Stream, check_batch_rows, digest_file
 __all__ = ["Parquet", "pyarrow_parquet"]
 
 # Bytes read of a column at a time: a row group need not fit in memory.
-BUFFER_BYTES = 1 << 18
+BUFFER_BYTES = 1 << 16
 # Rows decoded at a time.
 PIECE_ROWS = 131_072
 # Batches are of some megabytes and whole blocks: little to hold, and more to do in a batch than
 # around it.
 BATCH_CELLS, MOST_BATCH_ROWS, BLOCK_ROWS = 1 << 21, 131_072, 2048
-# Columns are this much longer than a batch: a power of two between them would make them share the
-# same few places of the cache.
-LINE = 16
+# Rows laid out at a time, while the next are fetched; numbers that memory moves at a time.
+TILE_ROWS, LINE = 128, 16
+# Longer than any way between two columns in memory.
+MEMORY = 1 << 48
 # Columns are read in so many parts for each thread, and so many batches ahead.
 PARTS_PER_THREAD, DEPTH = 2, 2
 
@@ -38,7 +39,7 @@ class Parquet(Stream):
     """Rows of a Parquet file, or of all in a folder in the order of their names.
 
     Needs pyarrow: ``pip install "mercer[stream]"``. Batches have ``batch_rows`` rows whatever the
-    row groups are, and lie in memory by columns; columns of float32 alone stay float32.
+    row groups are; columns of float32 alone stay float32.
 
     Parameters
     ----------
@@ -91,76 +92,64 @@ class Parquet(Stream):
 
     def batches(self, skip: int = 0) -> Iterator[Batch]:
         assert self.names is not None
-        frames = _Frames((len(self.names), self.batch_rows + LINE), self.dtype)
+        frames = _Frames((self.batch_rows, len(self.names)), self.dtype)
         n_threads = thread_count(None)
-        parts = [self._fill(part, frames, skip) for part in self._parts(n_threads)]
+        parts = [self._read(names, skip) for names in self._parts(n_threads)]
         with closing(zip_ahead(parts, n_threads, DEPTH)) as ahead:
-            for number, filled in enumerate(ahead, start=skip):
-                yield self._batch(number, frames.take(number), filled)
+            for number, read in enumerate(ahead, start=skip):
+                yield self._batch(number, [column for part in read for column in part], frames)
 
-    def _parts(self, n_threads: int) -> list[tuple[int, int, list[str]]]:
-        """Columns from one to another and other roles, as they are read together."""
+    def _parts(self, n_threads: int) -> list[list[str]]:
+        """Columns that are read together: those of other roles first, then the features."""
         assert self.names is not None
         d = len(self.names)
         edges = np.linspace(0, d, min(PARTS_PER_THREAD * n_threads, d) + 1).astype(int).tolist()
-        roles = [self.target, *([self.weight] if self.weight else [])]
+        parts = [self.names[a:b] for a, b in pairwise(edges)]
         # The first part has the fewest columns.
-        return [(a, b, roles if a == 0 else []) for a, b in pairwise(edges)]
+        return [[self.target, *([self.weight] if self.weight else []), *parts[0]], *parts[1:]]
 
-    def _fill(
-        self, part: tuple[int, int, list[str]], frames: _Frames, skip: int
-    ) -> Iterator[tuple[int, bool, list[np.ndarray]]]:
-        """Of each batch the number of rows, whether this part's are finite, and other roles."""
-        assert self.names is not None
-        first, last, roles = part
-        names = self.names[first:last]
-        number, filled, finite = skip, 0, True
-        others: list[list[np.ndarray]] = [[] for _ in roles]
-        for file, start, piece in self._pieces([*names, *roles], skip * self.batch_rows):
+    def _read(self, names: list[str], skip: int) -> Iterator[list[np.ndarray]]:
+        """These columns of each batch: not copied where a batch was decoded in one piece."""
+        pieces: list[list[np.ndarray]] = []
+        filled = 0
+        for file, start, piece in self._pieces(names, skip * self.batch_rows):
             at = 0
             while at < piece.num_rows:
                 some = piece.slice(at, self.batch_rows - filled)
-                columns = frames.of(number)[first:last, filled : filled + some.num_rows]
-                for name, column in zip(names, columns, strict=True):
-                    values = _column(some, name, file, start + at)
-                    column[:] = values
-                    finite &= values.dtype.kind != "f" or _are_finite(values)
-                for role, pieces in zip(roles, others, strict=True):
-                    values = _column(some, role, file, start + at)
-                    pieces.append(values)
-                    finite &= values.dtype.kind != "f" or _are_finite(values)
+                pieces.append([_column(some, name, file, start + at) for name in names])
                 at, filled = at + some.num_rows, filled + some.num_rows
                 if filled == self.batch_rows:
-                    yield filled, finite, [np.concatenate(pieces) for pieces in others]
-                    number, filled, finite = number + 1, 0, True
-                    others = [[] for _ in roles]
+                    yield _joined(pieces)
+                    pieces, filled = [], 0
         if filled:
-            yield filled, finite, [np.concatenate(pieces) for pieces in others]
+            yield _joined(pieces)
 
-    def _batch(
-        self, number: int, columns: np.ndarray, parts: Sequence[tuple[int, bool, list[np.ndarray]]]
-    ) -> Batch:
-        (n, _, (y, *weight)), first = parts[0], number * self.batch_rows
+    def _batch(self, number: int, columns: list[np.ndarray], frames: _Frames) -> Batch:
+        n_roles, first = 2 if self.weight else 1, number * self.batch_rows
+        y, *weight = roles = columns[:n_roles]
+        X = frames.free()[: len(y)]
+        are_finite = _lay_out([c.astype(self.dtype, copy=False) for c in columns[n_roles:]], X)
         return Batch(
-            columns.T[:n], y, weight[0] if weight else None,
-            f"{self.path}, rows {first} to {first + n - 1}", all(part[1] for part in parts),
+            X, y, weight[0] if weight else None,
+            f"{self.path}, rows {first} to {first + len(y) - 1}",
+            are_finite and all(role.dtype.kind != "f" or _are_finite(role) for role in roles),
         )  # fmt: skip
 
     def _pieces(self, columns: list[str], skip: int) -> Iterator[tuple[Path, int, Any]]:
-        """Arrow batches with their file and first row in it, without the first ``skip`` rows."""
+        """Arrow batches with their file and first row in it, without the first ``skip`` rows.
+
+        They run on over the ends of row groups.
+        """
+        size = min(self.batch_rows, PIECE_ROWS)
         for file in self.files:
             opened, row = self._open(file), 0
-            for group in range(opened.num_row_groups):
-                rows = opened.metadata.row_group(group).num_rows
-                if skip >= rows:
-                    skip, row = skip - rows, row + rows
-                    continue
-                for piece in opened.iter_batches(
-                    min(self.batch_rows, PIECE_ROWS), [group], columns, use_threads=False
-                ):
-                    if skip < piece.num_rows:
-                        yield file, row + skip, piece.slice(skip)
-                    row, skip = row + piece.num_rows, max(skip - piece.num_rows, 0)
+            groups = list(range(opened.num_row_groups))
+            while groups and skip >= (rows := opened.metadata.row_group(groups[0]).num_rows):
+                groups, skip, row = groups[1:], skip - rows, row + rows
+            for piece in opened.iter_batches(size, groups, columns, use_threads=False):
+                if skip < piece.num_rows:
+                    yield file, row + skip, piece.slice(skip)
+                row, skip = row + piece.num_rows, max(skip - piece.num_rows, 0)
 
     def fingerprint(self) -> dict[str, Any]:
         return {
@@ -214,34 +203,62 @@ def _column(piece: Any, name: str, file: Path, start: int) -> np.ndarray:
     return column.to_numpy(zero_copy_only=False)
 
 
+def _joined(pieces: list[list[np.ndarray]]) -> list[np.ndarray]:
+    return pieces[0] if len(pieces) == 1 else [*map(np.concatenate, zip(*pieces, strict=True))]
+
+
 class _Frames:
-    """Arrays whose columns several threads fill in; fresh memory is slow, so each is used
-    again as soon as nobody holds it."""
+    """Arrays for rows; fresh memory is slow, so each is used again once nobody holds it."""
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype):
         self._make = lambda: np.empty(shape, dtype)
-        self._lock, self._all = threading.Lock(), [np.empty(0)]
-        self._of: dict[int, np.ndarray] = {}
+        self._all = [np.empty(0)]
 
-    def of(self, number: int) -> np.ndarray:
-        """The array of this batch."""
-        with self._lock:
-            if number not in self._of:
-                self._of[number] = self._free()
-            return self._of[number]
-
-    def take(self, number: int) -> np.ndarray:
-        """The array of this batch, which is complete."""
-        with self._lock:
-            return self._of.pop(number)
-
-    def _free(self) -> np.ndarray:
+    def free(self) -> np.ndarray:
         alone = sys.getrefcount(self._all[0])  # nobody else has the first
         for k in range(1, len(self._all)):
             if sys.getrefcount(self._all[k]) == alone:
                 return self._all[k]
         self._all.append(self._make())
         return self._all[-1]
+
+
+def _lay_out(columns: list[np.ndarray], rows: np.ndarray) -> bool:
+    """Columns into rows; whether all values are finite.
+
+    Compiled code sees all columns as parts of one array, which begins with the lowest of them.
+    """
+    places = np.array([column.__array_interface__["data"][0] for column in columns])
+    lowest = int(places.argmin())
+    memory = np.lib.stride_tricks.as_strided(columns[lowest], (MEMORY,), writeable=False)
+    return _interleave(memory, (places - places[lowest]) // rows.itemsize, rows)
+
+
+@compiled
+def _interleave(memory, places, rows):
+    n, d = rows.shape
+    flat, last, are_finite = rows.reshape(-1), d - d % 4, True
+    for lo in range(0, n, TILE_ROWS):
+        m = min(TILE_ROWS, n - lo)
+        # Four columns at a time: rows are written faster.
+        for j in range(0, last, 4):
+            p, q = memory[places[j] + lo :][:m], memory[places[j + 1] + lo :][:m]
+            r, s = memory[places[j + 2] + lo :][:m], memory[places[j + 3] + lo :][:m]
+            for column in (p, q, r, s):
+                for i in range(0, m, LINE):
+                    prefetch(column, i + TILE_ROWS)
+                are_finite &= _are_finite(column)
+            some = flat[lo * d + j :]
+            for i in range(m):
+                k, at = np.uint64(i), np.uint64(i * d)
+                some[at], some[at + np.uint64(1)] = p[k], q[k]
+                some[at + np.uint64(2)], some[at + np.uint64(3)] = r[k], s[k]
+        for j in range(last, d):
+            column = memory[places[j] + lo :][:m]
+            are_finite &= _are_finite(column)
+            for i in range(m):
+                rows[lo + i, j] = column[i]
+    return are_finite
 
 
 @compiled
