@@ -74,7 +74,7 @@ class LinearMachine(BaseEstimator):
             with _bound(data.X, self.n_jobs) as rows:
                 problems = [self._pose(task, data) for task in tasks]
                 results = self._solve(rows, problems, control)
-            self._keep(data, rows, problems, results, control)
+                self._keep(data, rows, problems, results, control)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
