@@ -36,7 +36,7 @@ from mercer.solvers.linear import Rows, Start, as_csr, as_rows, choose, evaluate
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
 # Threads pay from so many stored numbers on.
-THREADS_PAY = 1_000_000
+THREADS_PAY = 250_000
 
 LINEAR_CONSTRAINTS: dict[str, list] = {
     name: CONSTRAINTS[name]
