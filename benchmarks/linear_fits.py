@@ -157,7 +157,9 @@ def measure(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
     w = np.ravel(best.model.coef_).astype(np.float64)
     b = float(np.ravel(best.model.intercept_)[0])
     primal = primal_value(loss, X, y, case.C, w, b)
+    products = {"products": _products(best.model, X, y)} if peer.name == "mercer" else {}
     return {
+        **products,
         "seconds": best.seconds,
         "cpu_seconds": best.cpu_seconds,
         "all_seconds": [fit.seconds for fit in fits],
@@ -169,6 +171,25 @@ def measure(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
         "solver": getattr(best.model, "solver_", ""),
         "version": _version(peer),
     }
+
+
+def _products(model: Any, X: Any, y: np.ndarray) -> float:
+    """Passes' worth of XᵀDX in such a fit: the rows that went into it, over all rows."""
+    from mercer.solvers.linear.rows import Rows
+
+    gram, used = Rows.gram, 0
+
+    def counted(rows: Any, curvature: np.ndarray, *settings: Any) -> np.ndarray:
+        nonlocal used
+        used += int(np.count_nonzero(curvature))
+        return gram(rows, curvature, *settings)
+
+    Rows.gram = counted  # type: ignore[method-assign]
+    try:
+        _quiet_fit(clone(model), X, y)
+    finally:
+        Rows.gram = gram  # type: ignore[method-assign]
+    return used / len(y)
 
 
 def _version(peer: LinearPeer) -> str:

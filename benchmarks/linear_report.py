@@ -84,14 +84,24 @@ def _paths(runs: list[Run]) -> str:
     return table(header, rows) if rows else ""
 
 
+def _products(runs: list[Run]) -> str:
+    rows = [
+        [run["case"], run["loss"], f"{run['tol']:g}", f"{run['products']:.2f}"]
+        for run in runs if run.get("products")
+    ]  # fmt: skip
+    return table(["case", "loss", "gap", "passes' worth"], rows) if rows else ""
+
+
 def _sections(runs: list[Run], targets: tuple[float, ...], timeout: float) -> list[str]:
     parts = []
     for loss in LOSSES:
         if any(run["what"] == "fit" and run["loss"] == loss for run in runs):
             for gap in targets:
                 parts += [f"## {loss}, relative gap {gap:g}", _table(runs, loss, gap, timeout)]
-    paths = _paths(runs)
-    return [*parts, "## Paths", _PATHS, paths] if paths else parts
+    more = (("Products XᵀDX", _PRODUCTS, _products(runs)), ("Paths", _PATHS, _paths(runs)))
+    for title, words, found in more:
+        parts += [f"## {title}", words, found] if found else []
+    return parts
 
 
 def summary(runs: list[Run], targets: tuple[float, ...], timeout: float) -> str:
@@ -106,6 +116,9 @@ def markdown(
     head = _HEAD.format(versions=", ".join(versions), timeout=timeout, **machine)
     return "\n\n".join([head, *_sections(runs, targets, timeout)]) + "\n"
 
+
+_PRODUCTS = """Mercer's Newton steps: the rows with a curvature that went into XᵀDX, those of the
+sample it begins with included, over all rows."""
 
 _PATHS = "`mercer.path` over 20 Cs from 1e-3 to 1e3 at the default `tol`, free intercept, seconds."
 

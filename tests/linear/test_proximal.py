@@ -13,7 +13,7 @@ import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer._prefetch import prefetch
 from mercer._threads import Workers
-from mercer.problems.linear import classification, regression
+from mercer.problems.linear import classification, logistic, regression
 from mercer.problems.losses import SQUARED, TUBE
 from mercer.result import Status
 from mercer.solvers import Control
@@ -233,6 +233,26 @@ def test_what_duals_gain_is_the_dual_without_its_square(kind):
     w = X.T @ beta
     primal, gap = problem.values(w, 0.0, beta, X @ w, w)
     assert_allclose(gains(kind, beta, *problem.arrays) - w @ w / 2, primal - gap, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kappa", [None, 0.0, 1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_conjugate_gradients_end_where_the_equations_do(loss, kappa, monkeypatch):
+    """With a column that makes the intercept matter; tol is reached by the model's own duals."""
+    shifted = X + np.arange(D)
+    C = np.full(N, 2.0)
+    problem = (
+        logistic(Y, C, kappa=kappa) if loss == "logistic"
+        else classification(Y, C, squared=True, kappa=kappa)
+    )  # fmt: skip
+    rows = as_rows(shifted, Workers(1))
+    direct = Newton(tol=1e-12).solve(problem, rows, Control())
+    monkeypatch.setattr("mercer.solvers.linear.smooth.DIRECT_COLUMNS", 0)
+    found = Newton(tol=1e-9).solve(problem, rows, Control())
+    assert found.status is Status.SOLVED
+    assert found.gap <= 1e-9 * found.primal
+    assert_allclose(found.primal, direct.primal, rtol=2e-9)
+    assert_allclose(found.g, direct.g, atol=1e-3)
 
 
 @pytest.mark.parametrize("dense", [True, False])

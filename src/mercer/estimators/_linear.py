@@ -36,7 +36,7 @@ from mercer.solvers.linear import Rows, Start, as_csr, as_rows, choose, evaluate
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
 # Threads pay from so many stored numbers on.
-THREADS_PAY = 1_000_000
+THREADS_PAY = 250_000
 
 LINEAR_CONSTRAINTS: dict[str, list] = {
     name: CONSTRAINTS[name]
@@ -74,7 +74,7 @@ class LinearMachine(BaseEstimator):
             with _bound(data.X, self.n_jobs) as rows:
                 problems = [self._pose(task, data) for task in tasks]
                 results = self._solve(rows, problems, control)
-            self._keep(data, rows, problems, results, control)
+                self._keep(data, rows, problems, results, control)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)

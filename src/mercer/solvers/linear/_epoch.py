@@ -12,7 +12,7 @@ from mercer._prefetch import prefetch
 from mercer.problems.losses import SQUARED
 from mercer.solvers.linear._passes import csr_add, csr_dot
 
-__all__ = ["epoch", "gains", "in_sight"]
+__all__ = ["AHEAD", "epoch", "expect_row", "gains", "in_sight"]
 
 # The curvature of a row without entries or intercept: its β goes to a bound at once.
 _TINY = 1e-200
@@ -54,7 +54,7 @@ def in_sight(kind, g, beta, low, high, cost, far, stays):
 
 
 @compiled
-def _expect_row(indptr, columns, values, i):
+def expect_row(indptr, columns, values, i):
     """Have row i brought into the cache."""
     for t in range(indptr[i], indptr[i + 1], LINE // values.itemsize):
         prefetch(values, t)
@@ -76,7 +76,7 @@ def epoch(
     for k in range(active.size):
         i = active[k]
         if k + AHEAD < active.size:
-            _expect_row(indptr, columns, values, active[k + AHEAD])
+            expect_row(indptr, columns, values, active[k + AHEAD])
         start, end = indptr[i], indptr[i + 1]
         g = b + csr_dot(columns, values, w, start, end)
         old, c = beta[i], cost[i]

@@ -11,6 +11,7 @@ Each row has a list of the classes that are still looked at: ``classes[i, :count
 from __future__ import annotations
 
 from mercer._compiled import REASSOCIATE, compiled
+from mercer.solvers.linear._epoch import AHEAD, expect_row
 
 __all__ = ["at_home", "csr_epoch", "dense_epoch"]
 
@@ -86,6 +87,22 @@ def _add(x, factor, w):
         w[c] += factor * x[c]
 
 
+@compiled(fastmath=REASSOCIATE)
+def _add_rows(columns, values, W, first, last, v):
+    """v += row · W, four columns of the row at a time: v is then read and written less often."""
+    t = first
+    while t + 3 < last:
+        x0, x1, x2, x3 = values[t], values[t + 1], values[t + 2], values[t + 3]
+        w0, w1 = W[columns[t]], W[columns[t + 1]]
+        w2, w3 = W[columns[t + 2]], W[columns[t + 3]]
+        for c in range(v.size):
+            v[c] += x0 * w0[c] + x1 * w1[c] + x2 * w2[c] + x3 * w3[c]
+        t += 4
+    while t < last:
+        _add(W[columns[t]], values[t], v)
+        t += 1
+
+
 @compiled
 def at_home(a, codes):
     """The sum of the shares that rows keep for their own class."""
@@ -138,10 +155,11 @@ def csr_epoch(
     for step in range(active):
         i = order[step]
         kept, m = classes[i], count[i]
+        if step + AHEAD < active:
+            expect_row(indptr, columns, values, order[step + AHEAD])
         if 3 * m > u.size:  # all classes side by side are as fast as a list of some
             v[:] = b
-            for t in range(indptr[i], indptr[i + 1]):
-                _add(W[columns[t]], values[t], v)
+            _add_rows(columns, values, W, indptr[i], indptr[i + 1], v)
             for j in range(m):
                 u[j] = v[kept[j]] + (kept[j] != codes[i])
         else:

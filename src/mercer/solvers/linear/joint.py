@@ -15,7 +15,7 @@ from mercer.problems.crammer_singer import CrammerSinger
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear._shares import at_home, csr_epoch, dense_epoch
-from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.rows import Rows, csr_arrays
 
 __all__ = ["Joint", "evaluate_joint"]
 
@@ -109,7 +109,7 @@ class _State:
         """One visit of all rows in sight; the gap that was met on the way."""
         problem, X = self.problem, self.X
         run = csr_epoch if self.rows.is_sparse else dense_epoch
-        arrays = (X.indptr, X.indices, X.data) if self.rows.is_sparse else (X,)
+        arrays = csr_arrays(X) if self.rows.is_sparse else (X,)
         before = self.b.copy()
         self.active, gap, worst = run(
             *arrays, self.sq_norm, problem.codes, problem.cost, self.pull_b, self.order,
@@ -160,7 +160,7 @@ def evaluate_joint(
 
 def _sum(rows: Rows, beta: np.ndarray) -> np.ndarray:
     """Xᵀβ, a column for each class."""
-    parts = rows.workers.map(lambda s: _float64(rows.X[s]).T @ beta[s], rows.pieces)
+    parts = rows.workers.map(lambda s: _float64(rows.X[s]).T @ beta[s], rows.summed)
     return np.add.reduce(parts)
 
 

@@ -34,8 +34,6 @@ class Proximal(Smooth):
     Xᵀβ (``w_beta``) may include the duals of rows that are left out, whose sum is ``rest_b``.
     """
 
-    reduction = 0.1
-
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
         beta: np.ndarray | None = None, w_beta: np.ndarray | None = None, rest_b: float = 0.0,

@@ -18,8 +18,11 @@ from mercer.solvers.linear import _passes
 
 __all__ = ["Rows", "as_csr", "as_rows", "csr_arrays"]
 
-# Numbers (nonzeros of sparse rows) in a piece: a few tenths of a millisecond of work.
-PIECE = 1 << 20
+# Numbers (nonzeros of sparse rows) in a piece, a few tenths of a millisecond of work, and how many
+# pieces there are at the most.
+PIECE, MOST_PIECES = 1 << 18, 32
+# Pieces of a sum have at least so many numbers for each column.
+SUMMED = 6
 # Rows scaled at once before they are multiplied with themselves.
 PANEL = 1024
 # Pieces of XᵀDX, each of which has a matrix of its own.
@@ -37,9 +40,10 @@ class Rows:
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
         stored = X.nnz if self.is_sparse else X.size
-        self.pieces = _cut(self.n, max(1, stored // PIECE))
-        self.numbers = stored
-        self.gram_rows = 0.0  # rows that went into XᵀDX so far
+        count = min(max(1, stored // PIECE), MOST_PIECES)
+        self.pieces = _cut(self.n, count)
+        # Each piece of a sum touches d numbers, of wide data more than the piece has itself.
+        self.summed = _cut(self.n, min(count, max(1, stored // (SUMMED * self.d))))
 
     def _parts(self, pieces: list[slice]) -> Iterator[tuple]:
         """The arrays of each piece, as compiled passes take them."""
@@ -67,12 +71,7 @@ class Rows:
             run(*part[1], beta[part[0]], total)
             return total
 
-        return _in_order(self.workers.map(one, self._parts(self._summed_pieces())))
-
-    def _summed_pieces(self) -> list[slice]:
-        """Sparse pieces of wide data would each touch d numbers."""
-        pays = self.numbers > 4 * self.d * len(self.pieces)
-        return self.pieces if pays else _cut(self.n, 1)
+        return _in_order(self.workers.map(one, self._parts(self.summed)))
 
     def bend(self, curvature: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
         """XᵀD(X w + b), and the sum of D(X w + b), in one pass."""
@@ -83,13 +82,12 @@ class Rows:
             total[self.d] = run(*part[1], curvature[part[0]], w, b, total[: self.d])
             return total
 
-        total = _in_order(self.workers.map(one, self._parts(self._summed_pieces())))
+        total = _in_order(self.workers.map(one, self._parts(self.summed)))
         return total[: self.d], float(total[self.d])
 
     def gram(self, curvature: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """XᵀDX with the column of ones, (d+1) × (d+1), lower half."""
         used = int(np.count_nonzero(curvature))
-        self.gram_rows += used
         pieces = _cut(self.n, min(GRAM_PIECES, used // (4 * PANEL) + 1))
 
         def one(part: tuple) -> np.ndarray:

@@ -38,7 +38,7 @@ RIDGE_GROWS = 30.0
 class Smooth:
     """The point (w, b) and its duals β = −L'(g)."""
 
-    reduction = 0.2  # of the gradient, by conjugate gradients
+    reduction = 0.1  # of the gradient, by conjugate gradients
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
@@ -48,9 +48,11 @@ class Smooth:
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
         self.gram: np.ndarray | None = None
         self.steps = 0
+        self.enough = 0.0  # where conjugate gradients can tell the gap
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
         """Newton steps until the gap, which is what the gradient leaves, is ``enough``."""
+        self.enough = enough if self.problem.kappa != 0 else 0.0
         for _ in range(STEPS):
             grad_w, grad_b = self._gradient()
             gap = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
@@ -105,9 +107,12 @@ class Smooth:
     def _conjugate(
         self, grad_w: np.ndarray, grad_b: float, total: float
     ) -> tuple[np.ndarray, float]:
-        """Conjugate gradients; b is eliminated by its own equation in the preconditioner."""
+        """Conjugate gradients, b measured as in the gap, or, if it is free, by its curvature.
+
+        What is left of the gradient is what the gap will be, the losses' curve apart.
+        """
         has_b = self.problem.kappa is not None
-        hold_b = (self.problem.kappa or 0.0) + total
+        hold_b = self.problem.kappa or total
         if hold_b == 0:
             hold_b = abs(grad_b) or 1.0
 
@@ -122,7 +127,7 @@ class Smooth:
         z_b = r_b / hold_b
         p, p_b = r.copy(), z_b
         rho = r @ r + r_b * z_b
-        end = self.reduction**2 * rho
+        end = max(self.reduction**2 * rho, self.enough)
         for _ in range(CG_STEPS):
             if rho <= end:
                 break
