@@ -184,7 +184,7 @@ def _products(model: Any, X: Any, y: np.ndarray) -> float:
         used += int(np.count_nonzero(curvature))
         return gram(rows, curvature, *settings)
 
-    Rows.gram = counted  # type: ignore[method-assign]
+    Rows.gram = counted  # type: ignore[assignment,method-assign]
     try:
         _quiet_fit(clone(model), X, y)
     finally:

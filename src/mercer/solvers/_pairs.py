@@ -139,9 +139,8 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     -------
     steps, violation, flags
     """
-    none = np.empty((0, 0), K.dtype)
-    is_filled = np.ones(beta.size, np.bool_)
-    return _solve(K, is_filled, none, none, none, beta, grad, lower, upper, split, tol, max_steps)
+    # Rows are all there; with None the code that fills them is not compiled either.
+    return _solve(K, None, None, None, None, beta, grad, lower, upper, split, tol, max_steps)
 
 
 @compiled
@@ -185,13 +184,13 @@ def _solve(
         i = top_lane * LANE
         while rise[i] - grad[i] != top:
             i += 1
-        if not is_filled[i]:
+        if is_filled is not None and not is_filled[i]:
             _fill(K, i, first_block, cross, second_block)
             is_filled[i] = True
         least = np.float32(min(WORTH_A_STEP * (top - bottom), 0.1 * _STEEP))
         _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
         j = _largest(gain, first, last)
-        if not is_filled[j]:
+        if is_filled is not None and not is_filled[j]:
             _fill(K, j, first_block, cross, second_block)
             is_filled[j] = True
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
