@@ -31,8 +31,6 @@ class InPlay:
     values : Values
     cache_bytes : int
         For kernel rows.
-    most : int
-        Points in play, at most.
     spare : int
         Points that are in play beyond those that have to be, at least.
     shrinking : bool
@@ -50,13 +48,11 @@ class InPlay:
         gram: Gram,
         values: Values,
         cache_bytes: int,
-        most: int,
         spare: int,
         shrinking: bool,
     ):
         self.gram = gram
         self.values = values
-        self.most = most
         self.spare = spare
         self.memory = gram.memory(min(cache_bytes, 4 * gram.n**2))
         keep = gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * gram.n**2
@@ -104,7 +100,7 @@ class InPlay:
     def _wanted(self, score: np.ndarray) -> np.ndarray:
         """Points that violate or are free, and the nearest of the others."""
         wish = int((1 + NEAR) * np.count_nonzero(score > 0)) + self.spare
-        count = min(wish, self.most, int(np.count_nonzero(score > -np.inf)))
+        count = min(wish, int(np.count_nonzero(score > -np.inf)))
         return np.sort(np.argpartition(-score, count - 1)[:count])
 
     def _store(self, columns: np.ndarray, room: int | None = None) -> RowStore:

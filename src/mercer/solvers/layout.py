@@ -104,31 +104,21 @@ class Part:
         gap = self.gap()
         return self.gap(error) - gap > DOUBT * gap
 
-    def scores(self, most: int) -> tuple[float, np.ndarray]:
+    def scores(self) -> tuple[float, np.ndarray]:
         """The violation, and by how much each column violates; a free one counts as doing so.
 
-        Measured from where v of free variables lies, an estimate of b. If more than ``most``
-        violate, from the middle of the extremes, so that the worst of both sides come first.
+        Measured from where v of free variables lies, an estimate of b.
         """
         violation, v, top, bottom = self.violation()
         rises, falls = self.beta < self.upper, self.beta > self.lower
         free = rises & falls
-
-        def beyond(level: np.ndarray) -> np.ndarray:
-            distance = v - level[self.group]
-            return np.maximum(
-                np.where(rises, distance, -np.inf), np.where(falls, -distance, -np.inf)
-            )
-
-        middle = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
-        level = middle.copy()
+        level = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
         for g in range(self.n_groups):
             members = v[free & (self.group == g)]
             if members.size:
                 level[g] = np.median(members)
-        score = beyond(level)
-        if np.count_nonzero(score > 0) > most:
-            score = beyond(middle)
+        distance = v - level[self.group]
+        score = np.maximum(np.where(rises, distance, -np.inf), np.where(falls, -distance, -np.inf))
         score[free] = np.maximum(score[free], FREE_SCORE)
         by_column = np.full(self.columns.size, -np.inf)
         np.maximum.at(by_column, self.row, score)

@@ -61,7 +61,8 @@ FINEST = 0.2
 REACH = 0.5
 # Kernel values that may still be computed when the fit has to stop: some tenths of a second.
 QUICK = 200_000_000
-# Working sets without progress after which f is summed afresh: float32 rows may not go further.
+# Working sets without progress, beyond as many as all variables make, after which f is summed
+# afresh: float32 rows may not go further.
 STUCK = 150
 # Rounds over all points without progress after which the solver gives up.
 PATIENCE = 8
@@ -108,8 +109,7 @@ class NestedSMO:
         self.values = Values(problem, gram, lambda: control.stopped is not None)
         self.score = np.zeros(self.n)  # by how much points violate, as of when they were looked at
         self.watch = HardMarginWatch(problem, gram)
-        most = max(4 * FIRST_SAMPLE, int(np.sqrt(cache_bytes)))
-        self.in_play = InPlay(gram, self.values, cache_bytes, most, WORKING_SET, shrinking)
+        self.in_play = InPlay(gram, self.values, cache_bytes, WORKING_SET, shrinking)
         self.settled: tuple[np.ndarray, np.ndarray] | None = None  # the last β with f at all points
         self.stages: list[np.ndarray] = []  # β before each sample
         self.steps = 0
@@ -222,7 +222,7 @@ class NestedSMO:
 
     def _scores(self, part: Part) -> tuple[float, np.ndarray]:
         """The violation, and by how much each point violates (−∞: not among these)."""
-        violation, score = part.scores(self.in_play.most)
+        violation, score = part.scores()
         by_point = np.full(self.n, -np.inf)
         by_point[part.columns] = score
         self.score[part.columns] = score
@@ -236,11 +236,12 @@ class NestedSMO:
         size = min(WORKING_SET, max(FEWEST_WORKING, share))
         recent, known = np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
         best, best_round = np.inf, self.rounds
+        patience = STUCK + n_variables // size
         while True:
             violation, v, top, bottom = part.violation()
             if violation < 0.99 * best:
                 best, best_round = violation, self.rounds
-            self.is_stuck = self.rounds - best_round > STUCK
+            self.is_stuck = self.rounds - best_round > patience
             if violation <= tol or self.is_stuck or self._must_stop():
                 break
             self._tell(violation, part)
