@@ -1,6 +1,8 @@
-"""Shared by all tests: reproducible hypothesis runs."""
+"""Shared by all tests: reproducible hypothesis runs, and a Ctrl-C that arrives."""
 
 from __future__ import annotations
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -12,3 +14,6 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+
+# A suite started in the background inherits a SIGINT that is ignored; tests of Ctrl-C send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
