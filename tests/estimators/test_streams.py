@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -273,52 +271,6 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="cannot be read"):
         model.fit_stream(batches(value), checkpoint=path)
-
-
-# Raised by hand now and then: MERCER_KILLS=50.
-KILLS = int(os.environ.get("MERCER_KILLS", "4"))
-KILLED = """
-import sys
-import numpy as np
-from mercer import PegasosClassifier
-from mercer.streams import Npy
-
-folder = sys.argv[1]
-stream = Npy(f"{folder}/X.npy", f"{folder}/y.npy", batch_rows=500)
-model = PegasosClassifier(lam=1e-4, random_state=0, project=True)
-print("begins", flush=True)
-model.fit_stream(stream, classes=[0, 1], passes=3, holdout=11, checkpoint=f"{folder}/run.npz",
-                 checkpoint_every=0)
-np.save(f"{folder}/final.npy", np.append(model.coef_, model.intercept_))
-"""
-
-
-def test_kill_nine_at_random_moments(tmp_path):
-    """The checkpoint is readable after each, and the model is that of a run left in peace."""
-    draw = np.random.default_rng(1)
-    rows = draw.normal(size=(100_000, 5))
-    np.save(tmp_path / "X.npy", rows)
-    np.save(tmp_path / "y.npy", (rows.sum(axis=1) > 0).astype(int))
-    command = [sys.executable, "-c", KILLED, str(tmp_path)]
-    for delay in draw.uniform(0.0, 0.25, KILLS):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        process.stdout.readline()
-        time.sleep(delay)
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        if (tmp_path / "run.npz").exists():
-            with np.load(tmp_path / "run.npz", allow_pickle=False) as file:
-                assert {"head", "sums", "u", "total"} <= {*file.files}
-                assert all(np.isfinite(file[name]).all() for name in ("u", "total"))
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    from mercer.streams import Npy
-
-    peace = PegasosClassifier(lam=1e-4, random_state=0, project=True).fit_stream(
-        Npy(tmp_path / "X.npy", tmp_path / "y.npy", batch_rows=500), classes=[0, 1], passes=3,
-        holdout=11,
-    )  # fmt: skip
-    assert_array_equal(np.load(tmp_path / "final.npy"), np.append(peace.coef_, peace.intercept_))
 
 
 def test_limits_keep_the_model_so_far(tmp_path):

@@ -32,8 +32,8 @@ DOUBT = 1.6
 MORE_DOUBT = 10.0
 # Steps of a Newton method, counted as passes over all rows (most are over a sample, or over the
 # rows near their edge), passes of coordinate descent and of a stream.
-ROUNDS = (2, 20)
-DESCENT_PASSES = (10, 300)
+ROUNDS = (1.5, 8)
+DESCENT_PASSES = (15, 100)
 STREAM_PASSES = (1, 20)
 # Up to so many columns a linear machine solves d × d equations.
 MOST_EQUATIONS = 1500
@@ -173,7 +173,7 @@ def _rounds(
     return ONCE_SECONDS + low * once / DOUBT, ONCE_SECONDS + high * once * DOUBT
 
 
-def _passes(shape: Shape, passes: tuple[int, int]) -> tuple[float, float]:
+def _passes(shape: Shape, passes: tuple[float, float]) -> tuple[float, float]:
     """Seconds of passes over the nonzeros, one task."""
     once = shape.nnz * ENTRY_SECONDS + shape.n * ROW_SECONDS
     return ONCE_SECONDS + passes[0] * once / DOUBT, ONCE_SECONDS + passes[1] * once * DOUBT
