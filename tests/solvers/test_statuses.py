@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.problems import one_class, svc
 from mercer.result import Status
-from mercer.solvers import Control
+from mercer.solvers import Control, nested
 from tests.solvers.small import make_data, make_gram, shrink, solve
 
 X, y, t, w = make_data(240)
@@ -60,6 +60,27 @@ def test_time_limit(monkeypatch, direct, time_limit):
     assert result.status is Status.TIME_LIMIT
     assert time_limit <= result.seconds < time_limit + 0.3
     assert (result.iterations > 0) == (time_limit > 0)
+    check_answer(problem, result, gram)
+
+
+def test_when_time_is_up_among_samples_the_last_answer_is_kept(monkeypatch):
+    """Also where f of it at all points takes long: that was seen to while there was time."""
+    shrink(monkeypatch)
+    monkeypatch.setattr(nested, "QUICK", 0)
+    solve_sample, answers = nested.NestedSMO._solve_sample, []
+
+    def two_samples(run):
+        solve_sample(run)
+        answers.append(run.beta.copy())
+        if len(answers) == 2:
+            run.control.time_limit = 0.0
+
+    monkeypatch.setattr(nested.NestedSMO, "_solve_sample", two_samples)
+    gram, problem = make_gram(ROUGH, X), svc(y, 1.0)
+    result = solve(problem, gram, control=Control(time_limit=1000.0))
+    assert result.status is Status.TIME_LIMIT
+    assert np.count_nonzero(answers[1]) > np.count_nonzero(answers[0]) > 0
+    assert_array_equal(result.beta, answers[1])
     check_answer(problem, result, gram)
 
 

@@ -46,7 +46,8 @@ FEWEST_WORKING = 256
 WORKING_TOL = 0.1
 # Pair steps on one working set before the rest has its say.
 STEPS_PER_VARIABLE = 20
-# The first random sample, and the share of the violation that is left of each.
+# The first random sample, smaller where f at all points of its answer would not be quick to have,
+# and the share of the violation that is left of each.
 FIRST_SAMPLE = 2048
 SAMPLE_TOL = 0.1
 # Columns in play are solved to this share of the violation outside, and in the end of tol.
@@ -123,7 +124,8 @@ class NestedSMO:
     def run(self) -> Status:
         """Samples, then all points; returns why it stopped."""
         seen = np.zeros(0, np.int64)
-        samples = growing_samples(self.n, self.n if self.beta.any() else FIRST_SAMPLE)
+        smallest = min(FIRST_SAMPLE, max(QUICK // (2 * self.n), FEWEST_WORKING))
+        samples = growing_samples(self.n, self.n if self.beta.any() else smallest)
         for sample in samples:
             new = without(sample, seen, self.n)
             self.in_play.see(new, self.beta, self.problem)
@@ -146,6 +148,20 @@ class NestedSMO:
         self.stages.append(self.beta.copy())
         violation, score = self._scores(self._part(self.values.up_to_date()))
         self._play(self.in_play.join(None, score, self.beta), SAMPLE_TOL * violation)
+        if self.control.time_limit is not None and self._work_of(self.beta) > QUICK:
+            self._settle()
+
+    def _settle(self) -> None:
+        """f of a sample's answer at all points: a model to fall back on when the time is up."""
+        f = self.values.f.copy()
+        behind = without(np.arange(self.n), self.values.up_to_date(), self.n)
+        f[behind] = 0.0
+        coef = self.problem.at_points(self.beta, self.n)
+        rows = np.flatnonzero(coef)
+        stop = self.values.is_stopped
+        self.gram.accumulate(f, behind, rows, coef[rows], np.float32, stop)
+        if not stop():
+            self.settled = self.beta.copy(), f
 
     def _solve_all(self) -> None:
         store = None
