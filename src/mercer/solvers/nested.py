@@ -60,8 +60,8 @@ FINEST = 0.2
 # A point out of play is not looked at again while it was satisfied by more than this share of the
 # violations that were left since.
 REACH = 0.5
-# Kernel values that may still be computed when the fit has to stop: some tenths of a second.
-QUICK = 200_000_000
+# Seconds that may still be spent on f at all points when the fit has to stop.
+QUICK = 0.3
 # Working sets without progress, beyond as many as all variables make, after which f is summed
 # afresh: float32 rows may not go further.
 STUCK = 150
@@ -124,7 +124,7 @@ class NestedSMO:
     def run(self) -> Status:
         """Samples, then all points; returns why it stopped."""
         seen = np.zeros(0, np.int64)
-        smallest = min(FIRST_SAMPLE, max(QUICK // (2 * self.n), FEWEST_WORKING))
+        smallest = min(FIRST_SAMPLE, int(QUICK / (2 * self.values.seconds_of_sums(1))) + LANE)
         samples = growing_samples(self.n, self.n if self.beta.any() else smallest)
         for sample in samples:
             new = without(sample, seen, self.n)
@@ -148,7 +148,7 @@ class NestedSMO:
         self.stages.append(self.beta.copy())
         violation, score = self._scores(self._part(self.values.up_to_date()))
         self._play(self.in_play.join(None, score, self.beta), SAMPLE_TOL * violation)
-        if self.control.time_limit is not None and self._work_of(self.beta) > QUICK:
+        if self.control.time_limit is not None and not self._is_quick():
             self._settle()
 
     def _settle(self) -> None:
@@ -340,17 +340,17 @@ class NestedSMO:
 
     def _close(self) -> None:
         """After a stop: f at all points, of the last β for which that is known or quick."""
-        if self.settled is not None and self._work_of(self.beta) > QUICK:
+        if self.settled is not None and not self._is_quick():
             self.beta, self.values.f = self.settled
             self.values.measure_error(self.beta)
         else:
-            while self.stages and self._work_of(self.beta) > QUICK:
+            while self.stages and not self._is_quick():
                 self.beta = self.stages.pop()
             self.values.refresh(self.beta)
 
-    def _work_of(self, beta: np.ndarray) -> int:
-        """Kernel values that f at all points takes."""
-        return self.n * int(np.count_nonzero(beta))
+    def _is_quick(self) -> bool:
+        """Whether f at all points is, for the present β."""
+        return self.values.seconds_of_sums(np.count_nonzero(self.beta)) <= QUICK
 
     def _tell(self, violation: float, part: Part) -> None:
         if self.control.callback is not None:

@@ -11,6 +11,7 @@ that are satisfied by far more than the error: neither the violation nor a loss 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -28,6 +29,9 @@ ERROR_SHARE = 0.2
 # a point satisfied by this many times that is satisfied for sure.
 UNSEEN = 2
 SURE = 10
+# Seconds for a float32 kernel value until that was timed, on at least so many.
+FIRST_PACE = 0.75e-9
+ENOUGH_TO_TIME = 1_000_000
 
 
 class Values:
@@ -53,6 +57,7 @@ class Values:
         self.is_stopped = is_stopped
         self.f = np.zeros(gram.n)
         self.error: float | np.ndarray = 0.0
+        self._pace = FIRST_PACE
         unseen = np.arange(gram.n), np.zeros(problem.n_variables)
         self._behind: list[tuple[np.ndarray, np.ndarray]] = [unseen]
 
@@ -94,7 +99,10 @@ class Values:
         """f[at] += K[at, :] change, in float32 tiles."""
         coef = self.problem.at_points(change, self.gram.n)
         rows = np.flatnonzero(coef)
+        began, count = time.perf_counter(), at.size * rows.size
         self.gram.accumulate(self.f, at, rows, coef[rows], np.float32, self.is_stopped)
+        if count >= ENOUGH_TO_TIME and not self.is_stopped():
+            self._pace = (time.perf_counter() - began) / count
 
     def is_exact(
         self,
@@ -135,6 +143,10 @@ class Values:
     def _errors_at(self, beta: np.ndarray, some: np.ndarray) -> np.ndarray:
         """What errors at some points say of those at all of their kind."""
         return UNSEEN * np.abs(self.sums(beta, some) - self.f[some])
+
+    def seconds_of_sums(self, n_coef: int) -> float:
+        """How long f at all points takes in float64, of a β with so many nonzeros, about."""
+        return 2 * self._pace * self.gram.n * n_coef
 
     def sums(self, beta: np.ndarray, at: np.ndarray) -> np.ndarray:
         """f at some points in float64, from scratch; nothing is kept."""
