@@ -54,6 +54,9 @@ class Result:
         Steps, each solver's own: pair updates of "smo".
     rounds : int
     seconds : float
+    reached : float64 array or None
+        Where a stopped solver had come to, if f of that was not known and the answer is an earlier
+        one: a warm start goes on from there.
     """
 
     beta: np.ndarray
@@ -66,6 +69,7 @@ class Result:
     iterations: int
     rounds: int
     seconds: float
+    reached: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

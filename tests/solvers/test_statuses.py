@@ -82,6 +82,26 @@ def test_when_time_is_up_among_samples_the_last_answer_is_kept(monkeypatch):
     assert np.count_nonzero(answers[1]) > np.count_nonzero(answers[0]) > 0
     assert_array_equal(result.beta, answers[1])
     check_answer(problem, result, gram)
+    assert result.reached.size == y.size
+
+
+def test_a_warm_start_goes_on_from_the_last_step_though_the_answer_is_an_earlier_one(monkeypatch):
+    """Its dual value is at least as large: steps only raise it."""
+    shrink(monkeypatch)
+    monkeypatch.setattr(nested, "QUICK", 0)
+    gram, problem = make_gram(Linear(), X), svc(y, 1e4)
+    K, told = gram.matrix(), []
+    control = Control(callback=lambda progress: told.append(progress) or len(told) == 30)
+    result = solve(problem, gram, control=control, tol=1e-12)
+    assert result.status is Status.STOPPED
+
+    def dual(beta):
+        return problem.target @ beta - beta @ K @ beta / 2
+
+    assert dual(result.reached) > dual(result.beta)
+    assert np.all((result.reached >= problem.lower) & (result.reached <= problem.upper))
+    goes_on = solve(problem, gram, start=result.reached, max_iter=0)
+    assert_array_equal(goes_on.beta, result.reached)
 
 
 @BOTH

@@ -212,7 +212,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         if sum(problem.n_variables for problem in problems) > CERTIFIED_AT_ONCE:
             self._certify()
         self._support_rows = support
-        self._duals = Duals.of([result.beta for result in results])
+        self._duals = Duals.of([r.beta if r.reached is None else r.reached for r in results])
         self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")

@@ -113,6 +113,7 @@ class NestedSMO:
         self.in_play = InPlay(gram, self.values, cache_bytes, WORKING_SET, shrinking)
         self.settled: tuple[np.ndarray, np.ndarray] | None = None  # the last β with f at all points
         self.stages: list[np.ndarray] = []  # β before each sample
+        self.reached: np.ndarray | None = None  # the last β, where the answer is an earlier one
         self.steps = 0
         self.rounds = 0
         self.flags = 0
@@ -340,7 +341,11 @@ class NestedSMO:
 
     def _close(self) -> None:
         """After a stop: f at all points, of the last β for which that is known or quick."""
-        if self.settled is not None and not self._is_quick():
+        if self._is_quick():
+            self.values.refresh(self.beta)
+            return
+        self.reached = self.beta
+        if self.settled is not None:
             self.beta, self.values.f = self.settled
             self.values.measure_error(self.beta)
         else:
@@ -350,7 +355,7 @@ class NestedSMO:
 
     def _is_quick(self) -> bool:
         """Whether f at all points is, for the present β."""
-        return self.values.seconds_of_sums(np.count_nonzero(self.beta)) <= QUICK
+        return self.values.seconds_of_sums(int(np.count_nonzero(self.beta))) <= QUICK
 
     def _tell(self, violation: float, part: Part) -> None:
         if self.control.callback is not None:

@@ -11,7 +11,7 @@ References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al.,
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -81,4 +81,5 @@ class SMO:
                     self.shrinking,
                 )
             status = run.run()
-        return answer(problem, run, status, self.tol, began)
+        result = answer(problem, run, status, self.tol, began)
+        return replace(result, reached=run.reached) if isinstance(run, NestedSMO) else result
