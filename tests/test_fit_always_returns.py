@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mercer
 from mercer import SVC, SVR
+from mercer.estimators import base
 from mercer.result import Status
 from mercer.solvers import Control
 from tests.solvers.small import make_data, shrink
@@ -74,6 +75,27 @@ def test_time_limit_covers_all_tasks_of_a_multiclass_fit():
     assert elapsed(began) < 1.2
     assert model.predict(X[:5]).shape == (5,)
     assert np.isfinite(model.certificate_.gap)
+
+
+def test_tasks_that_used_up_their_share_go_on_while_there_is_time(monkeypatch):
+    """Cut short at once, all of them, they end where a fit without a limit does."""
+    shrink(monkeypatch)
+    monkeypatch.setattr(base, "FAIR", 1e-5)
+    labels = np.digitize(X[:900, 0] + t[:900], [-0.5, 0.5])
+    free = SVC(C=2.0, tol=1e-6).fit(X[:900], labels).certificate_
+    cut = SVC(C=2.0, tol=1e-6, time_limit=1000.0).fit(X[:900], labels).certificate_
+    assert cut.status is Status.SOLVED
+    assert cut.dual == pytest.approx(free.dual, abs=cut.gap + free.gap)
+
+
+def test_a_task_has_its_share_of_the_time_that_is_left():
+    control = Control(time_limit=100.0)
+    assert control.of_task(0, 4, 0.25).time_limit == pytest.approx(25.0, abs=1.0)
+    assert control.of_task(0, 4, 2.0).time_limit == 100.0
+    part = control.of_task(0, 4, 0.0)
+    assert part.stopped is Status.TIME_LIMIT
+    assert control.stopped is None
+    assert Control().of_task(0, 4, 0.0).stopped is None
 
 
 @DIRECT

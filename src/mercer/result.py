@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -70,6 +70,20 @@ class Result:
     rounds: int
     seconds: float
     reached: np.ndarray | None = None
+
+    @property
+    def furthest(self) -> np.ndarray:
+        """The β to go on from."""
+        return self.beta if self.reached is None else self.reached
+
+    def after(self, first: Result) -> Result:
+        """This answer, found by going on from the first, with the effort of both."""
+        return replace(
+            self,
+            iterations=first.iterations + self.iterations,
+            rounds=first.rounds + self.rounds,
+            seconds=first.seconds + self.seconds,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ keep      the Expansion, what the certificate is made of, scikit-learn's attribu
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -38,6 +39,9 @@ __all__ = ["KernelMachine"]
 # threads (the model would), so it is never less than this part of the budget, and no more tasks run
 # at once than fit into it.
 FEWEST_SHARES = 4
+# Under a time limit no task takes more than so many times its part of what is left; those that were
+# cut short go on if time is left in the end.
+FAIR = 0.8
 MEGABYTE = 1 << 20
 # Starting threads takes a millisecond, which must be small against the kernel values to compute:
 # so many multiplications, where the map from a dot product to a kernel value counts as MAP_COST.
@@ -168,17 +172,29 @@ class KernelMachine(HasWeights, KernelEstimator):
         shared_bytes = 4 * sum(n**2 for n in sizes.values())
         shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
+        waiting = itertools.count(len(order), -1)
+        answers: dict[int, Result] = {}
+
         def one(t: int) -> Result:
+            last = answers.get(t)
+            if last is not None and control.stopped is not None:
+                return last
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            mine = control.of_task(t, len(tasks))
-            return solver.solve(problems[t], part, mine, starts[t])
+            mine = control.of_task(t, len(tasks), FAIR * at_once / next(waiting))
+            result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
+            return result if last is None else result.after(last)
 
         with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
             gram.workers = inner
             with single_threaded_blas() if len(order) > 1 else nullcontext():  # once for all
-                answers = dict(zip(order, outer.map(one, order), strict=True))
+                while order:
+                    waiting = itertools.count(len(order), -1)
+                    answers |= dict(zip(order, outer.map(one, order), strict=True))
+                    has_time = control.stopped is None and self.max_iter == -1
+                    cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
+                    order = cut if has_time else []
         gram.workers = Workers(1)
         gram.release()
         return answers
@@ -212,7 +228,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         if sum(problem.n_variables for problem in problems) > CERTIFIED_AT_ONCE:
             self._certify()
         self._support_rows = support
-        self._duals = Duals.of([r.beta if r.reached is None else r.reached for r in results])
+        self._duals = Duals.of([result.furthest for result in results])
         self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")

@@ -103,9 +103,12 @@ class Control:
             return Status.TIME_LIMIT
         return None
 
-    def of_task(self, task: int, n_tasks: int) -> Control:
-        """The same control, whose reports tell which of several tasks they are of."""
-        return self if n_tasks == 1 else _OfTask(self, task, n_tasks)
+    def of_task(self, task: int, n_tasks: int, share: float = 1.0) -> Control:
+        """The same control, whose reports tell which of several tasks they are of.
+
+        Of the time that is left the task gets at most this share.
+        """
+        return self if n_tasks == 1 else _OfTask(self, task, n_tasks, share)
 
     def quiet(self) -> Control:
         """The same limits without the callback, for a part of the fit that it should not see."""
@@ -122,15 +125,19 @@ class Control:
 
 
 class _OfTask(Control):
-    """All but the reports is the whole fit's."""
+    """All but the reports and the share of time is the whole fit's."""
 
-    def __init__(self, fit: Control, task: int, n_tasks: int):
+    def __init__(self, fit: Control, task: int, n_tasks: int, share: float):
         self.fit, self.task, self.n_tasks = fit, task, n_tasks
         self.time_limit, self.callback, self.began = fit.time_limit, fit.callback, fit.began
+        if self.time_limit is not None and share < 1:
+            self.time_limit = self.seconds + share * max(self.time_limit - self.seconds, 0.0)
 
     @property
     def stopped(self) -> Status | None:
-        """Why the whole fit has to stop now, or None."""
+        """Why the whole fit, or this task, has to stop now, or None."""
+        if self.time_limit is not None and self.seconds >= self.time_limit:
+            return Status.TIME_LIMIT if self.fit.stopped is None else self.fit.stopped
         return self.fit.stopped
 
     def report(self, progress: Any) -> None:

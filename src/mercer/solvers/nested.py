@@ -33,7 +33,7 @@ from mercer.solvers.answer import so_far
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.in_play import InPlay
 from mercer.solvers.layout import Part, growing_samples, lay_out, pad, without
-from mercer.solvers.values import Values
+from mercer.solvers.values import FIRST_PACE, Values
 
 __all__ = ["NestedSMO"]
 
@@ -125,16 +125,14 @@ class NestedSMO:
     def run(self) -> Status:
         """Samples, then all points; returns why it stopped."""
         seen = np.zeros(0, np.int64)
-        smallest = min(FIRST_SAMPLE, int(QUICK / (2 * self.values.seconds_of_sums(1))) + LANE)
+        smallest = min(FIRST_SAMPLE, max(int(QUICK / (2 * FIRST_PACE * self.n)), LANE))
         samples = growing_samples(self.n, self.n if self.beta.any() else smallest)
         for sample in samples:
             new = without(sample, seen, self.n)
             self.in_play.see(new, self.beta, self.problem)
             seen = sample
-            if sample.size < self.n:
-                self._solve_sample()
-            else:
-                self._solve_all()
+            if not self._must_stop():
+                self._solve_sample() if sample.size < self.n else self._solve_all()
             if self.status is not None:
                 break
         assert self.status is not None
@@ -154,14 +152,8 @@ class NestedSMO:
 
     def _settle(self) -> None:
         """f of a sample's answer at all points: a model to fall back on when the time is up."""
-        f = self.values.f.copy()
-        behind = without(np.arange(self.n), self.values.up_to_date(), self.n)
-        f[behind] = 0.0
-        coef = self.problem.at_points(self.beta, self.n)
-        rows = np.flatnonzero(coef)
-        stop = self.values.is_stopped
-        self.gram.accumulate(f, behind, rows, coef[rows], np.float32, stop)
-        if not stop():
+        f = self.values.caught_up(self.beta, self.values.is_stopped)
+        if f is not None:
             self.settled = self.beta.copy(), f
 
     def _solve_all(self) -> None:
@@ -341,21 +333,22 @@ class NestedSMO:
 
     def _close(self) -> None:
         """After a stop: f at all points, of the last β for which that is known or quick."""
-        if self._is_quick():
-            self.values.refresh(self.beta)
-            return
-        self.reached = self.beta
-        if self.settled is not None:
-            self.beta, self.values.f = self.settled
-            self.values.measure_error(self.beta)
-        else:
+        if not self._is_quick():
+            self.reached = self.beta
+            self.values.forget()
+            if self.settled is not None:
+                self.beta, f = self.settled
+                self.values.set(np.arange(self.n), f)
             while self.stages and not self._is_quick():
                 self.beta = self.stages.pop()
+        self.values.complete(self.beta)
+        doubtful = self._part(np.arange(self.n)).doubts_gap(np.full(self.n, self.values.error))
+        if doubtful and self.values.seconds_afresh(self.beta) <= QUICK:
             self.values.refresh(self.beta)
 
     def _is_quick(self) -> bool:
         """Whether f at all points is, for the present β."""
-        return self.values.seconds_of_sums(int(np.count_nonzero(self.beta))) <= QUICK
+        return self.values.seconds_behind(self.beta) <= QUICK
 
     def _tell(self, violation: float, part: Part) -> None:
         if self.control.callback is not None:

@@ -19,7 +19,7 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
 
-__all__ = ["Values"]
+__all__ = ["FIRST_PACE", "Values"]
 
 # f is compared with float64 at so many points of either kind; an error above this share of tol is
 # mended.
@@ -58,8 +58,8 @@ class Values:
         self.f = np.zeros(gram.n)
         self.error: float | np.ndarray = 0.0
         self._pace = FIRST_PACE
-        unseen = np.arange(gram.n), np.zeros(problem.n_variables)
-        self._behind: list[tuple[np.ndarray, np.ndarray]] = [unseen]
+        self._behind: list[tuple[np.ndarray, np.ndarray]] = []
+        self.forget()
 
     @property
     def is_complete(self) -> bool:
@@ -91,18 +91,53 @@ class Values:
         behind, self._behind = self._behind, []
         for points, seen in behind:
             waits = np.zeros(points.size, bool) if may_wait is None else may_wait[points]
-            self.add(points[~waits], beta - seen)
+            now = points[~waits]
+            began = time.perf_counter()
+            count = self._add(self.f, now, beta - seen, self.is_stopped)
+            if self.is_stopped():  # half done is as good as not begun
+                self.f[now] = 0.0
+                self._behind.append((now, np.zeros_like(beta)))
+            elif count >= ENOUGH_TO_TIME:
+                self._pace = (time.perf_counter() - began) / count
             if waits.any():
                 self._behind.append((points[waits], seen))
 
-    def add(self, at: np.ndarray, change: np.ndarray) -> None:
-        """f[at] += K[at, :] change, in float32 tiles."""
+    def forget(self) -> None:
+        """Begin again: f is up to date nowhere."""
+        self.f[:] = 0.0
+        self._behind = [(np.arange(self.gram.n), np.zeros(self.problem.n_variables))]
+
+    def caught_up(self, beta: np.ndarray, stop: Callable[[], bool]) -> np.ndarray | None:
+        """What f would be at all points, brought up to date; None if that was stopped."""
+        f = self.f.copy()
+        for points, seen in self._behind:
+            self._add(f, points, beta - seen, stop)
+        return None if stop() else f
+
+    def complete(self, beta: np.ndarray) -> None:
+        """Bring f up to date at all points, and estimate its error."""
+        f = self.caught_up(beta, lambda: False)
+        assert f is not None
+        self.set(np.arange(self.gram.n), f)
+        self.measure_error(beta)
+
+    def seconds_afresh(self, beta: np.ndarray) -> float:
+        """How long float64 sums at all points take, about."""
+        return 2 * self._pace * self.gram.n * int(np.count_nonzero(beta))
+
+    def seconds_behind(self, beta: np.ndarray) -> float:
+        """How long it takes to bring f up to date, about."""
+        count = sum(points.size * np.count_nonzero(beta - seen) for points, seen in self._behind)
+        return self._pace * float(count)
+
+    def _add(
+        self, f: np.ndarray, at: np.ndarray, change: np.ndarray, stop: Callable[[], bool]
+    ) -> int:
+        """f[at] += K[at, :] change, in float32 tiles; how many kernel values that takes."""
         coef = self.problem.at_points(change, self.gram.n)
         rows = np.flatnonzero(coef)
-        began, count = time.perf_counter(), at.size * rows.size
-        self.gram.accumulate(self.f, at, rows, coef[rows], np.float32, self.is_stopped)
-        if count >= ENOUGH_TO_TIME and not self.is_stopped():
-            self._pace = (time.perf_counter() - began) / count
+        self.gram.accumulate(f, at, rows, coef[rows], np.float32, stop)
+        return at.size * rows.size
 
     def is_exact(
         self,
@@ -143,10 +178,6 @@ class Values:
     def _errors_at(self, beta: np.ndarray, some: np.ndarray) -> np.ndarray:
         """What errors at some points say of those at all of their kind."""
         return UNSEEN * np.abs(self.sums(beta, some) - self.f[some])
-
-    def seconds_of_sums(self, n_coef: int) -> float:
-        """How long f at all points takes in float64, of a β with so many nonzeros, about."""
-        return 2 * self._pace * self.gram.n * n_coef
 
     def sums(self, beta: np.ndarray, at: np.ndarray) -> np.ndarray:
         """f at some points in float64, from scratch; nothing is kept."""
