@@ -28,8 +28,9 @@ REGISTERS = 8
 REGISTER_BYTES = 32
 # A line is as long as the registers together, and starts where a line of the cache does.
 LINE_BYTES = REGISTERS * REGISTER_BYTES
-# Panels up to this size are asked for ahead: two of them stay in the second-level cache.
-FETCHED_BYTES = 1 << 18
+# Panels between these sizes are asked for ahead: of smaller ones the processor does so itself soon
+# enough, of larger ones two do not stay in the second-level cache.
+FETCHED_BYTES = 1 << 17, 1 << 18
 CACHE_LINE_BYTES = 64
 LEAST_SHARE = 4  # lines at a time
 # So many sparse rows ahead their nonzeros are asked for; eight of them or more lie on a cache line.
@@ -157,7 +158,9 @@ def _scatter(indptr, columns, values, rows, first, d, width, out):
     for j in range(first, rows.size):
         base = j // width * d * width + j % width
         if j % width == 0:  # zeros and numbers of a panel are written while it is in the cache
-            out[base : base + d * width] = 0
+            panel = out[base : base + d * width]
+            for k in range(panel.size):
+                panel[k] = 0
         later = rows[min(j + ROWS_AHEAD, rows.size - 1)]
         for t in range(indptr[later], indptr[later + 1], 8):
             prefetch(columns, t)
@@ -233,7 +236,7 @@ def _ask(panel, lines, width, step):
 def _products(indptr, columns, values, others, d, width, flat, stride, n, spare):
     """While the rows meet one panel, the lines of the next are asked for: some with each row."""
     n_rows, lines = indptr.size - 1, np.empty(0, np.int64)
-    if d * LINE_BYTES <= FETCHED_BYTES and n > width:
+    if FETCHED_BYTES[0] < d * LINE_BYTES <= FETCHED_BYTES[1] and n > width:
         lines = _used(columns[indptr[0] : indptr[n_rows]], d)
     share = max(-(-lines.size // max(n_rows, 1)), LEAST_SHARE)
     step = CACHE_LINE_BYTES // values.itemsize
