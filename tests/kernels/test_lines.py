@@ -20,9 +20,10 @@ def rows(n, d=90, share=0.1, seed=0):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("d", [90, 2000])  # panels that are asked for ahead, and too large ones
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 63), (7, 64), (5, 65), (2, 200)])
-def test_products_are_dot_products(dtype, kind, n, m):
-    X = rows(n + m)
+def test_products_are_dot_products(dtype, kind, d, n, m):
+    X = rows(n + m, d)
     points = Points(kind(X))
     assert points.has_few_nonzeros
     out = np.full((n, m + 3), np.nan, dtype)
@@ -31,6 +32,19 @@ def test_products_are_dot_products(dtype, kind, n, m):
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
     assert_allclose(out[:, :m], X[:n] @ X[n:].T, atol=tolerance)
     assert np.isnan(out[:, m:]).all()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.1)])
+def test_values_do_not_depend_on_the_tile_to_the_last_bit(kernel):
+    """Whatever rows are computed together, in registers or in what is left of a vector loop."""
+    points, rng = Points(rows(300)), np.random.default_rng(1)
+    block, whole = points.take(slice(0, 300), np.float32), np.empty((300, 300), np.float32)
+    kernel.tile(block, block, whole)
+    for size in (1, 5, 63, 64, 130):
+        some, others = rng.permutation(300)[:size], rng.permutation(300)[: size + 7]
+        out = np.empty((size, size + 7), np.float32)
+        kernel.tile(block.pick(some), block.pick(others), out)
+        assert_array_equal(out, whole[np.ix_(some, others)])
 
 
 @pytest.mark.parametrize("start", [0, 64, 65, 100])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mercer._compiled import REASSOCIATE, compiled
+from mercer._prefetch import prefetch
 
 __all__ = ["add_rows", "add_tile", "pick"]
 
@@ -46,9 +49,14 @@ def add_tile(tile, coef, total):
 
 @compiled
 def pick(rows, slots, columns, out):
-    """out[i] = rows[slots_i, columns] where slots_i ≥ 0; other rows of out stay as they are."""
-    for i in range(slots.size):
-        if slots[i] >= 0:
-            row = rows[slots[i]]
-            for j in range(columns.size):
-                out[i, j] = row[columns[j]]
+    """out[i] = rows[slots_i, columns] where slots_i ≥ 0; other rows of out stay as they are.
+
+    Each number lies on another cache line: those of the next row are asked for ahead.
+    """
+    held = np.flatnonzero(slots >= 0)
+    for k in range(held.size):
+        i = held[k]
+        row, ahead = rows[slots[i]], rows[slots[held[min(k + 1, held.size - 1)]]]
+        for j in range(columns.size):
+            prefetch(ahead, columns[j])
+            out[i, j] = row[columns[j]]

@@ -20,6 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from mercer._compiled import compiled
+from mercer._prefetch import prefetch
 
 __all__ = ["Panels", "gathered", "line_products", "nonzeros"]
 
@@ -27,6 +28,13 @@ REGISTERS = 8
 REGISTER_BYTES = 32
 # A line is as long as the registers together, and starts where a line of the cache does.
 LINE_BYTES = REGISTERS * REGISTER_BYTES
+# Panels between these sizes are asked for ahead: of smaller ones the processor does so itself soon
+# enough, of larger ones two do not stay in the second-level cache.
+FETCHED_BYTES = 1 << 17, 1 << 18
+CACHE_LINE_BYTES = 64
+LEAST_SHARE = 4  # lines at a time
+# So many sparse rows ahead their nonzeros are asked for; eight of them or more lie on a cache line.
+ROWS_AHEAD = 2
 _CONTRACT = ("contract",)
 _ROWS_LISTED = 4096  # dense rows cast at a time
 
@@ -65,7 +73,6 @@ class Panels:
         end = self._size(rows.size)
         with self._filling:
             if self._n < rows.size:
-                self._memory[self._size(self._n) : end] = 0
                 _scatter(indptr, columns, values, rows, self._n, self.d, self.width, self._memory)
                 self._n = rows.size
         return self._memory[:end]
@@ -150,6 +157,14 @@ def _gather(begin, columns, values, indptr, out_columns, out_values):
 def _scatter(indptr, columns, values, rows, first, d, width, out):
     for j in range(first, rows.size):
         base = j // width * d * width + j % width
+        if j % width == 0:  # zeros and numbers of a panel are written while it is in the cache
+            panel = out[base : base + d * width]
+            for k in range(panel.size):
+                panel[k] = 0
+        later = rows[min(j + ROWS_AHEAD, rows.size - 1)]
+        for t in range(indptr[later], indptr[later + 1], 8):
+            prefetch(columns, t)
+            prefetch(values, t)
         for t in range(indptr[rows[j]], indptr[rows[j] + 1]):
             out[base + columns[t] * width] = values[t]
 
@@ -202,15 +217,42 @@ sum_lines: Any = intrinsic(_sum_lines)
 
 
 @compiled
+def _used(columns, d):
+    """The columns that occur, in order."""
+    occurs = np.zeros(d, np.bool_)
+    for c in columns:
+        occurs[c] = True
+    return np.flatnonzero(occurs)
+
+
+@compiled
+def _ask(panel, lines, width, step):
+    for c in lines:
+        for k in range(c * width, (c + 1) * width, step):
+            prefetch(panel, k)
+
+
+@compiled
 def _products(indptr, columns, values, others, d, width, flat, stride, n, spare):
+    """While the rows meet one panel, the lines of the next are asked for: some with each row."""
+    n_rows, lines = indptr.size - 1, np.empty(0, np.int64)
+    if FETCHED_BYTES[0] < d * LINE_BYTES <= FETCHED_BYTES[1] and n > width:
+        lines = _used(columns[indptr[0] : indptr[n_rows]], d)
+    share = max(-(-lines.size // max(n_rows, 1)), LEAST_SHARE)
+    step = CACHE_LINE_BYTES // values.itemsize
     for first in range(0, n, width):
         panel = others[first * d : (first + width) * d]
         if first + width <= n:
-            for i in range(indptr.size - 1):
+            ahead = others[(first + width) * d : (first + 2 * width) * d]
+            asked = 0 if ahead.size else lines.size
+            for i in range(n_rows):
+                if asked < lines.size:
+                    _ask(ahead, lines[asked : asked + share], width, step)
+                    asked += share
                 at = i * stride + first
                 sum_lines(panel, columns, values, indptr[i], indptr[i + 1], flat, at)
         else:
-            for i in range(indptr.size - 1):
+            for i in range(n_rows):
                 sum_lines(panel, columns, values, indptr[i], indptr[i + 1], spare, 0)
                 row = flat[i * stride + first : i * stride + n]
                 for p in range(row.size):
