@@ -21,6 +21,7 @@ from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear.chord import along
 from mercer.solvers.linear.nearby import Nearby
+from mercer.solvers.linear.own import Own
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import Smooth
@@ -98,11 +99,10 @@ class Newton:
         best = first
         wake = start.wake
         if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
-            best, before = along(problem, rows, first, wake, start.growth, self.tol)
-            wake = _wake(first, best, start, wake.gram)
+            best, before = along(problem, rows, first, wake, self.tol)
         if best.gap <= self.tol * best.primal:
             seconds = time.perf_counter() - began
-            return replace(best, iterations=before, rounds=1, seconds=seconds, wake=wake)
+            return replace(best, iterations=before, rounds=1, seconds=seconds)
         method = _method(problem, rows, best, start)
         steps = before
         for rounds in range(1, ROUNDS + 1):
@@ -118,7 +118,10 @@ class Newton:
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
-        wake = _wake(first, best, start, method.gram if problem.kind != TUBE else None)
+        if problem.kind == TUBE:
+            wake = Wake(best.g - first.g, start.growth)
+        elif best.wake is not None:
+            wake = Wake(sums=best.wake.sums, totals=best.wake.totals, gram=method.gram)
         seconds = time.perf_counter() - began
         return replace(
             best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
@@ -138,15 +141,11 @@ class Newton:
         return Start(found.w, found.b), found.iterations
 
 
-def _wake(first: LinearResult, best: LinearResult, start: Start, gram: np.ndarray | None) -> Wake:
-    return Wake(best.w - first.w, best.b - first.b, best.g - first.g, start.growth, gram)
-
-
 def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start) -> Any:
     """Newton's method that fits the loss, and to how much is known."""
     if problem.kind != TUBE:
         return Smooth(rows, problem, first.w, first.b, first.g)
-    if start.wake is not None and start.wake.growth:
+    if start.wake is not None and start.wake.growth and start.wake.step_g is not None:
         return Nearby(rows, problem, first, start.wake.step_g)
     return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
 
@@ -160,8 +159,10 @@ def evaluate(
     ``w_beta`` is Xᵀβ of feasible duals, where it is known.
     """
     g = rows.scores(w, b)
-    if problem.kind != TUBE or beta is None:
-        beta, w_beta = np.empty(rows.n), None
+    if problem.kind != TUBE:
+        return Own.at(problem, rows, w, b, g).result
+    if beta is None:
+        beta = np.empty(rows.n)
         responses(problem.kind, g, *problem.arrays, beta)
     if w_beta is None:
         beta = problem.feasible(beta)
@@ -186,8 +187,11 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
         return Start(last.w, last.b, FORESEEN_WIDTH, beta)
     known = _rescaled(problem, last, beta, most)
     wake = last.wake
-    if wake is not None and wake.gram is not None:
-        wake = replace(wake, gram=wake.gram * most)
+    if wake is not None and problem.kind != TUBE:
+        wake = replace(wake, **{
+            name: most * value for name in ("sums", "totals", "gram", "bends")
+            if (value := getattr(wake, name)) is not None
+        })  # fmt: skip
     return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, wake, most)
 
 

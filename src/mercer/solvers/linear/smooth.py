@@ -19,7 +19,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
 from mercer.solvers.linear.rows import Rows
 
-__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbalanced"]
+__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "product", "unbalanced"]
 
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
@@ -97,11 +97,10 @@ class Smooth:
         return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        dtype = np.float32 if used > FLOAT32_ROWS else np.float64
-        self.gram = self.rows.gram(self.curvature, dtype)
+        self.gram, ridge = product(self.rows, self.curvature, used)
         # Where nothing holds b: a step of 1 in the scores.
         hold_b = 0.0 if used or self.problem.kappa else abs(grad_b) or 1.0
-        solve = newton_equations(self.gram, self.problem.kappa, hold_b, RIDGE[dtype])
+        solve = newton_equations(self.gram, self.problem.kappa, hold_b, ridge)
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -185,6 +184,12 @@ def unbalanced(kappa: float | None, grad_b: float) -> float:
     if kappa:
         return grad_b * grad_b / (2 * kappa)
     return abs(grad_b)
+
+
+def product(rows: Rows, curvature: np.ndarray, used: int) -> tuple[np.ndarray, float]:
+    """XᵀDX, of which so many rows are used, and the ridge that its rounding asks for."""
+    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
+    return rows.gram(curvature, dtype), RIDGE[dtype]
 
 
 def newton_equations(
