@@ -134,7 +134,9 @@ class LinearMachine(BaseEstimator):
                 result = min(result, again, key=lambda answer: answer.gap)
             if rows.X.dtype == np.float32:  # the certificate is that of the published model
                 w, b = result.w.astype(np.float32), float(np.float32(result.b))
-                again = evaluate(problem, rows, w.astype(np.float64), b, result.beta)
+                again = evaluate(
+                    problem, rows, w.astype(np.float64), b, None if result.own else result.beta
+                )
                 result = replace(result, **{
                     name: getattr(again, name)
                     for name in ("w", "b", "beta", "g", "w_beta", "primal", "gap")
@@ -187,8 +189,8 @@ class LinearMachine(BaseEstimator):
     def _duals(
         self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
     ) -> Sequence[np.ndarray] | None:
-        """β of each task, where it cannot be told from the scores: those of smooth losses can."""
-        return [r.beta for r in results] if problems[0].kind == TUBE else None
+        """β of each task, where it cannot be told from the scores."""
+        return None if all(r.own for r in results) else [r.beta for r in results]
 
     def _warn(self) -> None:
         certificate = self.certificate_

@@ -35,7 +35,8 @@ def along(
     problem: LinearPrimal, rows: Rows, first: LinearResult, wake: Wake, tol: float
 ) -> tuple[LinearResult, int]:
     """A model that is better than the first, if there is one, and the steps taken."""
-    assert wake.sums is not None and wake.totals is not None
+    assert wake.sums is not None
+    assert wake.totals is not None
     here = Own(problem, first.w, first.b, first.g, wake.sums, wake.totals)
     chord, gap, steps = _Chord.of(problem, wake), first.gap, 0
     enough = tol * first.primal

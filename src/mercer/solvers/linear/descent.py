@@ -14,9 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.problems.linear import LinearPrimal
-from mercer.result import LinearResult, Status
+from mercer.problems.losses import SQUARED
+from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear._epoch import epoch, gains, in_sight
+from mercer.solvers.linear.leap import leap, level, onward
 from mercer.solvers.linear.newton import Start, evaluate
 from mercer.solvers.linear.rows import Rows, csr_arrays
 
@@ -29,6 +31,9 @@ __all__ = ["Descent"]
 FIRST_LOOK, LOOK_AGAIN = 1.2, 0.3
 # Rows leave when they are further off than this part of the last epoch's largest change.
 FAR = 0.5
+# Squared losses' duals are settled together after so many visits of each row; at once where there
+# are duals to begin with, and again where the last time left no more than this part of the gap.
+LEAP_AFTER, HELPED = 10.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,14 @@ class Descent:
         epochs, rounds, part = 0, 0, FIRST_LOOK
         status: Status | None = None
         while status is None:
-            rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
-            gap = state.epoch()
+            leaps = state.leap_at <= state.visits
+            if leaps:
+                looked = True
+            else:
+                rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
+                gap = state.epoch()
+                looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
             epochs += 1
-            looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
             if looked or state.active.size == 0:
                 looked, rounds = True, rounds + 1
                 found = state.look()
@@ -65,8 +74,11 @@ class Descent:
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
-                part *= max(LOOK_AGAIN, 0.9 * self.tol * best.primal / found.gap)
-                state.look_around(found)
+                if leaps:
+                    state.leap(found, self.tol * best.primal)
+                else:
+                    part *= max(LOOK_AGAIN, 0.9 * self.tol * best.primal / found.gap)
+                    state.look_around(found)
             control.report(Progress(
                 control.seconds, rounds, epochs, best.gap / best.primal, self.tol,
                 state=lambda: [(problem, state.look())],
@@ -76,7 +88,10 @@ class Descent:
             best = min(best, state.look(), key=lambda result: result.gap)
             status = Status.SOLVED if best.gap <= self.tol * best.primal else status
         seconds = time.perf_counter() - began
-        return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
+        return replace(
+            best, status=status, iterations=epochs, rounds=rounds, seconds=seconds,
+            wake=_wake(best, start),
+        )  # fmt: skip
 
     def _limit(self, epochs: int, visits: float, control: Control) -> Status | None:
         if 0 <= self.max_iter <= epochs:
@@ -96,8 +111,11 @@ class _State:
         if problem.kappa:
             self.pull_b = 1.0 / problem.kappa
         self.w, self.beta, self.b = np.zeros(rows.d), np.zeros(rows.n), 0.0
+        squared = problem.kind == SQUARED
+        self.leap_at = (LEAP_AFTER if start is None else 0.0) * rows.n if squared else np.inf
+        self.last_gap = np.inf
         if start is not None and start.beta is not None:
-            self.beta = np.clip(start.beta, -problem.cost, problem.cost)
+            self.beta = _begin(problem, start)
             self.w = rows.sum(self.beta)
             self.b = start.b if self.free else self.pull_b * float(self.beta.sum())
         self.active, self.far = np.arange(rows.n), np.inf
@@ -117,6 +135,14 @@ class _State:
         self.far = max(FAR * worst, 1e-12)
         return gap
 
+    def leap(self, found: LinearResult, enough: float) -> None:
+        """Settle duals together; again at once where it helps, else after as much work."""
+        self.beta, self.w, work = leap(self.problem, self.rows, found, enough)
+        self.b = found.b if self.free else self.pull_b * float(self.beta.sum())
+        self.leap_at = self.visits + (0 if found.gap < HELPED * self.last_gap else work)
+        self.last_gap = found.gap
+        self.active, self.far = np.arange(self.rows.n), np.inf
+
     def dual(self) -> float:
         """The dual's value, without what the intercept's price adds."""
         gain = gains(self.problem.kind, self.beta, *self.problem.arrays)
@@ -128,7 +154,13 @@ class _State:
         w, b = self.rows.sum(beta), self.b
         if self.problem.kappa:
             b = float(beta.sum()) / self.problem.kappa
-        return evaluate(self.problem, self.rows, w, b, beta, w)
+        found = evaluate(self.problem, self.rows, w, b, beta, w)
+        if not self.free or self.problem.kind != SQUARED:
+            return found
+        more = level(self.problem, beta, found.g)
+        g = found.g + more
+        primal, gap = self.problem.values(w, b + more, beta, g, w)
+        return replace(found, b=b + more, g=g, primal=primal, gap=gap)
 
     def look_around(self, found: LinearResult) -> None:
         """Bring back rows that had been left out too early."""
@@ -137,6 +169,27 @@ class _State:
         self.active = np.flatnonzero(self.stays)
         if self.active.size == 0:
             self.active, self.far = np.arange(self.rows.n), np.inf
+
+
+def _begin(problem: LinearPrimal, start: Start) -> np.ndarray:
+    """Duals to begin with: of squared losses further along the way they went."""
+    assert start.beta is not None
+    if problem.kind != SQUARED:
+        return np.clip(start.beta, -problem.cost, problem.cost)
+    known, wake = start.known, start.wake
+    if known is None or wake is None or wake.step_beta is None or wake.step_g is None:
+        return start.beta.copy()
+    f = start.growth * (known.g - known.b)
+    return onward(problem, start.beta, f, wake.step_beta, wake.step_g)
+
+
+def _wake(best: LinearResult, start: Start | None) -> Wake | None:
+    """What the prices changed; ``known`` has duals in proportion to them."""
+    known = None if start is None else start.known
+    if start is None or known is None or not start.growth:
+        return None
+    step_g = best.g - best.b - (known.g - known.b)
+    return Wake(step_g=step_g, growth=start.growth, step_beta=best.beta - known.beta / start.growth)
 
 
 def _nothing(problem: LinearPrimal, rows: Rows) -> LinearResult:

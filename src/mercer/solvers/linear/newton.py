@@ -7,6 +7,7 @@ with proximal steps for tubes (`Proximal`), and a check of the gap from scratch.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from mercer.solvers.linear.nearby import Nearby
 from mercer.solvers.linear.own import Own
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.smooth import Smooth
+from mercer.solvers.linear.smooth import DIRECT_COLUMNS, Smooth
 
 __all__ = ["Newton", "Start", "evaluate", "foreseen"]
 
@@ -38,9 +39,13 @@ SAMPLE_GAP = 1e-2
 WIDTH = {True: 0.2, False: 1.0}
 # The same from the model of other prices.
 FORESEEN_WIDTH = 0.05
-# The method is asked for this part of the gap; rounds that ask for less and less.
-INNER_GAP = 0.8
+# The method is asked for this part of the gap, and of that for this part in each further round.
+INNER_GAP, AGAIN = 0.8, 0.2
 ROUNDS = 4
+# Conjugate gradients along prices begin further on the way the model went, in log C, at most by so
+# many times as far.
+FURTHEST = 1.5
+TINY = 1e-300
 # Prices have all grown alike if they did so up to rounding.
 SAME = 1e-12
 
@@ -76,6 +81,9 @@ class Newton:
         """The model, its duals and its gap."""
         began = time.perf_counter()
 
+        def value(w: np.ndarray, b: float, beta: np.ndarray | None) -> LinearResult:
+            return evaluate(problem, rows, w, b, beta if problem.kind == TUBE else None)
+
         def limit(more: int) -> Status | None:
             if 0 <= self.max_iter <= before + more:
                 return Status.ITERATION_LIMIT
@@ -88,14 +96,14 @@ class Newton:
         def stop() -> bool:
             """Between two steps: tell, and whether that was enough."""
             control.report(now(lambda: [
-                (problem, evaluate(problem, rows, method.w, method.b, method.beta))
+                (problem, value(method.w, method.b, method.beta))
             ]))  # fmt: skip
             return limit(method.steps) is not None
 
         before = 0
         if start is None:
             start, before = self._sampled(problem, rows, control)
-        first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
+        first = start.known or value(start.w, start.b, start.beta)
         best = first
         wake = start.wake
         if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
@@ -109,19 +117,20 @@ class Newton:
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
             if status is not None:
                 break
-            enough = INNER_GAP**rounds * self.tol * best.primal
+            enough = INNER_GAP * AGAIN ** (rounds - 1) * self.tol * best.primal
             method.solve(enough, start.width, stop)
             steps = before + method.steps
-            found = evaluate(problem, rows, method.w, method.b, method.beta)
+            found = value(method.w, method.b, method.beta)
             best = min(best, found, key=lambda result: result.gap)
             control.report(now(partial(list, [(problem, best)])))
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
-        if problem.kind == TUBE:
-            wake = Wake(best.g - first.g, start.growth)
-        elif best.wake is not None:
-            wake = Wake(sums=best.wake.sums, totals=best.wake.totals, gram=method.gram)
+        wake = replace(
+            best.wake or Wake(), step_w=best.w - first.w, step_b=best.b - first.b,
+            step_g=best.g - first.g, growth=start.growth,
+            gram=None if problem.kind == TUBE else method.gram,
+        )  # fmt: skip
         seconds = time.perf_counter() - began
         return replace(
             best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
@@ -143,10 +152,20 @@ class Newton:
 
 def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start) -> Any:
     """Newton's method that fits the loss, and to how much is known."""
+    wake = start.wake
     if problem.kind != TUBE:
-        return Smooth(rows, problem, first.w, first.b, first.g)
-    if start.wake is not None and start.wake.growth and start.wake.step_g is not None:
-        return Nearby(rows, problem, first, start.wake.step_g)
+        w, b, g, reach = first.w, first.b, first.g, 0.0
+        if problem.kappa == 0 and first.wake is not None and first.wake.sums is not None:
+            assert first.wake.totals is not None
+            totals = np.maximum(first.wake.totals, TINY)
+            square = np.sum(first.wake.sums**2, axis=1) / totals**2
+            reach = math.sqrt(np.max(square + 2 / totals))  # the latter by the losses' own terms
+        if rows.d > DIRECT_COLUMNS and wake is not None and wake.growth and wake.step_w is not None:
+            t = min(math.log(start.growth) / math.log(wake.growth), FURTHEST)
+            w, b, g = w + t * wake.step_w, b + t * wake.step_b, g + t * wake.step_g
+        return Smooth(rows, problem, w, b, g, reach)
+    if wake is not None and wake.growth and wake.step_g is not None:
+        return Nearby(rows, problem, first, wake.step_g)
     return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
 
 
@@ -159,7 +178,7 @@ def evaluate(
     ``w_beta`` is Xᵀβ of feasible duals, where it is known.
     """
     g = rows.scores(w, b)
-    if problem.kind != TUBE:
+    if problem.kind != TUBE and beta is None:
         return Own.at(problem, rows, w, b, g).result
     if beta is None:
         beta = np.empty(rows.n)

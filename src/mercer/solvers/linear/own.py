@@ -61,6 +61,7 @@ class Own:
         return LinearResult(
             self.w, self.b, self.beta, self.g, keep @ self.sums, primal, gap + self.gap(),
             Status.SOLVED, 0, 0, 0.0, Wake(sums=self.sums, totals=self.totals),
+            own=True,
         )  # fmt: skip
 
     @property

@@ -36,29 +36,37 @@ RIDGE_GROWS = 30.0
 
 
 class Smooth:
-    """The point (w, b) and its duals β = −L'(g)."""
+    """The point (w, b) and its duals β = −L'(g).
+
+    ``reach`` is by how much Xᵀβ changes where Σβ = 0 takes one unit of β, 0 if that is not known.
+    """
 
     reduction = 0.1  # of the gradient, by conjugate gradients
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
+        reach: float = 0.0,
     ):  # fmt: skip
         self.rows, self.problem = rows, problem
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
         self.gram: np.ndarray | None = None
         self.steps = 0
-        self.enough = 0.0  # where conjugate gradients can tell the gap
+        self.enough, self.reach = 0.0, reach
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
         """Newton steps until the gap, which is what the gradient leaves, is ``enough``."""
-        self.enough = enough if self.problem.kappa != 0 else 0.0
+        self.enough = enough
         for _ in range(STEPS):
             grad_w, grad_b = self._gradient()
-            gap = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
-            if gap <= enough or stop() or not self._step(grad_w, grad_b):
+            if self._gap(grad_w, grad_b) <= enough or stop() or not self._step(grad_w, grad_b):
                 return
             self.steps += 1
+
+    def _gap(self, grad_w: np.ndarray, grad_b: float) -> float:
+        if self.reach:
+            return (float(np.sqrt(grad_w @ grad_w)) + self.reach * abs(grad_b)) ** 2 / 2
+        return float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
 
     def _gradient(self) -> tuple[np.ndarray, float]:
         problem = self.problem
@@ -108,7 +116,8 @@ class Smooth:
     ) -> tuple[np.ndarray, float]:
         """Conjugate gradients, b measured as in the gap, or, if it is free, by its curvature.
 
-        What is left of the gradient is what the gap will be, the losses' curve apart.
+        What is left of the gradient is what the gap will be, the losses' curve apart; what is left
+        of Σβ = 0 will be scaled away.
         """
         has_b = self.problem.kappa is not None
         hold_b = self.problem.kappa or total
@@ -126,9 +135,10 @@ class Smooth:
         z_b = r_b / hold_b
         p, p_b = r.copy(), z_b
         rho = r @ r + r_b * z_b
-        end = max(self.reduction**2 * rho, self.enough)
+        end = self.reduction**2 * rho
         for _ in range(CG_STEPS):
-            if rho <= end:
+            left = np.sqrt(r @ r + (r_b * z_b if self.problem.kappa else 0.0))
+            if rho <= end or (left + self.reach * abs(r_b)) ** 2 <= self.enough:
                 break
             q, q_b = apply(p, p_b)
             a = rho / (p @ q + p_b * q_b)
