@@ -4,7 +4,7 @@ With g = Xw + b, s = C · weights, κ the price of ½ b² (0 where the intercept
 low ≤ high, ξ the way from g to the next edge, and (·)₊ = max(0, ·):
 
     hinge, tube    P = ½‖w‖² + ½κb² + Σ s ξ     gap = Σ (s − α) ξ + α (way beyond its own edge)
-    their squares  P = ½‖w‖² + ½κb² + Σ s ξ²    gap = Σ (α − 2sξ)²/(4s) + α (way beyond its own edge)
+    their squares  P = ½‖w‖² + ½κb² + Σ s ξ²    gap = Σ (α − 2sξ)²/(4s) + α (way beyond its edge)
     logistic       P = ½‖w‖² + ½κb² + Σ s log(1 + exp(−m)), m = y g, and with a = α/s
                    gap = Σ s (log(1 + exp(−m)) + a log a + (1 − a) log(1 − a) + a m)
     all classes    P = ½‖W‖² + ½κ‖b‖² + Σ s max_r u_r,  u_r = [r ≠ y] + g_r − g_y
@@ -91,6 +91,7 @@ def _task(
         alpha, own = np.abs(beta), _way(beta, g, low, high, xi)
         loss, terms = s @ xi**2, (alpha - 2 * s * xi) ** 2 / (4 * s) + alpha * (xi - own)
     else:
+        assert beta is not None
         alpha, own = np.abs(beta), _way(beta, g, low, high, xi)
         loss = s @ xi
         terms = s * xi - np.where(alpha > 0, alpha * own, 0.0)

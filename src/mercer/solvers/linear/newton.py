@@ -154,19 +154,25 @@ def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start
     """Newton's method that fits the loss, and to how much is known."""
     wake = start.wake
     if problem.kind != TUBE:
-        w, b, g, reach = first.w, first.b, first.g, 0.0
-        if problem.kappa == 0 and first.wake is not None and first.wake.sums is not None:
-            assert first.wake.totals is not None
-            totals = np.maximum(first.wake.totals, TINY)
-            square = np.sum(first.wake.sums**2, axis=1) / totals**2
-            reach = math.sqrt(np.max(square + 2 / totals))  # the latter by the losses' own terms
-        if rows.d > DIRECT_COLUMNS and wake is not None and wake.growth and wake.step_w is not None:
+        w, b, g = first.w, first.b, first.g
+        if rows.d > DIRECT_COLUMNS and wake is not None and wake.growth > 1:
+            assert wake.step_w is not None
+            assert wake.step_g is not None
             t = min(math.log(start.growth) / math.log(wake.growth), FURTHEST)
             w, b, g = w + t * wake.step_w, b + t * wake.step_b, g + t * wake.step_g
-        return Smooth(rows, problem, w, b, g, reach)
+        return Smooth(rows, problem, w, b, g, _reach(problem, first.wake))
     if wake is not None and wake.growth and wake.step_g is not None:
         return Nearby(rows, problem, first, wake.step_g)
     return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
+
+
+def _reach(problem: LinearPrimal, wake: Wake | None) -> float:
+    """By how much the gap's root grows for each unit that Σβ is off, if that is known."""
+    if problem.kappa != 0 or wake is None or wake.sums is None or wake.totals is None:
+        return 0.0
+    totals = np.maximum(wake.totals, TINY)
+    square = np.sum(wake.sums**2, axis=1) / totals**2
+    return math.sqrt(np.max(square + 2 / totals))  # the latter by the losses' own terms
 
 
 def evaluate(
@@ -198,10 +204,10 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
     """
     if last.beta.size != problem.n:
         return Start(last.w, last.b)
-    if problem.kind == TUBE and last.w.size > problem.n:
-        return _kept(problem, last)
     beta = np.empty(problem.n)
     least, most = scale(last.beta, cost, problem.cost, beta)
+    if problem.kind == TUBE and last.w.size > problem.n:
+        return _kept(problem, last, most if most - least <= SAME * most else 0.0)
     if most - least > SAME * most:
         return Start(last.w, last.b, FORESEEN_WIDTH, beta)
     known = _rescaled(problem, last, beta, most)
@@ -211,16 +217,17 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
             name: most * value for name in ("sums", "totals", "gram", "bends")
             if (value := getattr(wake, name)) is not None
         })  # fmt: skip
+    known = replace(known, wake=wake)
     return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, wake, most)
 
 
-def _kept(problem: LinearPrimal, last: LinearResult) -> Start:
+def _kept(problem: LinearPrimal, last: LinearResult, growth: float) -> Start:
     """The last model and its duals, which remain feasible where no price fell."""
     beta, known = np.clip(last.beta, -problem.cost, problem.cost), None
     if np.array_equal(beta, last.beta):
         primal, gap = problem.values(last.w, last.b, beta, last.g, last.w_beta)
         known = replace(last, primal=primal, gap=gap, status=Status.SOLVED)
-    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known)
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, last.wake, growth)
 
 
 def _rescaled(
