@@ -31,7 +31,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE
 from mercer.result import LinearResult, Status
 from mercer.solvers import Control
-from mercer.solvers.linear import Rows, Start, as_csr, as_rows, choose, evaluate, foreseen
+from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate, foreseen
 
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
@@ -273,12 +273,13 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
 
 def _over_all_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
     """Duals of the rows that were used, as CSR over all rows."""
-    if data.rows is None:
-        beta = duals[0][np.newaxis] if len(duals) == 1 else np.array(duals)
-    else:
-        beta = np.zeros((len(duals), data.shape[0]))
-        beta[:, data.rows] = duals
-    return as_csr(beta, Workers())
+    used = [np.flatnonzero(beta) for beta in duals]
+    ends = np.cumsum([0, *(index.size for index in used)])
+    values = [beta[index] for beta, index in zip(duals, used, strict=True)]
+    columns = [data.original(index) for index in used]
+    return sp.csr_matrix(
+        (np.concatenate(values), np.concatenate(columns), ends), shape=(len(duals), data.shape[0])
+    )
 
 
 @contextmanager

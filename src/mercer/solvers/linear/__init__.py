@@ -15,13 +15,12 @@ rows.py      the data as passes over rows; compiled: _passes.py
 from mercer.solvers.linear.choose import choose
 from mercer.solvers.linear.joint import Joint, evaluate_joint
 from mercer.solvers.linear.newton import Start, evaluate, foreseen
-from mercer.solvers.linear.rows import Rows, as_csr, as_rows
+from mercer.solvers.linear.rows import Rows, as_rows
 
 __all__ = [
     "Joint",
     "Rows",
     "Start",
-    "as_csr",
     "as_rows",
     "choose",
     "evaluate",

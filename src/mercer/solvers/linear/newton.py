@@ -40,7 +40,7 @@ WIDTH = {True: 0.2, False: 1.0}
 # The same from the model of other prices.
 FORESEEN_WIDTH = 0.05
 # The method is asked for this part of the gap, and of that for this part in each further round.
-INNER_GAP, AGAIN = 0.8, 0.2
+INNER_GAP, AGAIN = 0.8, 0.5
 ROUNDS = 4
 # Conjugate gradients along prices begin further on the way the model went, in log C, at most by so
 # many times as far.

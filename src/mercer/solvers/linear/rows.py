@@ -178,7 +178,8 @@ def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _cut(n: int, pieces: int) -> list[slice]:
-    ends = np.linspace(0, n, min(pieces, max(n, 1)) + 1).astype(np.int64).tolist()
+    pieces = min(pieces, max(n, 1))
+    ends = [n * k // pieces for k in range(pieces + 1)]
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
@@ -218,22 +219,24 @@ def newton_equations(
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if kappa is None:
-            return cho_solve(factor, right_w, check_finite=False), 0.0
-        step = cho_solve(factor, np.append(right_w, right_b), check_finite=False)
+            return dpotrs(factor, right_w)[0], 0.0
+        step, _ = dpotrs(factor, np.append(right_w, right_b))
         return step[:d], float(step[d])
 
     return solve
 
 
-def _factor(H: np.ndarray, ridge: float) -> tuple:
-    """Cholesky's, of H with as much on its diagonal as rounding asks for."""
+def _factor(H: np.ndarray, ridge: float) -> np.ndarray:
+    """Cholesky's, of H with as much on its diagonal as rounding asks for.
+
+    The lower half is the upper one of the transpose, which LAPACK takes without a copy.
+    """
     most = float(H.diagonal().max())
-    while True:
+    while ridge < 1:
         stiff = H.copy()
         stiff.ravel()[:: len(H) + 1] += ridge * most
-        try:
-            return cho_factor(stiff, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            ridge *= RIDGE_GROWS
-            if not ridge < 1:  # not finite
-                raise
+        factor, failed = dpotrf(stiff.T, lower=0, clean=0, overwrite_a=1)
+        if not failed:
+            return factor
+        ridge *= RIDGE_GROWS
+    raise LinAlgError("Newton's equations are not finite")
