@@ -3,9 +3,9 @@
 XᵀDX grows with the prices, and changes little otherwise: the old one, in their proportion, is where
 BFGS's begins (Nocedal and Wright, Numerical Optimization, algorithm 7.4), corrected by what the
 last few steps taught, at these prices and at those before. A step is one product Xw and one Xᵀβ:
-the gradient where it begins is known, there is no line search, and the gap comes with the gradient
-where it ends. Where steps no longer bring the gap down fast, XᵀDX is taken again; where not even
-then, that is for Newton's method with a line search.
+the gradient where it begins is known, and the gap comes with the gradient where it ends. A line is
+searched only where the gap would not fall. Where steps do not bring it down fast, XᵀDX is taken
+again; where not even then, that is for Newton's method.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from mercer.solvers.linear.smooth import RIDGE, newton_equations, product
 
 __all__ = ["along"]
 
-# So many steps with one XᵀDX at one price, while each leaves no more than this part of the gap.
-STEPS, LEFT = 3, 0.4
+# Steps with one XᵀDX at one price: so many, or as many as it is worth, which is one for so many
+# numbers in a row. A third of them may leave more than this part of the gap.
+STEPS, ROW_PER_STEP, LEFT = 3, 6, 0.4
 # XᵀDX is taken so many times.
 GRAMS = 2
 # Steps that are remembered.
@@ -40,28 +41,32 @@ def along(
     here = Own(problem, first.w, first.b, first.g, wake.sums, wake.totals)
     chord, gap, steps = _Chord.of(problem, wake), first.gap, 0
     enough = tol * first.primal
-    grams, left = 0, STEPS
+    most = max(STEPS, rows.stored // (ROW_PER_STEP * rows.n))
+    grams, left, patience = 0, most, most // 3
     while True:
         step = chord.step(here.gradient())
-        step_w, step_b = step[:-1], float(step[-1])
-        g = rows.scores(step_w, step_b)
-        g += here.g
-        there = Own.at(problem, rows, here.w + step_w, here.b + step_b, g)
+        h = rows.scores(step[:-1], float(step[-1]))
+        there = here.moved(rows, step, h, 1.0)
         steps, left = steps + 1, left - 1
+        if not there.gap() < gap:
+            t = here.line(step, h)
+            if t == 0:
+                break
+            step *= t
+            there = here.moved(rows, step, h, t)
         before, gap = gap, there.gap()
-        if not gap < before:
-            break
+        patience -= gap > LEFT * before
         chord.learn(step, there.gradient() - here.gradient())
         here = there
         if gap <= enough:
-            found = there.result
+            found = here.result
             if found.gap <= tol * found.primal:
                 return _left(found, chord), steps
             enough *= 0.5
-        if left == 0 or gap > LEFT * before:
+        if left == 0 or patience <= 0:
             if grams == GRAMS:
                 break
-            chord, grams, left = _Chord.at(here, rows), grams + 1, STEPS
+            chord, grams, left, patience = _Chord.at(here, rows), grams + 1, most, most // 3
     if here.beta is None:
         return _left(first, chord), steps
     return _left(min(here.result, first, key=lambda answer: answer.gap), chord), steps

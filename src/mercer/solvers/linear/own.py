@@ -12,9 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import own_terms, responses, sides
+from mercer.problems.losses import own_terms, responses, sides, slope
 from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.smooth import line_search
 
 __all__ = ["Own"]
 
@@ -36,6 +37,25 @@ class Own:
         beta = np.empty(rows.n)
         responses(problem.kind, g, *problem.arrays, beta)
         return cls(problem, w, b, g, rows.sides(beta), np.array(sides(beta)), beta)
+
+    def moved(self, rows: Rows, step: np.ndarray, h: np.ndarray, t: float) -> Own:
+        """After a step, b's at its end; ``h`` are its scores, or those of 1/t of it."""
+        w, b = self.w + step[:-1], self.b + float(step[-1])
+        return Own.at(self.problem, rows, w, b, self.g + t * h)
+
+    def line(self, step: np.ndarray, h: np.ndarray) -> float:
+        """The part of a step after which the primal value is least; 0 where it does not fall."""
+        problem = self.problem
+        price = np.ones(step.size)
+        price[-1] = problem.kappa or 0.0
+        square = float(price @ (step * step))
+        linear = float((price * step) @ np.append(self.w, self.b))
+
+        def at(t: float) -> tuple[float, float]:
+            first, second = slope(problem.kind, self.g, h, t, *problem.arrays)
+            return linear + t * square + first, square + second
+
+        return line_search(at, float(self.gradient() @ step))
 
     def gradient(self) -> np.ndarray:
         """By w and, at the end, b."""

@@ -39,7 +39,7 @@ class Rows:
         self.workers = workers
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
-        stored = X.nnz if self.is_sparse else X.size
+        self.stored = stored = int(X.nnz if self.is_sparse else X.size)
         count = min(max(1, stored // PIECE), MOST_PIECES)
         self.pieces = _cut(self.n, count)
         # Each piece of a sum touches d numbers, of wide data more than the piece has itself.
