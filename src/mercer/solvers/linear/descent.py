@@ -118,7 +118,8 @@ class _State:
         if problem.kappa:
             self.pull_b = 1.0 / problem.kappa
         self.w, self.beta, self.b = np.zeros(rows.d), np.zeros(rows.n), 0.0
-        self.leap_at = LEAP_AFTER[problem.kind][start is not None] * rows.n
+        leaps = problem.kind == SQUARED or rows.d > rows.n  # of others few duals are free
+        self.leap_at = LEAP_AFTER[problem.kind][start is not None] * rows.n if leaps else np.inf
         self.ridge = RIDGE * float(self.sq_norm.mean()) if problem.kind == TUBE else 0.0
         self.last_gap = np.inf
         if start is not None and start.beta is not None:
@@ -150,7 +151,9 @@ class _State:
         elif made.part < SHORT:
             self.ridge *= RIDGE_CHANGES
         self.b = found.b if self.free else self.pull_b * float(self.beta.sum())
-        self.leap_at = self.visits + (0 if found.gap < HELPED * self.last_gap else made.work)
+        self.leap_at = self.visits + (
+            0 if found.gap < HELPED * self.last_gap else made.work + 2 * self.rows.n
+        )
         self.last_gap = found.gap
         self.active, self.far = np.arange(self.rows.n), np.inf
 
