@@ -1,7 +1,8 @@
 """Coordinate descent until it slows down, then Newton's method from its duals.
 
 Coordinates find out cheaply which duals are free, but are slow to agree on their values: each digit
-takes as many epochs again. Newton's equations settle those together.
+takes as many epochs again. Newton's equations settle those together. Along prices few duals change
+sides: of tall data Newton's method goes on from the last ones at once.
 """
 
 from __future__ import annotations
