@@ -150,7 +150,7 @@ def scale(beta, cost, new_cost, out):
     least, most = math.inf, 0.0
     for i in range(beta.size):
         # In this order a dual at its bound stays there.
-        out[i] = beta[i] / cost[i] * new_cost[i]
+        out[i] = beta[i] / cost[i] * new_cost[i] if beta[i] != 0.0 else 0.0
         ratio = new_cost[i] / cost[i]
         least, most = min(least, ratio), max(most, ratio)
     return least, most
