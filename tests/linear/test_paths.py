@@ -124,7 +124,7 @@ def test_a_leap_solves_the_equations_of_free_duals(monkeypatch):
 
 def test_a_level_is_where_the_gap_is_least():
     problem = classification(BOTH, np.full(BOTH.size, 2.0), squared=True, kappa=0.0)
-    beta = BOTH * rng.uniform(0.05, 0.1, BOTH.size)
+    beta = BOTH * rng.uniform(0.005, 0.01, BOTH.size)
     w = TWINS.T @ beta
     g = TWINS @ w - 0.4
     more = level(problem, beta, g)
