@@ -4,15 +4,15 @@ With g = Xw + b, s = C · weights, κ the price of ½ b² (0 where the intercept
 low ≤ high, ξ the way from g to the next edge, and (·)₊ = max(0, ·):
 
     hinge, tube    P = ½‖w‖² + ½κb² + Σ s ξ     gap = Σ (s − α) ξ + α (way beyond its own edge)
-    their squares  P = ½‖w‖² + ½κb² + Σ s ξ²    gap = Σ (α − 2sξ)²/(4s)
+    their squares  P = ½‖w‖² + ½κb² + Σ s ξ²    gap = Σ (α − 2sξ)²/(4s) + α (way beyond its edge)
     logistic       P = ½‖w‖² + ½κb² + Σ s log(1 + exp(−m)), m = y g, and with a = α/s
                    gap = Σ s (log(1 + exp(−m)) + a log a + (1 − a) log(1 − a) + a m)
     all classes    P = ½‖W‖² + ½κ‖b‖² + Σ s max_r u_r,  u_r = [r ≠ y] + g_r − g_y
                    gap = Σ a_r (max u − u_r),  a_r = s [r = y] − β_r
 
 each with ½‖w − Xᵀβ‖² + ½κ(b − Σβ/κ)² on top. Duals of the hinge, the tube and of all classes are
-those the model keeps (``dual_coef_``). Those of smooth losses follow from the scores, β = −L'(g),
-and where the intercept is free the heavier side is scaled until Σβ = 0.
+those the model keeps (``dual_coef_``). Those of smooth losses, where it keeps none, follow from the
+scores, β = −L'(g), and where the intercept is free the heavier side is scaled until Σβ = 0.
 """
 
 from __future__ import annotations
@@ -86,12 +86,13 @@ def _task(
         a, m = np.abs(beta) / s, y * g
         cost = np.logaddexp(0.0, -m)
         loss, terms = s @ cost, s * np.maximum(cost + xlogy(a, a) + xlogy(1 - a, 1 - a) + a * m, 0)
-    elif beta is None:
-        beta = _balanced(2 * s * (under - over), kappa)
-        loss, terms = s @ xi**2, (np.abs(beta) - 2 * s * xi) ** 2 / (4 * s)
+    elif "squared" in model.loss:
+        beta = _balanced(2 * s * (under - over), kappa) if beta is None else beta
+        alpha, own = np.abs(beta), _way(beta, g, low, high, xi)
+        loss, terms = s @ xi**2, (alpha - 2 * s * xi) ** 2 / (4 * s) + alpha * (xi - own)
     else:
-        alpha = np.abs(beta)
-        own = np.where(beta > 0, low - g, np.where(beta < 0, g - high, xi))  # > 0: not yet there
+        assert beta is not None
+        alpha, own = np.abs(beta), _way(beta, g, low, high, xi)
         loss = s @ xi
         terms = s * xi - np.where(alpha > 0, alpha * own, 0.0)
         at_bound = alpha >= s * (1 - 1e-12)
@@ -104,6 +105,13 @@ def _task(
         model, primal, float(np.maximum(terms, 0).sum()) + rest, max(outside, off_sum), violation,
         beta, at_bound, (float(b[0]), float(b[0])), float(np.linalg.norm(w)), name,
     )  # fmt: skip
+
+
+def _way(
+    beta: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, xi: np.ndarray
+) -> np.ndarray:
+    """From a score to the edge that its dual belongs to: above 0 where it is not yet there."""
+    return np.where(beta > 0, low - g, np.where(beta < 0, g - high, xi))
 
 
 def _all_classes(

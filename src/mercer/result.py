@@ -88,23 +88,34 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Wake:
-    """What a fit leaves for the next prices.
+    """What a fit leaves for the next prices, as far as its method needs it.
 
     Attributes
     ----------
     step_w, step_b, step_g : float64 array, float, float64 array
         How the model and its scores differ from those of the prices before.
+    step_beta : float64 array
+        How the duals do.
     growth : float
         The ratio of its prices to those before; 0 where there were none.
+    sums, totals : float64 arrays, shapes (2, d) and (2,), of smooth losses
+        Xᵀβ and Σ|β| of the model's own duals above and below zero.
     gram : float64 array or None
         XᵀDX where it was needed last, in the proportion of the present prices.
+    steps, bends : float64 arrays, shape (m, d+1)
+        Steps since then, and how they changed −Σ β (x, 1), in that proportion.
     """
 
-    step_w: np.ndarray
-    step_b: float
-    step_g: np.ndarray
-    growth: float
+    step_w: np.ndarray | None = None
+    step_b: float = 0.0
+    step_g: np.ndarray | None = None
+    step_beta: np.ndarray | None = None
+    growth: float = 0.0
+    sums: np.ndarray | None = None
+    totals: np.ndarray | None = None
     gram: np.ndarray | None = None
+    steps: np.ndarray | None = None
+    bends: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +140,8 @@ class LinearResult:
     seconds : float
     wake : Wake or None
         For fits to other prices.
+    own : bool
+        Whether β follows from g, as that of smooth losses can.
     """
 
     w: np.ndarray
@@ -143,3 +156,4 @@ class LinearResult:
     rounds: int
     seconds: float
     wake: Wake | None = None
+    own: bool = False

@@ -81,7 +81,8 @@ class LinearSVC(JointClassifier):
     solver_ : str
         Which method was chosen, and why.
     dual_coef_ : CSR of shape (n_tasks, n_samples)
-        Signed duals, for the hinge; for "crammer_singer" a row for each class.
+        Signed duals, for the hinge, and for squared losses by coordinate descent; for
+        "crammer_singer" a row for each class.
     n_iter_ : int
 
     Examples

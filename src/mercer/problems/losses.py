@@ -22,12 +22,14 @@ import math
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "rebalance", "responses",
-           "room", "scale", "slope", "terms"]  # fmt: skip
+__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "own_terms", "rebalance",
+           "responses", "room", "scale", "sides", "slope", "terms"]  # fmt: skip
 
 TUBE, SQUARED, LOGISTIC = 0, 1, 2
 # An edge that no score reaches; finite, so that 0 · FAR is 0.
 FAR = 1e200
+# Numbers whose logarithm and exponential are finite.
+_LEAST, _MOST = 1e-300, 700.0
 
 
 @compiled
@@ -92,6 +94,16 @@ def slope(kind, g, h, t, low, high, cost):
 
 
 @compiled(fastmath=REASSOCIATE)
+def sides(beta):
+    """The sums of β above and of −β below zero."""
+    more, less = 0.0, 0.0
+    for i in range(beta.size):
+        more += max(beta[i], 0.0)
+        less += max(-beta[i], 0.0)
+    return more, less
+
+
+@compiled(fastmath=REASSOCIATE)
 def room(beta, cost, over):
     """How much free duals can take of Σβ = ``over``."""
     total = 0.0
@@ -138,10 +150,23 @@ def scale(beta, cost, new_cost, out):
     least, most = math.inf, 0.0
     for i in range(beta.size):
         # In this order a dual at its bound stays there.
-        out[i] = beta[i] / cost[i] * new_cost[i]
+        out[i] = beta[i] / cost[i] * new_cost[i] if beta[i] != 0.0 else 0.0
         ratio = new_cost[i] / cost[i]
         least, most = min(least, ratio), max(most, ratio)
     return least, most
+
+
+@compiled
+def _log_of_rest(p):
+    """log(1 − p), also of a small p; half the time of log1p."""
+    rest = 1.0 - p
+    return math.log(rest) - ((rest - 1.0) + p) / rest
+
+
+@compiled
+def _log_of_more(x):
+    """log(1 + x) of x ≥ 0, or, of a small one, less than 1e-9 of it above."""
+    return x - x * x * (0.5 - x / 3) if x < 1e-3 else math.log1p(x)
 
 
 @compiled
@@ -174,4 +199,33 @@ def terms(kind, g, beta, low, high, cost):
             off = beta[i] - 2 * c * slack
             gap += off * off / (4 * c) + up * (max(-under, 0.0) - max(over, 0.0))
             gap += down * (max(-over, 0.0) - max(under, 0.0))
+    return loss, gap
+
+
+@compiled(fastmath=REASSOCIATE)
+def own_terms(kind, g, beta, low, cost, keep_up, keep_down):
+    """Scale a smooth loss's own duals β = −L'(g) in place; return what `terms` would of these.
+
+    With β to go by, the logistic loss takes one logarithm: p = σ(−m) is 1 − exp(−L), and for s p
+
+        L + L* + s p m = s p log s + (1 − s p) log(1 + (1 − s) exp(−m))
+    """
+    loss, gap = 0.0, 0.0
+    log_up, log_down = math.log(max(keep_up, _LEAST)), math.log(max(keep_down, _LEAST))
+    for i in range(g.size):
+        c = cost[i]
+        keep, log_keep = (keep_up, log_up) if beta[i] > 0.0 else (keep_down, log_down)
+        if kind == SQUARED:
+            value = beta[i] * beta[i] / (4 * c)
+            loss += value
+            gap += (1.0 - keep) * (1.0 - keep) * value
+        else:
+            margin, p = low[i] * g[i], low[i] * beta[i] / c
+            value = -_log_of_rest(p) if margin > 0.0 else -margin - math.log(p)
+            loss += c * value
+            if keep != 1.0:
+                odds = p / (1.0 - p) if margin > 0.0 else math.exp(min(-margin, _MOST))
+                a = keep * p
+                gap += c * max(a * log_keep + (1.0 - a) * _log_of_more((1.0 - keep) * odds), 0.0)
+        beta[i] *= keep
     return loss, gap

@@ -5,8 +5,10 @@ newton.py    tall data: from a sample to all rows, and the check of the gap
 smooth.py    Newton's method for smooth losses, direct or by conjugate gradients
 proximal.py  the same for tubes, by proximal steps in the dual; compiled: _proximal.py
 nearby.py    tubes along prices: proximal steps on the rows near their edges
-chord.py     smooth losses along prices: steps with the equations of the last fit
+own.py       a model of a smooth loss with its own duals: gradient and gap from one pass
+chord.py     smooth losses along prices: quasi-Newton steps from the equations of the last fit
 descent.py   dual coordinate descent; compiled: _epoch.py
+leap.py      beside it: free duals settled together by conjugate gradients
 both.py      sparse and wide data: coordinate descent, then Newton's method
 joint.py     all classes at once: the sequential dual method; compiled: _shares.py
 rows.py      the data as passes over rows; compiled: _passes.py
@@ -15,13 +17,12 @@ rows.py      the data as passes over rows; compiled: _passes.py
 from mercer.solvers.linear.choose import choose
 from mercer.solvers.linear.joint import Joint, evaluate_joint
 from mercer.solvers.linear.newton import Start, evaluate, foreseen
-from mercer.solvers.linear.rows import Rows, as_csr, as_rows
+from mercer.solvers.linear.rows import Rows, as_rows
 
 __all__ = [
     "Joint",
     "Rows",
     "Start",
-    "as_csr",
     "as_rows",
     "choose",
     "evaluate",

@@ -19,10 +19,12 @@ __all__ = [
     "csr_dot",
     "csr_gram",
     "csr_scores",
+    "csr_sides",
     "csr_sum",
     "dense_bend",
     "dense_scale",
     "dense_scores",
+    "dense_sides",
     "dense_sum",
     "sq_norms_csr",
     "take_nonzeros",
@@ -53,6 +55,18 @@ def dense_sum(X, beta, out):
             row = X[i]
             for j in range(d):
                 out[j] += c * row[j]
+
+
+@compiled(fastmath=REASSOCIATE)
+def dense_sides(X, beta, out):
+    """Two sums Xᵀβ: over β above and below zero."""
+    out[:] = 0.0
+    for i in range(X.shape[0]):
+        c = beta[i]
+        if c != 0.0:
+            row, to = X[i], out[0 if c > 0.0 else 1]
+            for j in range(row.size):
+                to[j] += c * row[j]
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -138,6 +152,16 @@ def csr_sum(indptr, columns, values, beta, out):
         c = beta[i]
         if c != 0.0:
             csr_add(columns, values, c, out, indptr[i], indptr[i + 1])
+
+
+@compiled
+def csr_sides(indptr, columns, values, beta, out):
+    """Two sums Xᵀβ: over β above and below zero."""
+    out[:] = 0.0
+    for i in range(indptr.size - 1):
+        c = beta[i]
+        if c != 0.0:
+            csr_add(columns, values, c, out[0 if c > 0.0 else 1], indptr[i], indptr[i + 1])
 
 
 @compiled

@@ -49,14 +49,21 @@ def near(beta, cost, width, out):
     return used, total
 
 
-@compiled
-def reach(g, low, high, cost, beta, moved, far, out):
-    """Mark rows with a free dual, and those within 2·moved + far of an edge; return how many."""
+@compiled(fastmath=REASSOCIATE)
+def reach(g, low, high, cost, beta, step, slack, out):
+    """Mark rows with a free dual, and those near an edge; return how many.
+
+    Near is twice the last step of their score, and this part of the mean step.
+    """
+    far = 0.0
+    for i in range(g.size):
+        far += abs(step[i])
+    far *= slack / max(g.size, 1)
     count = 0
     for i in range(g.size):
         size = abs(beta[i])
         way = min(abs(low[i] - g[i]), abs(high[i] - g[i]))
-        out[i] = 0.0 < size < cost[i] or way <= 2 * moved[i] + far
+        out[i] = 0.0 < size < cost[i] or way <= 2 * abs(step[i]) + far
         count += out[i]
     return count
 

@@ -1,7 +1,8 @@
 """Coordinate descent until it slows down, then Newton's method from its duals.
 
 Coordinates find out cheaply which duals are free, but are slow to agree on their values: each digit
-takes as many epochs again. Newton's equations settle those together.
+takes as many epochs again. Newton's equations settle those together. Along prices few duals change
+sides: of tall data Newton's method goes on from the last ones at once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.linear.descent import Descent
 from mercer.solvers.linear.newton import Newton, Start
 from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear.smooth import DIRECT_COLUMNS
 
 __all__ = ["Both"]
 
@@ -39,6 +41,8 @@ class Both:
         known = None if start is None else start.known
         if known is not None and known.gap <= self.tol * known.primal:
             return replace(known, iterations=0, rounds=1, seconds=0.0)
+        if known is not None and rows.n >= rows.d and rows.d <= DIRECT_COLUMNS:
+            return Newton(self.tol, self.max_iter, self.seed).solve(problem, rows, control, start)
         coarse = Descent(max(self.tol, HANDOVER), self.max_iter, self.seed, PATIENCE)
         first = coarse.solve(problem, rows, control, start)
         goes_on = first.status in (Status.SOLVED, Status.STALLED)

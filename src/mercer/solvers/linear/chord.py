@@ -1,95 +1,133 @@
-"""Smooth losses along prices: Newton steps with the equations of the last fit.
+"""Smooth losses along prices: quasi-Newton steps with the equations of the last fit.
 
-XᵀDX grows with the prices, and changes little otherwise: while steps with the old one, in their
-proportion, bring the gap down fast, no new one is needed, nor a line search. Where the model
-changes much from price to price, they begin further along the way it went, in log C.
+XᵀDX grows with the prices, and changes little otherwise: the old one, in their proportion, is where
+BFGS's begins (Nocedal and Wright, Numerical Optimization, algorithm 7.4), corrected by what the
+last few steps taught, at these prices and at those before. A step is one product Xw and one Xᵀβ:
+the gradient where it begins is known, and the gap comes with the gradient where it ends. A line is
+searched only where the gap would not fall. Where steps do not bring it down fast, XᵀDX is taken
+again; where not even then, that is for Newton's method.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import responses
-from mercer.result import LinearResult, Status, Wake
+from mercer.problems.losses import curvatures
+from mercer.result import LinearResult, Wake
+from mercer.solvers.linear.own import Own
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.smooth import RIDGE, newton_equations
+from mercer.solvers.linear.smooth import RIDGE, newton_equations, product
 
 __all__ = ["along"]
 
-# So many steps, while each leaves no more than this part of the gap.
-STEPS, LEFT = 6, 0.3
-# The relative gap from which on they begin further on, at most by so many times the last way.
-GO_ON, FURTHEST = 1e-2, 1.5
+# Steps with one XᵀDX at one price: so many, or as many as it is worth, which is one for so many
+# numbers in a row. A third of them may leave more than this part of the gap.
+STEPS, ROW_PER_STEP, LEFT = 3, 6, 0.4
+# XᵀDX is taken so many times.
+GRAMS = 2
+# Steps that are remembered.
+MEMORY = 5
 
 
 def along(
-    problem: LinearPrimal, rows: Rows, first: LinearResult, wake: Wake, growth: float, tol: float
+    problem: LinearPrimal, rows: Rows, first: LinearResult, wake: Wake, tol: float
 ) -> tuple[LinearResult, int]:
     """A model that is better than the first, if there is one, and the steps taken."""
-    w, b, g = first.w, first.b, first.g
-    if wake.growth and first.gap > GO_ON * first.primal:
-        t = min(math.log(growth) / math.log(wake.growth), FURTHEST)
-        w, b, g = w + t * wake.step_w, b + t * wake.step_b, g + t * wake.step_g
-    assert wake.gram is not None
-    solve = newton_equations(wake.gram, problem.kappa, 0.0, RIDGE[np.float32])
-    gap = math.inf
-    for steps in range(STEPS + 1):
-        beta = np.empty(rows.n)
-        total = responses(problem.kind, g, *problem.arrays, beta)
-        sums = _Sums.of(problem, rows, beta)
-        gap, before = sums.gap(problem, w, b, total), gap
-        if gap <= tol * first.primal or gap > LEFT * before or steps == STEPS:
-            found = sums.evaluate(problem, w, b, g, beta)
-            if found.gap <= tol * found.primal or gap > tol * first.primal:
+    assert wake.sums is not None
+    assert wake.totals is not None
+    here = Own(problem, first.w, first.b, first.g, wake.sums, wake.totals)
+    chord, gap, steps = _Chord.of(problem, wake), first.gap, 0
+    enough = tol * first.primal
+    most = max(STEPS, rows.stored // (ROW_PER_STEP * rows.n))
+    grams, left, patience = 0, most, most // 3
+    while True:
+        step = chord.step(here.gradient())
+        h = rows.scores(step[:-1], float(step[-1]))
+        there = here.moved(rows, step, h, 1.0)
+        steps, left = steps + 1, left - 1
+        if not there.gap() < gap:
+            t = here.line(step, h)
+            if t == 0:
                 break
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * b - total
-        step_w, step_b = solve(sums.up + sums.down - w, -grad_b)
-        w, b, g = w + step_w, b + step_b, g + rows.scores(step_w, step_b)
-    else:
-        found = sums.evaluate(problem, w, b, g, beta)
-    return min(found, first, key=lambda answer: answer.gap), steps
+            step *= t
+            there = here.moved(rows, step, h, t)
+        before, gap = gap, there.gap()
+        patience -= gap > LEFT * before
+        chord.learn(step, there.gradient() - here.gradient())
+        here = there
+        if gap <= enough:
+            found = here.result
+            if found.gap <= tol * found.primal:
+                return _left(found, chord), steps
+            enough *= 0.5
+        if left == 0 or patience <= 0:
+            if grams == GRAMS:
+                break
+            chord, grams, left, patience = _Chord.at(here, rows), grams + 1, most, most // 3
+    if here.beta is None:
+        return _left(first, chord), steps
+    return _left(min(here.result, first, key=lambda answer: answer.gap), chord), steps
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Xᵀβ of duals above and below zero, and by what these are scaled to be feasible."""
+def _left(result: LinearResult, chord: _Chord) -> LinearResult:
+    assert result.wake is not None
+    return replace(result, wake=replace(
+        result.wake, gram=chord.gram, steps=chord.steps, bends=chord.bends
+    ))  # fmt: skip
 
-    up: np.ndarray
-    down: np.ndarray
-    keep_up: float = 1.0
-    keep_down: float = 1.0
+
+class _Chord:
+    """The equations: XᵀDX of some point, and what steps from there on taught."""
+
+    def __init__(
+        self, problem: LinearPrimal, gram: np.ndarray, steps: np.ndarray, bends: np.ndarray
+    ):
+        self.problem, self.gram, self.steps, self.bends = problem, gram, steps, bends
+        self.solve = newton_equations(gram, problem.kappa, 0.0, RIDGE[np.float32])
 
     @classmethod
-    def of(cls, problem: LinearPrimal, rows: Rows, beta: np.ndarray) -> _Sums:
-        if problem.kappa != 0:
-            return cls(rows.sum(beta), np.zeros(rows.d))
-        up, down = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
-        more, less = float(up.sum()), -float(down.sum())
-        return cls(
-            rows.sum(up), rows.sum(down),
-            less / more if more > less else 1.0, more / less if less > more else 1.0,
-        )  # fmt: skip
+    def of(cls, problem: LinearPrimal, wake: Wake) -> _Chord:
+        assert wake.gram is not None
+        nothing = np.empty((0, len(wake.gram)))
+        steps, bends = (nothing if known is None else known for known in (wake.steps, wake.bends))
+        return cls(problem, wake.gram, steps, bends)
+
+    @classmethod
+    def at(cls, here: Own, rows: Rows) -> _Chord:
+        curvature = np.empty(rows.n)
+        used, _ = curvatures(here.problem.kind, here.g, *here.problem.arrays, curvature)
+        gram, _ = product(rows, curvature, used)
+        return cls.of(here.problem, Wake(gram=gram))
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        """BFGS's: corrections by what was learnt, the last first, around Newton's equations."""
+        changes = self.steps * self._price + self.bends
+        right = -gradient
+        pairs = [
+            (step, change, 1.0 / (step @ change))
+            for step, change in zip(self.steps, changes, strict=True)
+        ]
+        shares = []
+        for step, change, scale in reversed(pairs):
+            shares.append(scale * (step @ right))
+            right -= shares[-1] * change
+        out = np.append(*self.solve(right[:-1], float(right[-1])))
+        for step, change, scale in pairs:
+            out += (shares.pop() - scale * (change @ out)) * step
+        return out
+
+    def learn(self, step: np.ndarray, change: np.ndarray) -> None:
+        """That such a step changed the gradient by so much."""
+        if step @ change > 0:
+            self.steps = np.vstack([self.steps, step])[-MEMORY:]
+            self.bends = np.vstack([self.bends, change - self._price * step])[-MEMORY:]
 
     @property
-    def feasible(self) -> np.ndarray:
-        return self.keep_up * self.up + self.keep_down * self.down
-
-    def gap(self, problem: LinearPrimal, w: np.ndarray, b: float, total: float) -> float:
-        """All of it but what the scaling adds."""
-        off = w - self.feasible
-        gap = float(off @ off) / 2
-        if problem.kappa:
-            gap += problem.kappa * (b - total / problem.kappa) ** 2 / 2
-        return gap
-
-    def evaluate(
-        self, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray, beta: np.ndarray
-    ) -> LinearResult:
-        beta = np.where(beta > 0, self.keep_up, self.keep_down) * beta
-        w_beta = self.feasible
-        primal, gap = problem.values(w, b, beta, g, w_beta)
-        return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
+    def _price(self) -> np.ndarray:
+        """What the regularizer adds to a change of the gradient."""
+        price = np.ones(len(self.gram))
+        price[-1] = self.problem.kappa or 0.0
+        return price

@@ -2,7 +2,8 @@
 
 An intercept is a column of ones of squared length s² = 1/κ. A free intercept is the limit of
 proximal steps: b is penalised around its last value, ½ (b − b₀)²/s², and b₀ follows after each
-epoch (the method of multipliers on Σβ = 0).
+epoch (the method of multipliers on Σβ = 0). Where epochs go on for long, free duals are settled
+together by conjugate gradients in between; along prices from the beginning.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
 
 from mercer.problems.linear import LinearPrimal
-from mercer.result import LinearResult, Status
+from mercer.problems.losses import SQUARED, TUBE
+from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear._epoch import epoch, gains, in_sight
+from mercer.solvers.linear.leap import leap, level, onward
 from mercer.solvers.linear.newton import Start, evaluate
 from mercer.solvers.linear.rows import Rows, csr_arrays
 
@@ -29,6 +33,15 @@ __all__ = ["Descent"]
 FIRST_LOOK, LOOK_AGAIN = 1.2, 0.3
 # Rows leave when they are further off than this part of the last epoch's largest change.
 FAR = 0.5
+# Duals are settled together (`leap`) after so many visits of each row, from nothing and from duals
+# to begin with; again at once where the last time left no more than this part of the gap.
+LEAP_AFTER = {SQUARED: (10.0, 0.0), TUBE: (40.0, 8.0)}
+HELPED = 0.5
+# The first ridge of a tube, in squared lengths of rows; it falls and grows as steps are taken whole
+# or are cut short.
+RIDGE, WHOLE, SHORT, RIDGE_CHANGES = 0.1, 0.9, 0.3, 5.0
+# By what a model is stretched, in powers of ten.
+STRETCH = (-7.0, -2.0)
 
 
 @dataclass(frozen=True)
@@ -54,29 +67,38 @@ class Descent:
         epochs, rounds, part = 0, 0, FIRST_LOOK
         status: Status | None = None
         while status is None:
-            rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
-            gap = state.epoch()
+            leaps = looked = state.leap_at <= state.visits
+            if not leaps:
+                rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
+                gap = state.epoch()
+                looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
             epochs += 1
-            looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
             if looked or state.active.size == 0:
                 looked, rounds = True, rounds + 1
                 found = state.look()
-                best = found if found.gap < best.gap or rounds == 1 else best
+                stretched = _stretched(problem, found)
+                best = stretched if stretched.gap < best.gap or rounds == 1 else best
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
-                part *= max(LOOK_AGAIN, 0.9 * self.tol * best.primal / found.gap)
-                state.look_around(found)
+                if leaps:
+                    state.leap(found, self.tol * best.primal)
+                else:
+                    part *= max(LOOK_AGAIN, 0.9 * self.tol * best.primal / found.gap)
+                    state.look_around(found)
             control.report(Progress(
                 control.seconds, rounds, epochs, best.gap / best.primal, self.tol,
                 state=lambda: [(problem, state.look())],
             ))  # fmt: skip
             status = self._limit(epochs, state.visits / rows.n, control)
         if not looked:
-            best = min(best, state.look(), key=lambda result: result.gap)
+            best = min(best, _stretched(problem, state.look()), key=lambda result: result.gap)
             status = Status.SOLVED if best.gap <= self.tol * best.primal else status
         seconds = time.perf_counter() - began
-        return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
+        return replace(
+            best, status=status, iterations=epochs, rounds=rounds, seconds=seconds,
+            wake=_wake(problem, best, start),
+        )  # fmt: skip
 
     def _limit(self, epochs: int, visits: float, control: Control) -> Status | None:
         if 0 <= self.max_iter <= epochs:
@@ -96,9 +118,12 @@ class _State:
         if problem.kappa:
             self.pull_b = 1.0 / problem.kappa
         self.w, self.beta, self.b = np.zeros(rows.d), np.zeros(rows.n), 0.0
+        leaps = problem.kind == SQUARED or rows.d > rows.n  # of others few duals are free
+        self.leap_at = LEAP_AFTER[problem.kind][start is not None] * rows.n if leaps else np.inf
+        self.ridge = RIDGE * float(self.sq_norm.mean()) if problem.kind == TUBE else 0.0
+        self.last_gap = np.inf
         if start is not None and start.beta is not None:
-            self.beta = np.clip(start.beta, -problem.cost, problem.cost)
-            self.w = rows.sum(self.beta)
+            self.beta, self.w = _begin(problem, rows, start)
             self.b = start.b if self.free else self.pull_b * float(self.beta.sum())
         self.active, self.far = np.arange(rows.n), np.inf
         self.stays = np.empty(rows.n, np.bool_)
@@ -117,6 +142,21 @@ class _State:
         self.far = max(FAR * worst, 1e-12)
         return gap
 
+    def leap(self, found: LinearResult, enough: float) -> None:
+        """Settle duals together; again at once where it helps, else after as much work."""
+        made = leap(self.problem, self.rows, found, enough, self.ridge)
+        self.beta, self.w = made.beta, made.w
+        if made.part > WHOLE:
+            self.ridge /= RIDGE_CHANGES
+        elif made.part < SHORT:
+            self.ridge *= RIDGE_CHANGES
+        self.b = found.b if self.free else self.pull_b * float(self.beta.sum())
+        self.leap_at = self.visits + (
+            0 if found.gap < HELPED * self.last_gap else made.work + 2 * self.rows.n
+        )
+        self.last_gap = found.gap
+        self.active, self.far = np.arange(self.rows.n), np.inf
+
     def dual(self) -> float:
         """The dual's value, without what the intercept's price adds."""
         gain = gains(self.problem.kind, self.beta, *self.problem.arrays)
@@ -128,7 +168,13 @@ class _State:
         w, b = self.rows.sum(beta), self.b
         if self.problem.kappa:
             b = float(beta.sum()) / self.problem.kappa
-        return evaluate(self.problem, self.rows, w, b, beta, w)
+        found = evaluate(self.problem, self.rows, w, b, beta, w)
+        more = level(self.problem, beta, found.g) if self.free else 0.0
+        g = found.g + more
+        primal, gap = self.problem.values(w, b + more, beta, g, w)
+        if gap >= found.gap:
+            return found
+        return replace(found, b=b + more, g=g, primal=primal, gap=gap)
 
     def look_around(self, found: LinearResult) -> None:
         """Bring back rows that had been left out too early."""
@@ -137,6 +183,53 @@ class _State:
         self.active = np.flatnonzero(self.stays)
         if self.active.size == 0:
             self.active, self.far = np.arange(self.rows.n), np.inf
+
+
+def _begin(problem: LinearPrimal, rows: Rows, start: Start) -> tuple[np.ndarray, np.ndarray]:
+    """Duals to begin with, and Xᵀβ: further along the way they went, where the dual is better."""
+    known, wake = start.known, start.wake
+    if known is None or wake is None or wake.step_beta is None or wake.growth in (0.0, 1.0):
+        assert start.beta is not None
+        bound = problem.cost if problem.kind == TUBE else np.inf
+        beta = np.clip(start.beta, -bound, bound)
+        return beta, rows.sum(beta)
+    beta = onward(problem, known, wake, start.growth)
+    w = rows.sum(beta)
+    dual = gains(problem.kind, beta, *problem.arrays) - float(w @ w) / 2
+    if dual > known.primal - known.gap:
+        return beta, w
+    return known.beta.copy(), known.w_beta.copy()
+
+
+def _wake(problem: LinearPrimal, best: LinearResult, start: Start | None) -> Wake | None:
+    """What the prices changed; duals of tubes are known as they were, others in proportion."""
+    if start is None or start.known is None or not start.growth:
+        return None
+    known = start.known
+    before = known.beta if problem.kind == TUBE else known.beta / start.growth
+    step_g = best.g - best.b - (known.g - known.b)
+    return Wake(step_g=step_g, growth=start.growth, step_beta=best.beta - before)
+
+
+def _stretched(problem: LinearPrimal, found: LinearResult) -> LinearResult:
+    """The model of a tube times a little more than 1, where that brings the gap down.
+
+    At high prices it is cheaper to have a larger w than many margins that are short by little.
+    """
+    if problem.kind != TUBE:
+        return found
+
+    def at(s: float) -> tuple[float, float]:
+        return problem.values(s * found.w, s * found.b, found.beta, s * found.g, found.w_beta)
+
+    best = minimize_scalar(
+        lambda log: at(1 + 10**log)[1], bounds=STRETCH, method="bounded", options={"xatol": 0.05}
+    )
+    if best.fun >= found.gap:
+        return found
+    s = 1 + 10**best.x
+    primal, gap = at(s)
+    return replace(found, w=s * found.w, b=s * found.b, g=s * found.g, primal=primal, gap=gap)
 
 
 def _nothing(problem: LinearPrimal, rows: Rows) -> LinearResult:

@@ -32,9 +32,7 @@ class Nearby:
     def __init__(self, rows: Rows, problem: LinearPrimal, first: LinearResult, step_g: np.ndarray):
         self.rows, self.problem = rows, problem
         self.near = np.empty(rows.n, np.bool_)
-        moved = np.abs(step_g)
-        far = SLACK * float(moved.mean())
-        count = reach(first.g, *problem.arrays, first.beta, moved, far, self.near)
+        count = reach(first.g, *problem.arrays, first.beta, step_g, SLACK, self.near)
         self.near[:] |= count > MOST * rows.n
         self.before = 0
         self._begin(first.w, first.b, first.g, first.beta, first.w_beta)

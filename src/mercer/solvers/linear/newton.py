@@ -7,6 +7,7 @@ with proximal steps for tubes (`Proximal`), and a check of the gap from scratch.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,9 +22,10 @@ from mercer.result import LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear.chord import along
 from mercer.solvers.linear.nearby import Nearby
+from mercer.solvers.linear.own import Own
 from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
-from mercer.solvers.linear.smooth import Smooth
+from mercer.solvers.linear.smooth import DIRECT_COLUMNS, Smooth
 
 __all__ = ["Newton", "Start", "evaluate", "foreseen"]
 
@@ -37,9 +39,13 @@ SAMPLE_GAP = 1e-2
 WIDTH = {True: 0.2, False: 1.0}
 # The same from the model of other prices.
 FORESEEN_WIDTH = 0.05
-# The method is asked for this part of the gap; rounds that ask for less and less.
-INNER_GAP = 0.8
+# The method is asked for this part of the gap, and of that for this part in each further round.
+INNER_GAP, AGAIN = 0.8, 0.5
 ROUNDS = 4
+# Conjugate gradients along prices begin further on the way the model went, in log C, at most by so
+# many times as far.
+FURTHEST = 1.5
+TINY = 1e-300
 # Prices have all grown alike if they did so up to rounding.
 SAME = 1e-12
 
@@ -75,6 +81,9 @@ class Newton:
         """The model, its duals and its gap."""
         began = time.perf_counter()
 
+        def value(w: np.ndarray, b: float, beta: np.ndarray | None) -> LinearResult:
+            return evaluate(problem, rows, w, b, beta if problem.kind == TUBE else None)
+
         def limit(more: int) -> Status | None:
             if 0 <= self.max_iter <= before + more:
                 return Status.ITERATION_LIMIT
@@ -87,38 +96,41 @@ class Newton:
         def stop() -> bool:
             """Between two steps: tell, and whether that was enough."""
             control.report(now(lambda: [
-                (problem, evaluate(problem, rows, method.w, method.b, method.beta))
+                (problem, value(method.w, method.b, method.beta))
             ]))  # fmt: skip
             return limit(method.steps) is not None
 
         before = 0
         if start is None:
             start, before = self._sampled(problem, rows, control)
-        first = start.known or evaluate(problem, rows, start.w, start.b, start.beta)
+        first = start.known or value(start.w, start.b, start.beta)
         best = first
         wake = start.wake
         if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
-            best, before = along(problem, rows, first, wake, start.growth, self.tol)
-            wake = _wake(first, best, start, wake.gram)
+            best, before = along(problem, rows, first, wake, self.tol)
         if best.gap <= self.tol * best.primal:
             seconds = time.perf_counter() - began
-            return replace(best, iterations=before, rounds=1, seconds=seconds, wake=wake)
+            return replace(best, iterations=before, rounds=1, seconds=seconds)
         method = _method(problem, rows, best, start)
         steps = before
         for rounds in range(1, ROUNDS + 1):
             status = Status.SOLVED if best.gap <= self.tol * best.primal else limit(method.steps)
             if status is not None:
                 break
-            enough = INNER_GAP**rounds * self.tol * best.primal
+            enough = INNER_GAP * AGAIN ** (rounds - 1) * self.tol * best.primal
             method.solve(enough, start.width, stop)
             steps = before + method.steps
-            found = evaluate(problem, rows, method.w, method.b, method.beta)
+            found = value(method.w, method.b, method.beta)
             best = min(best, found, key=lambda result: result.gap)
             control.report(now(partial(list, [(problem, best)])))
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
-        wake = _wake(first, best, start, method.gram if problem.kind != TUBE else None)
+        wake = replace(
+            best.wake or Wake(), step_w=best.w - first.w, step_b=best.b - first.b,
+            step_g=best.g - first.g, growth=start.growth,
+            gram=None if problem.kind == TUBE else method.gram,
+        )  # fmt: skip
         seconds = time.perf_counter() - began
         return replace(
             best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
@@ -138,17 +150,29 @@ class Newton:
         return Start(found.w, found.b), found.iterations
 
 
-def _wake(first: LinearResult, best: LinearResult, start: Start, gram: np.ndarray | None) -> Wake:
-    return Wake(best.w - first.w, best.b - first.b, best.g - first.g, start.growth, gram)
-
-
 def _method(problem: LinearPrimal, rows: Rows, first: LinearResult, start: Start) -> Any:
     """Newton's method that fits the loss, and to how much is known."""
+    wake = start.wake
     if problem.kind != TUBE:
-        return Smooth(rows, problem, first.w, first.b, first.g)
-    if start.wake is not None and start.wake.growth:
-        return Nearby(rows, problem, first, start.wake.step_g)
+        w, b, g = first.w, first.b, first.g
+        if rows.d > DIRECT_COLUMNS and wake is not None and wake.growth > 1:
+            assert wake.step_w is not None
+            assert wake.step_g is not None
+            t = min(math.log(start.growth) / math.log(wake.growth), FURTHEST)
+            w, b, g = w + t * wake.step_w, b + t * wake.step_b, g + t * wake.step_g
+        return Smooth(rows, problem, w, b, g, _reach(problem, first.wake))
+    if wake is not None and wake.growth and wake.step_g is not None:
+        return Nearby(rows, problem, first, wake.step_g)
     return Proximal(rows, problem, first.w, first.b, first.g, start.beta)
+
+
+def _reach(problem: LinearPrimal, wake: Wake | None) -> float:
+    """By how much the gap's root grows for each unit that Σβ is off, if that is known."""
+    if problem.kappa != 0 or wake is None or wake.sums is None or wake.totals is None:
+        return 0.0
+    totals = np.maximum(wake.totals, TINY)
+    square = np.sum(wake.sums**2, axis=1) / totals**2
+    return math.sqrt(np.max(square + 2 / totals))  # the latter by the losses' own terms
 
 
 def evaluate(
@@ -160,8 +184,10 @@ def evaluate(
     ``w_beta`` is Xᵀβ of feasible duals, where it is known.
     """
     g = rows.scores(w, b)
-    if problem.kind != TUBE or beta is None:
-        beta, w_beta = np.empty(rows.n), None
+    if problem.kind != TUBE and beta is None:
+        return Own.at(problem, rows, w, b, g).result
+    if beta is None:
+        beta = np.empty(rows.n)
         responses(problem.kind, g, *problem.arrays, beta)
     if w_beta is None:
         beta = problem.feasible(beta)
@@ -178,26 +204,30 @@ def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Sta
     """
     if last.beta.size != problem.n:
         return Start(last.w, last.b)
-    if problem.kind == TUBE and last.w.size > problem.n:
-        return _kept(problem, last)
     beta = np.empty(problem.n)
     least, most = scale(last.beta, cost, problem.cost, beta)
+    if problem.kind == TUBE and last.w.size > problem.n:
+        return _kept(problem, last, most if most - least <= SAME * most else 0.0)
     if most - least > SAME * most:
         return Start(last.w, last.b, FORESEEN_WIDTH, beta)
     known = _rescaled(problem, last, beta, most)
     wake = last.wake
-    if wake is not None and wake.gram is not None:
-        wake = replace(wake, gram=wake.gram * most)
+    if wake is not None and problem.kind != TUBE:
+        wake = replace(wake, **{
+            name: most * value for name in ("sums", "totals", "gram", "bends")
+            if (value := getattr(wake, name)) is not None
+        })  # fmt: skip
+    known = replace(known, wake=wake)
     return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, wake, most)
 
 
-def _kept(problem: LinearPrimal, last: LinearResult) -> Start:
+def _kept(problem: LinearPrimal, last: LinearResult, growth: float) -> Start:
     """The last model and its duals, which remain feasible where no price fell."""
     beta, known = np.clip(last.beta, -problem.cost, problem.cost), None
     if np.array_equal(beta, last.beta):
         primal, gap = problem.values(last.w, last.b, beta, last.g, last.w_beta)
         known = replace(last, primal=primal, gap=gap, status=Status.SOLVED)
-    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known)
+    return Start(last.w, last.b, FORESEEN_WIDTH, beta, known, last.wake, growth)
 
 
 def _rescaled(

@@ -6,7 +6,7 @@ their order: results do not depend on the threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -39,7 +39,7 @@ class Rows:
         self.workers = workers
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
-        stored = X.nnz if self.is_sparse else X.size
+        self.stored = stored = int(X.nnz if self.is_sparse else X.size)
         count = min(max(1, stored // PIECE), MOST_PIECES)
         self.pieces = _cut(self.n, count)
         # Each piece of a sum touches d numbers, of wide data more than the piece has itself.
@@ -64,10 +64,19 @@ class Rows:
 
     def sum(self, beta: np.ndarray) -> np.ndarray:
         """Xᵀβ."""
-        run = _passes.csr_sum if self.is_sparse else _passes.dense_sum
+        return self._summed(
+            _passes.csr_sum if self.is_sparse else _passes.dense_sum, beta, (self.d,)
+        )
 
+    def sides(self, beta: np.ndarray) -> np.ndarray:
+        """Xᵀβ over β above and below zero: two rows, in one pass."""
+        return self._summed(
+            _passes.csr_sides if self.is_sparse else _passes.dense_sides, beta, (2, self.d)
+        )
+
+    def _summed(self, run: Callable, beta: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         def one(part: tuple) -> np.ndarray:
-            total = np.empty(self.d)
+            total = np.empty(shape)
             run(*part[1], beta[part[0]], total)
             return total
 
@@ -169,7 +178,8 @@ def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _cut(n: int, pieces: int) -> list[slice]:
-    ends = np.linspace(0, n, min(pieces, max(n, 1)) + 1).astype(np.int64).tolist()
+    pieces = min(pieces, max(n, 1))
+    ends = [n * k // pieces for k in range(pieces + 1)]
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import curvatures, responses, slope
 from mercer.solvers.linear.rows import Rows
 
-__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "unbalanced"]
+__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "product", "unbalanced"]
 
 # Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
 DIRECT_COLUMNS = 1500
@@ -36,29 +37,37 @@ RIDGE_GROWS = 30.0
 
 
 class Smooth:
-    """The point (w, b) and its duals β = −L'(g)."""
+    """The point (w, b) and its duals β = −L'(g).
+
+    ``reach`` is by how much Xᵀβ changes where Σβ = 0 takes one unit of β, 0 if that is not known.
+    """
 
     reduction = 0.1  # of the gradient, by conjugate gradients
 
     def __init__(
         self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
+        reach: float = 0.0,
     ):  # fmt: skip
         self.rows, self.problem = rows, problem
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
         self.gram: np.ndarray | None = None
         self.steps = 0
-        self.enough = 0.0  # where conjugate gradients can tell the gap
+        self.enough, self.reach = 0.0, reach
 
     def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
         """Newton steps until the gap, which is what the gradient leaves, is ``enough``."""
-        self.enough = enough if self.problem.kappa != 0 else 0.0
+        self.enough = enough
         for _ in range(STEPS):
             grad_w, grad_b = self._gradient()
-            gap = float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
-            if gap <= enough or stop() or not self._step(grad_w, grad_b):
+            if self._gap(grad_w, grad_b) <= enough or stop() or not self._step(grad_w, grad_b):
                 return
             self.steps += 1
+
+    def _gap(self, grad_w: np.ndarray, grad_b: float) -> float:
+        if self.reach:
+            return (float(np.sqrt(grad_w @ grad_w)) + self.reach * abs(grad_b)) ** 2 / 2
+        return float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
 
     def _gradient(self) -> tuple[np.ndarray, float]:
         problem = self.problem
@@ -97,11 +106,10 @@ class Smooth:
         return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        dtype = np.float32 if used > FLOAT32_ROWS else np.float64
-        self.gram = self.rows.gram(self.curvature, dtype)
+        self.gram, ridge = product(self.rows, self.curvature, used)
         # Where nothing holds b: a step of 1 in the scores.
         hold_b = 0.0 if used or self.problem.kappa else abs(grad_b) or 1.0
-        solve = newton_equations(self.gram, self.problem.kappa, hold_b, RIDGE[dtype])
+        solve = newton_equations(self.gram, self.problem.kappa, hold_b, ridge)
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -109,7 +117,8 @@ class Smooth:
     ) -> tuple[np.ndarray, float]:
         """Conjugate gradients, b measured as in the gap, or, if it is free, by its curvature.
 
-        What is left of the gradient is what the gap will be, the losses' curve apart.
+        What is left of the gradient is what the gap will be, the losses' curve apart; what is left
+        of Σβ = 0 will be scaled away.
         """
         has_b = self.problem.kappa is not None
         hold_b = self.problem.kappa or total
@@ -127,9 +136,10 @@ class Smooth:
         z_b = r_b / hold_b
         p, p_b = r.copy(), z_b
         rho = r @ r + r_b * z_b
-        end = max(self.reduction**2 * rho, self.enough)
+        end = self.reduction**2 * rho
         for _ in range(CG_STEPS):
-            if rho <= end:
+            left = np.sqrt(r @ r + (r_b * z_b if self.problem.kappa else 0.0))
+            if rho <= end or (left + self.reach * abs(r_b)) ** 2 <= self.enough:
                 break
             q, q_b = apply(p, p_b)
             a = rho / (p @ q + p_b * q_b)
@@ -187,6 +197,12 @@ def unbalanced(kappa: float | None, grad_b: float) -> float:
     return abs(grad_b)
 
 
+def product(rows: Rows, curvature: np.ndarray, used: int) -> tuple[np.ndarray, float]:
+    """XᵀDX, of which so many rows are used, and the ridge that its rounding asks for."""
+    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
+    return rows.gram(curvature, dtype), RIDGE[dtype]
+
+
 def newton_equations(
     gram: np.ndarray, kappa: float | None, hold_b: float, ridge: float
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
@@ -203,22 +219,24 @@ def newton_equations(
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if kappa is None:
-            return cho_solve(factor, right_w, check_finite=False), 0.0
-        step = cho_solve(factor, np.append(right_w, right_b), check_finite=False)
+            return dpotrs(factor, right_w)[0], 0.0
+        step, _ = dpotrs(factor, np.append(right_w, right_b))
         return step[:d], float(step[d])
 
     return solve
 
 
-def _factor(H: np.ndarray, ridge: float) -> tuple:
-    """Cholesky's, of H with as much on its diagonal as rounding asks for."""
+def _factor(H: np.ndarray, ridge: float) -> np.ndarray:
+    """Cholesky's, of H with as much on its diagonal as rounding asks for.
+
+    The lower half is the upper one of the transpose, which LAPACK takes without a copy.
+    """
     most = float(H.diagonal().max())
-    while True:
+    while ridge < 1:
         stiff = H.copy()
         stiff.ravel()[:: len(H) + 1] += ridge * most
-        try:
-            return cho_factor(stiff, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            ridge *= RIDGE_GROWS
-            if not ridge < 1:  # not finite
-                raise
+        factor, failed = dpotrf(stiff.T, lower=0, clean=0, overwrite_a=1)
+        if not failed:
+            return factor
+        ridge *= RIDGE_GROWS
+    raise LinAlgError("Newton's equations are not finite")
