@@ -172,7 +172,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         shared_bytes = 4 * sum(n**2 for n in sizes.values())
         shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
-        waiting = itertools.count(len(order), -1)
+        fair, waiting = FAIR, itertools.count(len(order), -1)
         answers: dict[int, Result] = {}
 
         def one(t: int) -> Result:
@@ -182,7 +182,7 @@ class KernelMachine(HasWeights, KernelEstimator):
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            mine = control.of_task(t, len(tasks), FAIR * at_once / next(waiting))
+            mine = control.of_task(t, len(tasks), fair * at_once / next(waiting))
             result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
             return result if last is None else result.after(last)
 
@@ -195,6 +195,7 @@ class KernelMachine(HasWeights, KernelEstimator):
                     has_time = control.stopped is None and self.max_iter == -1
                     cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                     order = cut if has_time else []
+                    fair *= 2  # going on takes time, too
         gram.workers = Workers(1)
         gram.release()
         return answers
