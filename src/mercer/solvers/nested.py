@@ -132,7 +132,8 @@ class NestedSMO:
             self.in_play.see(new, self.beta, self.problem)
             seen = sample
             if not self._must_stop():
-                self._solve_sample() if sample.size < self.n else self._solve_all()
+                solve = self._solve_sample if sample.size < self.n else self._solve_all
+                solve()
             if self.status is not None:
                 break
         assert self.status is not None
