@@ -127,7 +127,7 @@ def reference(spec: dict[str, Any]) -> dict[str, Any]:
     X, y = case.read()
     model = _quiet_fit(_mercer(loss, case.C, REFERENCE_TOL), X, y)
     w, b = model.coef_[0], float(model.intercept_[0])
-    if loss == "hinge":
+    if hasattr(model, "dual_coef_"):  # of smooth losses only where they are better than −ℓ'(g)
         beta = model.dual_coef_.toarray()[0]
     else:
         margin = y * (X @ w + b)
