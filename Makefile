@@ -1,5 +1,7 @@
 # make demo    train on a bundled data set, print the certificate, save a picture
 # make test    run the tests
+# make test-blas  the numerical tests with another core type of OpenBLAS
+# make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
 # make docs    build the documentation site into out/docs
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
@@ -16,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test docs lint format bench clean
+.PHONY: help demo test test-blas soundness docs lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -41,8 +43,30 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.plots
 	$(BIN)/mercer demo -o out
 
+# One process for each processor, up to four. The tests of a file stay together; those that measure
+# time come last, alone. PYTEST_ARGS=-x and the like are passed on.
+PYTEST := $(BIN)/python -m pytest
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not serial'
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	status=0; $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
+	$(PYTEST) -m serial $(PYTEST_ARGS) || status=$$?; exit $$status
+
+# SCIPY_ARRAY_API lets scikit-learn's checks of array API input run, which are skipped otherwise.
+NOT_NUMERICAL := app benchmarks cli diagnosis io plots streams \
+	test_docs.py test_public_surface.py test_repo.py test_site.py
+
+test-blas: $(VENV)/.dev
+	core=$$($(BIN)/python .ci/second_core.py); \
+	test -n "$$core" || { echo 'OpenBLAS has no second core type here'; exit 0; }; \
+	echo "OPENBLAS_CORETYPE=$$core"; export OPENBLAS_CORETYPE=$$core SCIPY_ARRAY_API=1; \
+	$(PYTEST) $(SIDE_BY_SIDE) $(NOT_NUMERICAL:%=--ignore=tests/%) $(PYTEST_ARGS)
+
+# SOUNDNESS_COUNT=1000 checks fewer; a run that was interrupted goes on where it was.
+SOUNDNESS_COUNT ?= 100000
+soundness: $(VENV)/.dev
+	@mkdir -p out
+	$(BIN)/python -m tests.soundness.run --count $(SOUNDNESS_COUNT) --resume out/soundness.jsonl
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q docs out/docs

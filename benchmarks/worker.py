@@ -102,6 +102,8 @@ def _fit(spec: dict[str, Any]) -> dict[str, Any]:
     if peer.name == "mercer":
         from benchmarks.floor import floor_seconds
 
+        certificate = model.certificate_
+        outcome["certificate_share"] = certificate.certificate_seconds / certificate.seconds
         for precision in ("float32", "float64"):
             outcome[f"floor_{precision}_seconds"] = floor_seconds(
                 data.X, model.support_, data.gamma, np.dtype(precision).type

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -62,7 +63,10 @@ def test_docstrings(name):
 def test_the_picture_of_duality(tmp_path):
     picture = tmp_path / "duality.png"
     command = [sys.executable, str(ROOT / "examples" / "duality.py"), "--out", str(picture)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    environment = os.environ | {"PYTHONIOENCODING": "utf-8"}  # it prints Greek letters
+    done = subprocess.run(
+        command, env=environment, capture_output=True, encoding="utf-8", check=True
+    )
     assert "p* = 1, d* = 1, α* = 2" in done.stdout
     assert "p* = 1, d* = 0.75, α* = 1" in done.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")

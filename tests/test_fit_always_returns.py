@@ -22,6 +22,7 @@ from tests.solvers.small import make_data, shrink
 # Linear with an enormous C on overlapping classes: hours of pair updates.
 X, y, t, _ = make_data(1200)
 HARD = {"kernel": "linear", "C": 1e9, "tol": 1e-12}
+pytestmark = pytest.mark.serial
 DIRECT = pytest.mark.parametrize("direct", [10**9, 0], ids=["direct", "nested"])
 
 
@@ -48,7 +49,7 @@ def check_usable(model, labels):
     assert np.isfinite(model.predict(X).astype(float)).all()
     certificate, found = model.certificate_, mercer.verify(model, X, labels)
     assert np.isfinite(certificate.gap)
-    assert certificate.gap / 2 <= found.gap <= certificate.gap
+    assert found.gap_low <= certificate.gap <= 2 * found.gap + 1e-9 * certificate.primal
 
 
 @DIRECT
@@ -227,7 +228,7 @@ def test_limits_at_full_size(gamma):
 def test_ctrl_c_goes_through_a_fit_that_raises():
     def fit():
         with Control() as control:
-            control.interrupted = True
+            control._on_interrupt(signal.SIGINT, None)
             raise ValueError("of the fit")
 
     with pytest.raises(KeyboardInterrupt) as caught:

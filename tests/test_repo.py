@@ -24,8 +24,8 @@ ROOMS = [
     "result",
     "streams",
     "residuals",
-    "solvers",
     "certificate",
+    "solvers",
     "expansion",
     "multiclass",
     "calibration",
@@ -42,8 +42,10 @@ ROOMS = [
 
 
 def test_versions_agree():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    newest = re.search(
+        r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     assert project["version"] == mercer.__version__ == newest.group(1)
 
 
@@ -53,7 +55,7 @@ def _room(path: Path) -> str:
 
 def _imported_rooms(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mercer."):
             found.add(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "mercer":
@@ -81,7 +83,7 @@ def test_imports_point_left():
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_links_lead_somewhere(page):
-    targets = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+    targets = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     generated = ("gallery/",)  # by `make docs`
     local = [t for t in targets if "://" not in t and not t.startswith(generated)]
     missing = [target for target in local if not (page.parent / target).exists()]
@@ -89,6 +91,8 @@ def test_links_lead_somewhere(page):
 
 
 def test_readme_examples_run(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     exec("\n".join(blocks), {})
     assert capsys.readouterr().out.count("Certificate: solved") == 2

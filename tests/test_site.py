@@ -54,7 +54,9 @@ def test_the_reference_names_what_exists():
 def test_every_page_is_in_a_table_of_contents():
     reached = {DOCS / "index.md"}
     for page in PAGES:
-        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        for block in re.findall(
+            r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        ):
             entries = [line for line in block.splitlines() if line and not line.startswith(":")]
             reached |= {found for entry in entries for found in page.parent.glob(f"{entry}.md")}
     assert [str(page.relative_to(DOCS)) for page in PAGES if page not in reached] == []

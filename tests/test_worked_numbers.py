@@ -136,7 +136,7 @@ def heart_scale():
     try:
         data = fetch_openml("heart-statlog", version=1, as_frame=False, parser="liac-arff")
     except Exception as reason:
-        pytest.skip(f"heart_scale is neither in MERCER_DATA nor to be had from OpenML: {reason}")
+        pytest.skip(f"heart_scale is neither in MERCER_DATA nor available from OpenML: {reason}")
     X = data.data.astype(np.float64)
     low, high = X.min(axis=0), X.max(axis=0)
     return 2 * (X - low) / (high - low) - 1, data.target
@@ -153,4 +153,4 @@ def test_heart_scale():
     assert certificate.n_support == len(model.support_) == 132
     assert certificate.n_bound == 107
     found = mercer.verify(model, X, y)
-    assert certificate.gap / 2 <= found.gap <= certificate.gap
+    assert found.gap_low <= certificate.gap <= 2 * found.gap + 1e-9 * certificate.primal

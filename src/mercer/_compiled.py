@@ -2,10 +2,18 @@
 
 Only arrays and scalars cross into compiled functions: a jitclass or a function argument would
 defeat the on-disk cache and every process would compile again.
+
+Numba's index files are pickles, so that whoever can write into the cache folder can have code run.
+The cache is therefore in the package's folder, or the user's own, or a folder under the temporary
+directory that nobody else can write to; where there is none, code is compiled in memory.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -30,14 +38,43 @@ def compiled(
     if function is None:
         return lambda f: compiled(f, fastmath=fastmath, inline=inline)
     flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
-    decorate = numba.njit(
-        cache=True, nogil=True, fastmath=flags, error_model="numpy",
-        inline="always" if inline else "never",
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "nogil": True, "fastmath": flags, "error_model": "numpy",
+        "inline": "always" if inline else "never",
+    }  # fmt: skip
     try:
-        return decorate(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
-        folder = Path(tempfile.gettempdir()) / "mercer-numba-cache"
-        folder.mkdir(exist_ok=True)
-        setattr(numba.core.config, "CACHE_DIR", str(folder))  # noqa: B010  (made at run time)
-        return decorate(function)
+        folder = private_folder(tempfile.gettempdir())
+    if folder is None:
+        return numba.njit(**options)(function)
+    config: Any = numba.core.config
+    before = config.CACHE_DIR
+    try:
+        config.CACHE_DIR = folder
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # it has become unusable
+        return numba.njit(**options)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+@functools.cache
+def private_folder(parent: str) -> str | None:
+    """A folder in ``parent`` that only this user can write to or replace; None if there is none."""
+    if not hasattr(os, "getuid"):
+        return None
+    user = os.getuid()
+    folder = Path(parent) / f"mercer-numba-cache-{user}"
+    try:
+        above = os.stat(parent)
+        others_write = above.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if above.st_uid not in (0, user) or (others_write and not above.st_mode & stat.S_ISVTX):
+            return None  # another user could put a folder of theirs in its place
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = os.lstat(folder)  # not what a link points to
+    except OSError:
+        return None
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == user
+    return str(folder) if is_own and not found.st_mode & 0o077 else None

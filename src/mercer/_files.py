@@ -6,7 +6,6 @@ import io
 import os
 import secrets
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 
 from mercer.exceptions import FileError, NoFileError
 
-__all__ = ["Source", "Window", "compressing", "open_source", "replacing"]
+__all__ = ["Source", "Window", "as_file_errors", "compressing", "open_source", "replacing"]
 
 # How compressed files begin, and the suffix of their names.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -24,6 +23,23 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x
 PIECE = 1 << 19
 # Bytes that are looked at to find out what a file is.
 HEAD = 1 << 16
+
+
+@contextmanager
+def as_file_errors(name: str, what: str = "cannot be read") -> Iterator[None]:
+    """Whatever a library raises about the file ``name`` becomes a `FileError` that names it.
+
+    A library that is not installed is no fault of the file.
+    """
+    try:
+        yield
+    except (FileError, ImportError):
+        raise
+    except FileNotFoundError as error:
+        raise NoFileError(name, None, "there is no such file.") from error
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise FileError(name, None, f"{what}: {str(reason).rstrip('.')}.") from error
 
 
 @contextmanager
@@ -85,16 +101,8 @@ class Source(io.RawIOBase):
         return b"".join(parts)
 
     def _guarded(self, read: Any, argument: Any) -> Any:
-        try:
+        with as_file_errors(self.name):
             return read(argument)
-        except FileError:
-            raise
-        except (OSError, EOFError, zlib.error, ValueError) as error:
-            raise FileError(self.name, None, f"cannot be read: {error}.") from error
-        except Exception as error:
-            if type(error).__name__ not in ("LZMAError", "ZstdError"):
-                raise
-            raise FileError(self.name, None, f"cannot be decompressed: {error}.") from error
 
     def readable(self) -> bool:
         return True

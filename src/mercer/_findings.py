@@ -1,280 +1,400 @@
-"""What `mercer.verify` finds: value, gap and violation of a model, formulation by formulation.
+"""What `mercer.verify` finds: value, gap and violation of a kernel machine, as bounds.
 
-With f = Kβ, g = f + b, α = |β|, (·)₊ = max(0, ·) and the box 0 ≤ α ≤ s:
+With f = Kβ, g = f + b, α = |β|, the box 0 ≤ α ≤ s and a₊ = max(0, a), every formulation has
+variables with a signed distance a from the edge of its loss, and
 
-    C-SVC      P = ½βᵀf + Σ s (1 − y g)₊            gap = Σ (s − α)(1 − y g)₊ + α (y g − 1)₊
-    ν-SVC      published β and b times ρ = ν Σs / Σα; the same with ρ for 1, and P less ν ρ Σs
-    ε-SVR      P = ½βᵀf + Σ s (|y − g| − ε)₊        gap: both edges of the tube
-    ν-SVR      the same plus ν ε Σs, ε the best for these residuals
+    C-SVC      P = ½βᵀf + Σ s a₊                     a = 1 − y g
+    ν-SVC      P = ½ρ²βᵀf + ρ Σ s a₊ − ν ρ Σs        the same; ρ = ν Σs / Σα, α and b times ρ
+    ε-SVR      P = ½βᵀf + Σ s a₊                     a = y − g − ε and g − y − ε
+    ν-SVR      P = ½βᵀf + Σ s a₊ + ν ε Σs            the same; ε the best for these residuals
+    one-class  P = ½βᵀf + Σ s a₊ + b ν Σs            a = −g
+
+β' = β + δ is a feasible dual point: β within its box and with the sums that it must have. Then
+
+    P − D(β') = Σ (s − α') a₊ + α' (−a)₊  +  ½ δᵀKδ        (ν-SVR: + ε (ν Σs − Σα'))
+
+f is known to within e (`mercer._naive`), so each term is taken at the worse end of a ± e: an upper
+bound of the gap; at the better end it is a lower bound. δ is the drift of the sums (computed
+without rounding) moved onto the variables with the smallest |a|: it adds |δ| (|a| + e).
+
+Without a bound (C = ∞), β and b are scaled by the smallest t that makes all rows feasible, in the
+worst case over e, and P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
+
     logistic   P = ½βᵀf + Σ s log(1 + exp(−y g))    gap = ½(β − β̃)ᵀK(β − β̃),  β̃ = y s σ(−y g)
-    one-class  P = ½βᵀf + Σ s (−g)₊ + b ν Σs        gap = Σ (s − α)(−g)₊ + α g₊
-
-The gap is P − D written as terms that vanish at the optimum. f itself is rounded; the terms are
-convex in it, so each is taken at the worse end of the rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from mercer.certificate import Certificate, relative
+from mercer._formulations import EPS, SUMMED, Posed, Task, formulation
+from mercer._naive import UNKNOWN, Sums
+from mercer.certificate import Certificate, relative, summarise
 from mercer.result import Status
 
-__all__ = ["find", "find_logistic"]
+__all__ = ["Task", "VerifiedCertificate", "find", "find_logistic", "total"]
 
-_EPS = float(np.finfo(np.float64).eps)
-# Units of rounding of P and D: fewer than a fit states, more than half of it.
-_ROUNDING_UNITS = 10
 # α is at its bound up to the rounding of C · class weight · sample weight, and of ρ.
 _AT_BOUND = 1 - 1e-12
 # A bound or a sum is broken if it is off by more than this, relatively.
 _BROKEN = 1e-8
+# Rows are computed again in double-double if rounding has more than this part of the gap or of tol,
+_FRACTION = 0.02
+# or more than this part of the objective,
+_OF_PRIMAL = 1e-11
+# and at most so many kernel values.
+_MOST_VALUES = 20_000_000
+# What tol may be exceeded by, relatively.
+_TOL_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, repr=False)
+class VerifiedCertificate(Certificate):
+    """A certificate with the lower bounds of what was found.
+
+    ``primal`` and ``gap`` are upper bounds, ``dual`` is a lower one, ``kkt_violation`` is the best
+    estimate. ``primal − dual`` exceeds ``gap`` by what rounding leaves open of both.
+
+    Attributes
+    ----------
+    primal_low, gap_low : float
+        The objective of the model, and its distance from the dual value of its coefficients, are
+        not below these.
+    violation_low, violation_high : float
+        The violation lies between them.
+    precision : str
+        How the sums over support vectors were computed.
+    """
+
+    primal_low: float = -np.inf
+    gap_low: float = 0.0
+    violation_low: float = 0.0
+    violation_high: float = np.inf
+    precision: str = "float64"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels and values."""
+        return [*super().rows(), ("computed in", self.precision)]
+
+
+# Numbers that overflow are infinite: then so is the gap.
+_quietly = np.errstate(over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, eq=False)
-class _Finding:
-    """One formulation's view of a model.
+class _Values:
+    """Bounds of P, P − D and the violation, and each row's part in what is open of them."""
 
-    ``terms(f)`` are the terms of the gap. ``edges`` hold, for each equality constraint,
-    (target − f, may β rise, may β fall). ``off`` is how far β is from its constraints, relatively,
-    and ``drift`` what the sums' rounding may add to the gap. β, f and b are ``model_scale`` times
-    the published ones.
-    """
-
-    primal: float
-    dual: float
-    terms: Callable[[np.ndarray], np.ndarray]
-    edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
-    off: float
-    drift: float
-    alpha: np.ndarray
-    bound: np.ndarray
-    model_scale: float = 1.0
+    primal: tuple[float, float]
+    gap: tuple[float, float]
+    violation: tuple[float, float, float]
+    interval: tuple[float, float]
+    open: np.ndarray
 
 
-def find(
-    model: Any, name: str, y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float,
-    weight: np.ndarray,
-) -> Certificate:  # fmt: skip
-    """The certificate of one task."""
+@_quietly
+def find(model: Any, task: Task) -> VerifiedCertificate:
+    """The certificate of one task; rows that rounding matters for are computed again."""
     params = model.get_params()
-    if hasattr(model, "classes_"):
-        formulation = _svc if "C" in params else _nu_svc
-    elif "C" in params:
-        formulation = _svr
+    pose = formulation(model, params)
+    posed = pose(params, task)
+    values = _evaluate(model, params, task, posed)
+    rows = _uncertain(task, values)
+    if rows.size:
+        sums = task.refine(rows)
+        if sums is not None:
+            task = _refined(task, rows, sums)
+            posed = pose(params, task)
+            values = _evaluate(model, params, task, posed)
+    return _certificate(model, params, task, posed, values)
+
+
+def total(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
+    """One certificate over several tasks."""
+    if len(found) == 1:
+        return found[0]
+    whole = summarise(found)
+    precision = max((task.precision for task in found), key=len)
+    return VerifiedCertificate(
+        **{field.name: getattr(whole, field.name) for field in fields(whole) if field.init},
+        primal_low=sum(task.primal_low for task in found),
+        gap_low=sum(task.gap_low for task in found),
+        violation_low=max(task.violation_low for task in found),
+        violation_high=max(task.violation_high for task in found),
+        precision=precision,
+    )
+
+
+def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
+    better = sums.error < task.f.error[rows]
+    rows, count = rows[better], int(np.count_nonzero(better))
+    if not count:
+        return task
+    new = Sums(*(part.copy() for part in task.f))
+    for part, values in zip(new, sums, strict=True):
+        part[rows] = values[better]
+    return replace(
+        task, f=new, precision=f"float64, and double-double for {count:,} of {len(task.y):,} rows"
+    )
+
+
+def _uncertain(task: Task, values: _Values) -> np.ndarray:
+    """The rows to compute again: those that have most of what is open, until little is left."""
+    part = values.open
+    if not part.sum() > 1:
+        return np.zeros(0, dtype=np.intp)
+    order = np.argsort(-part, kind="stable")
+    needed = int(np.searchsorted(-np.cumsum(part[order][::-1])[::-1], -0.5))
+    most = max(1, _MOST_VALUES // max(task.n_support, 1))
+    return np.sort(order[: min(max(needed, 1), most)])
+
+
+def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> _Values:
+    quad, quad_error = task.squared_norm()
+    squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
+    box = np.clip(posed.alpha, 0.0, posed.s)
+    moved, spread = _repair(task, posed, np.abs(posed.alpha - box))
+    if np.isinf(posed.s).any():
+        primal, gap, part = _unbounded(task, posed, squared, moved, spread)
     else:
-        formulation = _one_class
-    found = formulation(params, y, beta, f, b, weight)
-    quad = float(beta @ f)
-    gap = _gap(found, f * found.model_scale, b * found.model_scale, y)
-    has_bias = params.get("fit_intercept", True)
-    ends = [_ends(*edge) for edge in found.edges]
-    if has_bias:
-        violation = max(0.0, *(low - high for low, high in ends))
-        mean = np.mean(ends, axis=0) / found.model_scale
-        interval = (float(min(mean)), float(max(mean)))
-    else:
-        violation = max(0.0, *(max(low, -high) for low, high in ends))
-        interval = (0.0, 0.0)
-    zero = found.alpha == 0
-    at_bound = ~zero & (found.alpha >= found.bound * _AT_BOUND)
-    return Certificate(
-        primal=found.primal,
-        dual=found.primal - gap if np.isfinite(gap) else -np.inf,
+        primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
+    if posed.off > _BROKEN:
+        gap = (np.inf, np.inf)
+    elif not gap[1] < UNKNOWN * 1e-50:
+        gap = (gap[0], np.inf)
+    violation, interval, extreme = _violation(model, params, task, posed)
+    part = part + extreme
+    # The error of f enters βᵀf, too.
+    size = np.abs(task.beta) * task.f.error * posed.scale * posed.scale
+    part += size / _allowed(primal[0], gap)
+    return _Values(primal, gap, violation, interval, np.nan_to_num(part, nan=0.0, posinf=1e300))
+
+
+def _allowed(primal: float, gap: tuple[float, float]) -> float:
+    """What rounding may leave open of P and of the gap."""
+    return max(_FRACTION * gap[0], _OF_PRIMAL * abs(primal), 1e-300)
+
+
+def _bounded(
+    task: Task, posed: Posed, box: np.ndarray, squared: tuple[float, float], moved: float,
+    spread: float,
+) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:  # fmt: skip
+    """Bounds of P and of the gap where all bounds are finite, and the open part of each row."""
+    a, e, s, scale = posed.a, posed.error, posed.s, posed.scale
+
+    def terms(a: np.ndarray) -> np.ndarray:
+        return (s - box) * np.maximum(a, 0) + box * np.maximum(-a, 0)
+
+    worse = np.maximum(terms(a - e), terms(a + e))
+    better = terms(np.sign(a) * np.maximum(np.abs(a) - e, 0))
+    high, low = (scale * math.fsum(part) for part in (worse, better))
+    loss_high = scale * math.fsum(s * np.maximum(a + e, 0))
+    loss_low = scale * math.fsum(s * np.maximum(a - e, 0))
+    rounding = 4 * EPS * loss_high
+    gap_high = (high + posed.unpaid) * (1 + SUMMED) + moved + spread * spread / 2
+    gap_low = (low + posed.unpaid) * (1 - SUMMED) - moved - posed.excess - rounding
+    norms = [scale * scale * part / 2 for part in squared]
+    size = SUMMED * (abs(norms[1]) + loss_high) + 4 * EPS * abs(posed.rest)
+    primal = (
+        math.fsum([norms[0], loss_low, posed.rest, -size, -posed.excess]),
+        math.fsum([norms[1], loss_high, posed.rest, size]),
+    )
+    gap = (max(0.0, gap_low), gap_high + rounding)
+    part = scale * (worse - better + _FRACTION * s * (np.maximum(a + e, 0) - np.maximum(a - e, 0)))
+    part = np.bincount(posed.row, part, len(task.y))
+    return primal, gap, part / _allowed(primal[1], gap)
+
+
+def _unbounded(
+    task: Task, posed: Posed, squared: tuple[float, float], moved: float, spread: float
+) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:
+    """The same for C = ∞: the model is scaled until every row is feasible."""
+    g, error = task.residuals(np.zeros(len(task.y)))
+    g, error = -posed.sign * g[posed.row], error[posed.row]
+    need = posed.sign * posed.target
+    t_low, t_high = (_smallest_scale(need, g + error), _smallest_scale(need, g - error))
+    if not np.isfinite(t_high):
+        if not np.isfinite(t_low):
+            return (np.inf, np.inf), (np.inf, np.inf), np.zeros(len(task.y))
+        low = t_low * t_low * squared[0] / 2 * (1 - SUMMED)
+        return (low, np.inf), (0.0, np.inf), 2.0 * (task.f.error > 0)
+    primal = (
+        t_low * t_low * squared[0] / 2 * (1 - SUMMED),
+        t_high * t_high * squared[1] / 2 * (1 + SUMMED),
+    )
+    alpha = np.maximum(posed.alpha, 0.0)
+    slack = alpha * np.maximum(t_high * (g + error) - need, 0.0)
+    least = alpha * np.maximum(t_low * (g - error) - need, 0.0)
+    size = np.sqrt(max(squared[1], 0.0))
+    drift = math.fsum(amount for amount, *_ in posed.moves)
+    moved = t_high * moved + abs(t_high - 1) * drift * float(np.abs(need).max(initial=0.0))
+    away = max(abs(t_high - 1), abs(t_low - 1)) * size + spread
+    near = max(0.0, t_low - 1) * np.sqrt(max(squared[0], 0.0))
+    gap = (
+        max(0.0, (math.fsum(least) + near * near / 2) * (1 - SUMMED) - moved),
+        (math.fsum(slack) + away * away / 2) * (1 + SUMMED) + moved,
+    )
+    tight = (g - error) * t_high < 2 * np.maximum(need, 0) + error * t_high
+    part = alpha * error * t_high + tight * error * squared[1] * t_high * t_high * t_high
+    part = np.bincount(posed.row, part, len(task.y))
+    return primal, gap, part / _allowed(primal[1], gap)
+
+
+def _smallest_scale(need: np.ndarray, have: np.ndarray) -> float:
+    """The smallest t ≥ 0 with t · have ≥ need for every variable; infinite if there is none."""
+    if np.any((have <= 0) & (need > 0)):
+        return np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = float(np.max((need / have)[have > 0], initial=0.0)) * (1 + EPS)
+        most = float(np.min((need / have)[have < 0], initial=np.inf))
+    return least if least <= most else np.inf
+
+
+def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
+    """What moving α into its box and its sums to their values adds: Σ|δ|(|a| + e) and Σ|δ|√k.
+
+    Terms are computed for α within the box, so clipping costs no more than its part of √(δᵀKδ).
+    """
+    cost, moved, spread = (np.abs(posed.a) + posed.error) * posed.scale, 0.0, 0.0
+    if np.any(clipped):
+        which = np.flatnonzero(clipped)
+        spread += float(clipped[which] @ np.sqrt(task.diag(posed.row[which])))
+    for amount, variables, room in posed.moves:
+        if amount <= 0:
+            continue
+        order = variables[np.argsort(cost[variables], kind="stable")]
+        until = np.cumsum(room[order])
+        last = int(np.searchsorted(until, amount))
+        if last >= len(order):
+            return np.inf, np.inf
+        take = room[order[: last + 1]].copy()
+        take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
+        used = order[: last + 1]
+        moved += float(take @ cost[used])
+        spread += float(take @ np.sqrt(task.diag(posed.row[used])))
+    return moved * (1 + SUMMED), spread * (1 + SUMMED)
+
+
+def _violation(
+    model: Any, params: dict, task: Task, posed: Posed
+) -> tuple[tuple[float, float, float], tuple[float, float], np.ndarray]:
+    """The largest violating pair (low, estimate, high), the bias interval, and rows to refine."""
+    below = posed.alpha < posed.s * _AT_BOUND
+    above = posed.alpha > 0
+    rise = np.where(posed.sign > 0, below, above)
+    fall = np.where(posed.sign > 0, above, below)
+    z, e, has_bias = posed.sign * posed.a, posed.error, params.get("fit_intercept", True)
+    found, ends, marked = np.zeros(3), [], np.zeros(len(z), dtype=bool)
+    for group in posed.groups:
+        up, down = group[rise[group]], group[fall[group]]
+        low = [float(np.max(z[up] + k * e[up], initial=-np.inf)) for k in (-1, 0, 1)]
+        high = [float(np.min(z[down] - k * e[down], initial=np.inf)) for k in (-1, 0, 1)]
+        ends.append((low[1], high[1]))
+        pair = [
+            lower - upper if has_bias else max(lower, -upper)
+            for lower, upper in zip(low, high, strict=True)
+        ]
+        size = sum(abs(end) for end in (low[2], high[2]) if math.isfinite(end))
+        rounding = 8 * EPS * np.array([-1, 0, 1]) * size
+        if np.all(np.isfinite(pair)):
+            found = np.maximum(found, (np.array(pair) + rounding) * posed.scale)
+        if (pair[2] - pair[0]) * posed.scale > _FRACTION * model.tol:
+            marked[up[z[up] + e[up] >= low[0]]] = True
+            marked[down[z[down] - e[down] <= high[0]]] = True
+    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / (_FRACTION * model.tol)
+    mean = task.b + np.mean(ends, axis=0) if has_bias else np.zeros(2)
+    return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
+
+
+def _certificate(
+    model: Any, params: dict, task: Task, posed: Posed, values: _Values
+) -> VerifiedCertificate:
+    (primal_low, primal), (gap_low, gap) = values.primal, values.gap
+    quad, quad_error = task.squared_norm()
+    row_alpha = np.bincount(posed.row, np.abs(posed.alpha), len(task.y))
+    row_bound = np.zeros(len(task.y))
+    row_bound[posed.row] = posed.s
+    zero = row_alpha == 0
+    at_bound = ~zero & (row_alpha >= row_bound * _AT_BOUND)
+    finite = np.isfinite(gap) and np.isfinite(primal_low)
+    low, violation, high = values.violation
+    return VerifiedCertificate(
+        primal=primal,
+        dual=_less(primal_low, gap) if finite else -np.inf,
         gap=gap,
-        relative_gap=relative(gap, found.primal),
-        kkt_violation=float(violation),
-        bias_interval=interval,
+        relative_gap=relative(gap, primal),
+        kkt_violation=violation,
+        bias_interval=values.interval,
         margin=float(2 / np.sqrt(quad)) if quad > 0 else np.inf,
         n_zero=int(zero.sum()),
         n_free=int((~zero & ~at_bound).sum()),
         n_bound=int(at_bound.sum()),
-        status=_status(model, violation, gap, quad, np.abs(beta) @ np.abs(f)),
-        name=name,
+        status=_status(model, params, values, quad + quad_error),
+        name=task.name,
+        primal_low=primal_low,
+        gap_low=gap_low,
+        violation_low=low,
+        violation_high=high,
+        precision=task.precision,
     )
 
 
-def _gap(found: _Finding, f: np.ndarray, b: float, y: np.ndarray) -> float:
-    if found.off > _BROKEN or not np.isfinite(found.primal):
-        return np.inf
-    rounding = _ROUNDING_UNITS * _EPS * (abs(found.primal) + abs(found.dual))
-    delta = 1.5 * _EPS * (np.abs(f) + abs(b) + np.abs(y))
-    if np.isinf(found.bound).any():
-        return float(max(0.0, found.primal - found.dual) + np.abs(found.alpha) @ delta + rounding)
-    worse = np.maximum(found.terms(f - delta), found.terms(f + delta))
-    return float(worse.sum() + found.drift + rounding)
+def _less(primal: float, gap: float) -> float:
+    """primal − gap, rounded downwards."""
+    return float(np.nextafter(primal - gap, -np.inf)) if gap else primal
 
 
-def _ends(e: np.ndarray, rise: np.ndarray, fall: np.ndarray) -> tuple[float, float]:
-    """The multipliers KKT allows: at least e where β may rise, at most e where it may fall."""
-    return float(np.max(e[rise], initial=-np.inf)), float(np.min(e[fall], initial=np.inf))
-
-
-def _status(model: Any, violation: float, gap: float, quad: float, scale: float) -> Status:
+def _status(model: Any, params: dict, values: _Values, quad_high: float) -> Status:
     """By the violation found; what kept a model from its tolerance only the fit can know."""
-    if quad < -1e-9 * scale:
+    if quad_high < 0:
         return Status.NOT_PSD
-    if np.isfinite(gap) and violation <= 1.05 * model.tol:
+    solved = values.violation[2] <= model.tol * (1 + _TOL_ROUNDING)
+    # ν-SVC: only P < 0 shows that ρ > 0 at the optimum.
+    if "nu" in params and hasattr(model, "classes_") and solved and not values.primal[1] < 0:
+        return Status.DEGENERATE
+    if np.isfinite(values.gap[1]) and solved:
         return Status.SOLVED
-    if np.isfinite(gap) and violation <= 10 * model.tol:
-        return Status.ALMOST_SOLVED
     stated = getattr(getattr(model, "certificate_", None), "status", Status.SOLVED)
     return Status.STALLED if stated.is_solved else stated
 
 
-def _outside(alpha: np.ndarray, bound: np.ndarray) -> float:
-    """How far α is below zero or above its bound, relatively."""
-    scale = np.where(np.isfinite(bound), bound, np.maximum(np.max(np.abs(alpha), initial=0), 1.0))
-    above = np.where(np.isfinite(bound), alpha - bound, 0.0)
-    return float(np.max(np.maximum(above, -alpha) / scale, initial=0.0))
-
-
-def _svc(
-    params: dict, y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, weight: np.ndarray
-) -> _Finding:
-    has_bias = params.get("fit_intercept", True)
-    s, alpha = params["C"] * weight, y * beta
-    quad = float(beta @ f)
-    dual = alpha.sum() - quad / 2
-    if np.isinf(s).any():  # hard margin: the value of w scaled until the least y g is 1
-        least = float(np.min(y * (f + b)))
-        primal = quad / 2 / least**2 if least > 0 else np.inf
-    else:
-        primal = quad / 2 + s @ np.maximum(0, 1 - y * (f + b))
-    total = float(beta.sum()) if has_bias else 0.0
-    below = alpha < s * _AT_BOUND
-    return _Finding(
-        primal=float(primal),
-        dual=float(dual),
-        terms=lambda f: (
-            (s - alpha) * np.maximum(0, 1 - y * (f + b)) + alpha * np.maximum(0, y * (f + b) - 1)
-        ),
-        edges=[(y - f, np.where(y > 0, below, alpha > 0), np.where(y > 0, alpha > 0, below))],
-        off=max(_outside(alpha, s), abs(total) / max(np.abs(beta).sum(), 1e-300)),
-        drift=abs(b * total),
-        alpha=alpha,
-        bound=s,
-    )
-
-
-def _nu_svc(
-    params: dict, y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, weight: np.ndarray
-) -> _Finding:
-    s, price = weight, params["nu"] * weight.sum()
-    rho = price / max(np.abs(beta).sum(), 1e-300)
-    alpha, f, b = y * beta * rho, f * rho, b * rho
-    quad = float((y * alpha) @ f)
-    sums = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()]) - price / 2
-    below = alpha < s * _AT_BOUND
-    return _Finding(
-        primal=float(quad / 2 + s @ np.maximum(0, rho - y * (f + b)) - price * rho),
-        dual=-quad / 2,
-        terms=lambda f: (
-            (s - alpha) * np.maximum(0, rho - y * (f + b))
-            + alpha * np.maximum(0, y * (f + b) - rho)
-        ),
-        edges=[
-            (-f[y > 0], below[y > 0], alpha[y > 0] > 0),
-            (-f[y < 0], alpha[y < 0] > 0, below[y < 0]),
-        ],
-        off=max(_outside(alpha, s), float(np.abs(sums).max() / price)),
-        drift=float(np.abs(sums) @ [abs(b - rho), abs(b + rho)]),
-        alpha=alpha,
-        bound=s,
-        model_scale=rho,
-    )
-
-
-def _svr(
-    params: dict, y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, weight: np.ndarray
-) -> _Finding:
-    """ε-SVR, and ν-SVR (where ``epsilon`` is not a parameter but has a price)."""
-    s, up, down = params["C"] * weight, np.maximum(beta, 0), np.maximum(-beta, 0)
-    distance = np.abs(y - f - b)
-    with_nu = "epsilon" not in params
-    price = params["nu"] * s.sum() if with_nu else 0.0
-    epsilon = _best_epsilon(distance, s, price) if with_nu else params["epsilon"]
-    quad, total = float(beta @ f), float(beta.sum())
-    unpaid = price - np.abs(beta).sum() if with_nu else 0.0
-    dual = y @ beta - quad / 2 - (0.0 if with_nu else epsilon * np.abs(beta).sum())
-    loss = np.where(distance > epsilon, s * (distance - epsilon), 0.0)  # s may be infinite
-
-    def terms(f: np.ndarray) -> np.ndarray:
-        above, below = y - f - b - epsilon, f + b - y - epsilon
-        return (
-            (s - up) * np.maximum(0, above) + up * np.maximum(0, -above)
-            + (s - down) * np.maximum(0, below) + down * np.maximum(0, -below)
-        )  # fmt: skip
-
-    upper = (y - f, up < s * _AT_BOUND, up > 0)
-    lower = (y - f, down > 0, down < s * _AT_BOUND)
-    if with_nu:
-        edges = [upper, lower]
-    else:  # one constraint over both edges of the tube
-        e = np.concatenate([upper[0] - epsilon, lower[0] + epsilon])
-        rise, fall = (np.concatenate([upper[k], lower[k]]) for k in (1, 2))
-        edges = [(e, rise, fall)]
-    sums = abs(total) if params.get("fit_intercept", True) else 0.0
-    size = max(np.abs(beta).sum(), 1e-300)
-    return _Finding(
-        primal=float(quad / 2 + loss.sum() + price * epsilon),
-        dual=float(dual),
-        terms=terms,
-        edges=edges,
-        off=max(_outside(np.abs(beta), s), sums / size, -unpaid / max(price, size)),
-        drift=float(abs(b) * sums + epsilon * max(unpaid, 0.0)),
-        alpha=np.abs(beta),
-        bound=s,
-    )
-
-
-def _best_epsilon(distance: np.ndarray, s: np.ndarray, price: float) -> float:
-    """The ε that minimises price·ε + Σ s (distance − ε)₊: where the bounds beyond it pay for it."""
-    order = np.argsort(distance)[::-1]
-    beyond = np.cumsum(s[order])
-    return float(distance[order][beyond >= price * (1 - 1e-14)][0])
-
-
-def _one_class(
-    params: dict, y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, weight: np.ndarray
-) -> _Finding:
-    s, price = weight, params["nu"] * weight.sum()
-    quad, off = float(beta @ f), float(beta.sum() - price)
-    return _Finding(
-        primal=float(quad / 2 + s @ np.maximum(0, -(f + b)) + b * price),
-        dual=-quad / 2,
-        terms=lambda f: (s - beta) * np.maximum(0, -(f + b)) + beta * np.maximum(0, f + b),
-        edges=[(-f, beta < s * _AT_BOUND, beta > 0)],
-        off=max(_outside(beta, s), abs(off) / price),
-        drift=abs(b * off),
-        alpha=beta,
-        bound=s,
-    )
-
-
+@_quietly
 def find_logistic(
-    model: Any, name: str, y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float,
-    weight: np.ndarray, image: Callable[[np.ndarray], np.ndarray],
-) -> Certificate:  # fmt: skip
+    model: Any, task: Task, image: Callable[[np.ndarray], Sums]
+) -> VerifiedCertificate:
     """The certificate of one logistic task; ``image`` multiplies a vector with K."""
-    g, s = f + b, model.C * weight
+    y, beta, b = task.y, task.beta, task.b
+    v, error = task.residuals(np.zeros(len(y)))
+    g, s = -v, model.C * task.weight
     asked = y * s * expit(-y * g)
-    primal = float(beta @ f / 2 + s @ np.logaddexp(0.0, -y * g))
-    squared = max(float((asked - beta) @ image(asked - beta)), 0.0)
-    drift = abs(b * float(asked.sum())) if model.fit_intercept else 0.0
-    gap = squared / 2 + drift + _ROUNDING_UNITS * _EPS * primal
-    relative_gap, norm = relative(gap, primal), float(beta @ f)
-    n_zero = int(np.count_nonzero(beta == 0))
-    return Certificate(
-        primal=primal, dual=primal - gap, gap=gap, relative_gap=relative_gap,
+    wrong = s * (error / 4 + 4 * EPS)  # of β̃: the slope of σ is at most ¼
+    quad, quad_error = task.squared_norm()
+    loss = [math.fsum(s * np.logaddexp(0.0, -y * g + k * error)) for k in (-1, 1)]
+    away = asked - beta
+    product = image(away)
+    squared = max(float(away @ product.high), 0.0)
+    open_part = float(np.abs(away) @ product.error)
+    root = float(wrong @ np.sqrt(task.diag(np.arange(len(y))))) if np.any(wrong) else 0.0
+    norms = [max(0.0, np.sqrt(max(0.0, squared + k * open_part)) + k * root) for k in (-1, 1)]
+    drift = abs(b * math.fsum(asked)) if model.fit_intercept else 0.0
+    drift_error = abs(b) * float(wrong.sum()) if model.fit_intercept else 0.0
+    primal_low = ((quad - quad_error) / 2 + loss[0]) * (1 - SUMMED)
+    primal = ((quad + quad_error) / 2 + loss[1]) * (1 + SUMMED)
+    gap = (norms[1] * norms[1] / 2 + drift + drift_error) * (1 + SUMMED)
+    gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - SUMMED))
+    relative_gap, n_zero = relative(gap, primal), int(np.count_nonzero(beta == 0))
+    return VerifiedCertificate(
+        primal=primal, dual=primal_low - gap, gap=gap, relative_gap=relative_gap,
         kkt_violation=float(np.sqrt(squared)), bias_interval=(b, b),
-        margin=2 / norm**0.5 if norm > 0 else np.inf,
+        margin=2 / quad**0.5 if quad > 0 else np.inf,
         n_zero=n_zero, n_free=beta.size - n_zero, n_bound=0,
         status=Status.SOLVED if relative_gap <= model.tol * 1.01 else Status.STALLED,
-        name=name, unit="products with K",
+        name=task.name, unit="products with K", primal_low=primal_low, gap_low=gap_low,
+        violation_low=norms[0], violation_high=norms[1], precision=task.precision,
     )  # fmt: skip

@@ -2,18 +2,18 @@
 
 With f = Kβ at the data points, b the multipliers and r = target − f[row] − b[group]:
 
-    P = ½ βᵀKβ + Σ (upper·max(0, r) + (−lower)·max(0, −r)) + Σ_g b_g · sum_g
-    D = targetᵀβ − ½ βᵀKβ
-    P − D = Σ (upper − β)·max(0, r) + (β − lower)·max(0, −r)  ≥ 0
+the primal value is a sum of losses, and P − D a sum of non-negative terms that vanish at the
+optimum (`mercer.problems.boxqp`). P and D agree in most of their digits, so their difference is
+not taken.
 
-The last line, a sum of products that vanish at the optimum, is how the gap is computed: P and D
-agree in most of their digits, and their difference would lose them.
+**Rounding.** f is off by up to δ = `Result.f_error` at each point. Each loss and each term of the
+gap is convex in r, so its largest value over r ± δ is at one of the two ends. ``primal`` is an
+upper bound of the model's value, ``dual`` a lower bound of the optimum, and ``gap`` their
+difference. Points well beyond the margin, and points at their bound well within it, have a term of
+zero.
 
-**Rounding.** The solver's f may be off by up to δ = `Result.f_error` (one for all, or per point).
-Each term of the gap is convex in r, so its largest value over r ± δ is at one of the two ends; the
-stated gap is the sum of these, with a thousandth and a few units of float64 rounding on top. Points
-well beyond the margin, and points at their bound well within it, stay at zero: only free vectors
-pay, (upper − lower)·δ at the most.
+**Feasibility.** The sums of β are computed without rounding. What is left of Σβ = sum is moved, in
+thought, onto the variable where that costs least; the cost is part of the gap (`_drift_cost`).
 
 **Infinite bounds** leave no room for r on the wrong side. There w and b are multiplied by the
 smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the terms of finite bounds).
@@ -22,7 +22,7 @@ smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -81,6 +81,8 @@ class Certificate:
         Why the solver stopped; the worst one in a summary.
     iterations, rounds : int
     seconds : float
+    certificate_seconds : float
+        Of these, for f in float64 with its bound and for the checks of the solution.
     tasks : tuple of Certificate
         For several classes, one for each binary task; otherwise empty.
     name : str
@@ -106,6 +108,7 @@ class Certificate:
     tasks: tuple[Certificate, ...] = field(default=(), repr=False)
     name: str = ""
     unit: str = field(default="steps", repr=False)
+    certificate_seconds: float = field(default=0.0, repr=False)
 
     @property
     def n_support(self) -> int:
@@ -138,7 +141,8 @@ class Certificate:
 
     def _lines(self) -> list[str]:
         what = f"{len(self.tasks)} tasks" if self.tasks else self.name
-        title = f"Certificate: {self.status}" + (f"   ({what})" if what else "")
+        title = f"Certificate: {self.status}; relative gap {self.relative_gap:.2g}"
+        title += f"   ({what})" if what else ""
         return [title, *(f"  {label:<14} {value}" for label, value in self.rows())]
 
     def _task_lines(self, most: int = 12) -> list[str]:
@@ -167,12 +171,10 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     e = problem.target - f
     b_low, b_high = _bias_intervals(problem, beta, e)
     f_error = problem.at_variables(np.broadcast_to(result.f_error, n))
-    primal, gap = _values(problem, beta, f, multipliers(problem, result.b, e), f_error)
+    primal, dual = _bounds(problem, replace(result, beta=beta), f, f_error)
+    gap = primal - dual if np.isfinite(primal) else np.inf
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
-    if problem.group is None:
-        violation = max(0.0, b_low[0], -b_high[0])
-    else:
-        violation = max(0.0, float(np.max(b_low - b_high)))
+    if problem.group is not None:
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
         interval = float(min(ends)), float(max(ends))
     groups = kkt_groups(*(problem.at_points(v, n) for v in (beta, problem.lower, problem.upper)))
@@ -180,10 +182,10 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     norm = np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale)
     return Certificate(
         primal=primal,
-        dual=primal - gap if np.isfinite(primal) else _dual(problem, beta, f),
+        dual=dual,
         gap=gap,
         relative_gap=relative(gap, primal),
-        kkt_violation=float(violation),
+        kkt_violation=float(result.violation),
         bias_interval=interval,
         margin=float(2 / norm) if norm > 0 else np.inf,
         n_zero=n_zero,
@@ -193,6 +195,7 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         iterations=int(result.iterations),
         rounds=int(result.rounds),
         seconds=float(result.seconds),
+        certificate_seconds=float(result.certificate_seconds),
         name=name,
     )
 
@@ -201,7 +204,6 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
     """One certificate over several tasks: sums of values and counts, the worst of the rest."""
     if len(tasks) == 1:
         return tasks[0]
-    severity = list(Status)
 
     def total(attribute: str):
         return sum(getattr(task, attribute) for task in tasks)
@@ -217,10 +219,11 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
         n_zero=total("n_zero"),
         n_free=total("n_free"),
         n_bound=total("n_bound"),
-        status=max((task.status for task in tasks), key=severity.index),
+        status=max((task.status for task in tasks), key=lambda status: status.severity),
         iterations=total("iterations"),
         rounds=total("rounds"),
         seconds=total("seconds"),
+        certificate_seconds=total("certificate_seconds"),
         tasks=tuple(tasks),
         unit=tasks[0].unit,
     )
@@ -262,43 +265,97 @@ def multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
     return b
 
 
-def _dual(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> float:
-    return float(problem.target @ beta - beta @ f / 2)
-
-
-def _values(
-    problem: BoxQP, beta: np.ndarray, f: np.ndarray, b_group: np.ndarray, f_error: np.ndarray
+def _bounds(
+    problem: BoxQP, result: Result, f: np.ndarray, f_error: np.ndarray
 ) -> tuple[float, float]:
-    """Primal value and stated gap."""
-    lower, upper, target = problem.lower, problem.upper, problem.target
-    if problem.group is None:
-        b, b_group, drift = np.zeros(1), np.zeros(0), np.zeros(0)
-    else:
-        b = b_group[problem.group]
-        drift = problem.group_sums - np.bincount(problem.group, beta, problem.n_groups)
+    """An upper bound of the model's primal value and a lower bound of the optimal value."""
+    beta, lower, upper, target = result.beta, problem.lower, problem.upper, problem.target
+    b_group = multipliers(problem, result.b, target - f)
+    b = np.zeros(1) if problem.group is None else b_group[problem.group]
     delta = f_error + 2 * EPS * (np.abs(target) + np.abs(f) + np.abs(b))
-    dual, quad = _dual(problem, beta, f), float(beta @ f)
-    if np.isinf(upper).any() or np.isinf(lower).any():
-        s = _smallest_feasible_scale(problem, f + b, delta)
-        if not np.isfinite(s):
-            return np.inf, np.inf
-        r = target - s * (f + b)
-        finite = np.where(r > 0, upper, -lower)
-        wrong = np.where(np.isfinite(finite), finite, 0.0)  # where infinite, r is on the right side
-        primal = s * s * quad / 2 + wrong @ np.abs(r) + s * (b_group @ problem.group_sums)
-        gap = primal - dual + np.sum(np.abs(beta) * delta) * (s * s + 1) / 2 + s * (wrong @ delta)
-    else:
-        r = target - f - b
-        loss = upper * np.maximum(r, 0) - lower * np.maximum(-r, 0)
-        primal = quad / 2 + loss.sum() + b_group @ problem.group_sums
-        gap = np.maximum(_terms(problem, beta, r + delta), _terms(problem, beta, r - delta)).sum()
-        gap += np.abs(b_group) @ np.abs(drift)
-    rounding = ROUNDING_UNITS * EPS * (abs(primal) + abs(dual))
-    return float(primal), float(max(gap, 0.0) * MARGIN + rounding)
+    if not np.isfinite(delta).all():  # f is not known at some points
+        return np.inf, -np.inf
+    of_sums = float(b_group @ problem.group_sums) if problem.n_groups else 0.0
+    sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
+    quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
+    quad_error = float(np.abs(beta) @ delta) * MARGIN + _sum_rounding(beta.size) * size
+    if not problem.is_finite:
+        return _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
+    r = target - f - b
+    loss = upper * np.maximum(r, 0) - lower * np.maximum(-r, 0)
+    worst = np.maximum(*(upper * np.maximum(x, 0) - lower * np.maximum(-x, 0)
+                         for x in (r + delta, r - delta)))  # fmt: skip
+    least = upper * np.maximum(r - delta, 0) - lower * np.maximum(-r - delta, 0)
+    rounding = _sum_rounding(beta.size) * (worst.sum() + sizes) + EPS * sizes * ROUNDING_UNITS
+    middle = quad / 2 + loss.sum() + of_sums
+    primal = quad / 2 + worst.sum() + of_sums + quad_error / 2 + rounding
+    low = quad / 2 + least.sum() + of_sums - quad_error / 2 - rounding
+    gap = float(problem.gap_terms(beta, r, delta).sum()) * (1 + _sum_rounding(beta.size))
+    gap += _drift_cost(problem, result, r, delta) + _indefinite_cost(problem, result)
+    units = ROUNDING_UNITS * EPS * (abs(middle) + abs(middle - gap))
+    return float(primal + units), float(low - gap - units)
 
 
-def _terms(problem: BoxQP, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
-    return np.where(r > 0, (problem.upper - beta) * r, (problem.lower - beta) * r)
+def _sum_rounding(n: int) -> float:
+    """Relative rounding of a sum of n numbers, pairwise in blocks of 128 (NumPy's and BLAS's)."""
+    return EPS * (128 + 2 * np.log2(max(n, 2)))
+
+
+def _drift_cost(problem: BoxQP, result: Result, r: np.ndarray, delta: np.ndarray) -> float:
+    """What the rounding of Σβ costs, moved onto the variable k where that is least.
+
+    D(β + d e_k) = D(β) + d (target_k − f_k) − ½ d² K_kk, and P − D has the term b d: together
+    at most |d| |r_k| + ½ d² K_kk.
+    """
+    cost = 0.0
+    for g, drift in enumerate(problem.drift(result.beta)):
+        if drift == 0:
+            continue
+        if result.diag is None:  # a snapshot
+            cost += abs(float(result.b[g]) * drift)
+            continue
+        room = problem.upper - result.beta if drift > 0 else result.beta - problem.lower
+        able = (problem.group == g) & (room >= abs(drift))
+        each = abs(drift) * (np.abs(r) + delta) + drift**2 * problem.at_variables(result.diag) / 2
+        cost += float(np.min(each[able], initial=np.inf))
+    return cost * MARGIN
+
+
+def _indefinite_cost(problem: BoxQP, result: Result) -> float:
+    """½ δ max ‖β* − β‖² where only K + δI is known to be positive semidefinite."""
+    if not result.psd_delta:
+        return 0.0
+    far = np.maximum(result.beta - problem.lower, problem.upper - result.beta)
+    return float(result.psd_delta * (far @ far) / 2) * MARGIN
+
+
+def _hard_margin_bounds(
+    problem: BoxQP,
+    result: Result,
+    f: np.ndarray,
+    delta: np.ndarray,
+    quad: float,
+    quad_error: float,
+) -> tuple[float, float]:
+    """With infinite bounds: w and b are multiplied by the smallest feasible factor s."""
+    beta, lower, upper, target = result.beta, problem.lower, problem.upper, problem.target
+    b_group = result.b
+    b = np.zeros(1) if problem.group is None else b_group[problem.group]
+    dual = float(target @ beta - quad / 2)
+    dual -= quad_error / 2 + _sum_rounding(beta.size) * float(np.abs(target) @ np.abs(beta))
+    dual -= _drift_cost(problem, result, target - f, delta)
+    if result.psd_delta:  # no bound on how far β may be
+        return np.inf, -np.inf
+    s = _smallest_feasible_scale(problem, f + b, delta)
+    if not np.isfinite(s):
+        return np.inf, dual
+    r = target - s * (f + b)
+    finite = np.where(r > 0, upper, -lower)
+    wrong = np.where(np.isfinite(finite), finite, 0.0)  # where infinite, r is on the right side
+    primal = s * s * (quad + quad_error) / 2 + wrong @ (np.abs(r) + s * delta)
+    primal += s * (b_group @ problem.group_sums) if problem.n_groups else 0.0
+    primal += ROUNDING_UNITS * EPS * (abs(primal) + abs(dual))
+    return float(primal), float(min(dual, primal))
 
 
 def _smallest_feasible_scale(problem: BoxQP, g: np.ndarray, delta: np.ndarray) -> float:
@@ -312,7 +369,7 @@ def _smallest_feasible_scale(problem: BoxQP, g: np.ndarray, delta: np.ndarray) -
     if np.any((have <= 0) & (need > 0)):
         return np.inf
     rising, falling = have > 0, have < 0
-    s = max(0.0, float(np.max(need[rising] / have[rising], initial=0.0)))
+    s = max(0.0, float(np.max(need[rising] / have[rising], initial=0.0))) * (1 + 4 * EPS)
     most = float(np.min(need[falling] / have[falling], initial=np.inf))
     return s if s <= most else np.inf
 

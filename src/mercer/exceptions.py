@@ -6,6 +6,7 @@
         └── NoFileError        (a FileNotFoundError too) there is none of this name
     UserWarning
     ├── ConvergenceWarning     (scikit-learn's) a fit stopped before its tolerance
+    ├── InterruptWarning       Ctrl-C ended a fit, and the model so far was returned
     └── WarmStartWarning       a warm start could not go on from the last fit and began anew
 
 Bad parameters raise scikit-learn's ``InvalidParameterError`` (a ValueError), bad data a ValueError
@@ -23,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 __all__ = [
     "ConvergenceWarning",
     "FileError",
+    "InterruptWarning",
     "NoFileError",
     "NotFittedError",
     "NotSeparableError",
@@ -72,6 +74,10 @@ class FileError(ValueError):
 
 class NoFileError(FileError, FileNotFoundError):
     """There is no file of this name."""
+
+
+class InterruptWarning(UserWarning):
+    """Ctrl-C ended a fit with ``on_interrupt="return"``: its model is the one reached so far."""
 
 
 class WarmStartWarning(UserWarning):

@@ -7,6 +7,7 @@ Tiles are the same whatever the number of threads, so values do not depend on it
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.gram._rows import add_tile
+from mercer.gram._rows import add_tile_bounded, terms_of_sum
+from mercer.gram.sum_error import SumError
 from mercer.kernels import Kernel, Linear
 from mercer.kernels.points import Block, Points
+from mercer.kernels.rounding import unit
 
 __all__ = ["Expansion"]
 
@@ -30,15 +33,11 @@ TERMS_PER_SUM = 128
 # float32 tiles take half the time, and only time that matters is worth digits: models with fewer
 # multiplications per row than this are evaluated in float64.
 WORTH_FLOAT32 = 100_000
-# How far float32 is off is measured on so many support vectors, not bounded: a worst-case bound in
-# (γ, norms, Σ|c|) is some hundred times the error that occurs, since roundings of different support
-# vectors cancel. A kernel of differences loses most near the support vectors, where it is largest;
-# other kernels grow with the rows, and are always evaluated in float64.
-# Values are computed in float32 if that error is at most FLOAT32_ERROR of the largest value. Signs
-# are so in any case, and rows with a value within SAFETY times the error of zero again in float64.
+# float32 values come with a bound on their error (`SumError`). Rows are evaluated again in float64
+# if a value may have the other sign, or if the bound is above LARGEST_ERROR of the largest value
+# at PROBES support vectors. Kernels that are not shift-invariant are always evaluated in float64.
+LARGEST_ERROR = 2e-3
 PROBES = 128
-FLOAT32_ERROR = 1e-5
-SAFETY = 10.0
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -89,8 +88,7 @@ class Expansion:
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """f at the rows of X (dense or CSR, like the support vectors): shape (n, n_outputs)."""
-        error, scale = self._float32_error()
-        return self._values(X, FLOAT64 if error > FLOAT32_ERROR * scale else FLOAT32, n_jobs)
+        return self._rounded(X, n_jobs, LARGEST_ERROR)
 
     def exact(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """As the call, with float64 kernel values whatever they cost."""
@@ -98,16 +96,47 @@ class Expansion:
 
     def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """As the call, but only the signs are as good as float64's: all that votes need."""
-        error, _ = self._float32_error()
-        if error == np.inf:
+        return self._rounded(X, n_jobs, np.inf)
+
+    def _rounded(self, X: Any, n_jobs: int | None, largest_error: float) -> np.ndarray:
+        """Values from float32 tiles, and from float64 ones where the bound asks for it."""
+        if not self._is_worth_float32 or self._error_at_probes > largest_error * self._scale:
             return self._values(X, FLOAT64, n_jobs)
-        values = self._values(X, FLOAT32, n_jobs)
-        near = np.flatnonzero((np.abs(values) <= SAFETY * error).any(axis=1))
-        if near.size:
-            values[near] = self._values(X[near], FLOAT64, n_jobs)
+        error = np.zeros((X.shape[0], self.b.size))
+        values = self._values(X, FLOAT32, n_jobs, error)
+        unsure = (np.abs(values) <= error) | (error > largest_error * self._scale)
+        again = np.flatnonzero(unsure.any(axis=1))
+        if again.size:
+            values[again] = self._values(X[again], FLOAT64, n_jobs)
         return values
 
-    def _values(self, X: Any, dtype: np.dtype, n_jobs: int | None) -> np.ndarray:
+    @property
+    def _is_worth_float32(self) -> bool:
+        worth = self.n_support * self.support.d >= WORTH_FLOAT32
+        return worth and self.kernel.is_shift_invariant and self.columns is None
+
+    @property
+    def _scale(self) -> float:
+        """The largest value at some support vectors."""
+        return self._at_probes()[0]
+
+    @property
+    def _error_at_probes(self) -> float:
+        """The bound on the error of float32 values, in the median of some support vectors."""
+        return self._at_probes()[1]
+
+    def _at_probes(self) -> tuple[float, float]:
+        if "probes" not in self._prepared:
+            probes = np.unique(np.linspace(0, self.n_support - 1, PROBES).astype(np.intp))
+            error = np.zeros((probes.size, self.b.size))
+            values = self._values(self.support.X[probes], FLOAT32, 1, error)
+            self._prepared["probes"] = float(np.abs(values).max()), float(np.median(error))
+        return self._prepared["probes"]
+
+    def _values(
+        self, X: Any, dtype: np.dtype, n_jobs: int | None, error: np.ndarray | None = None
+    ) -> np.ndarray:
+        """f at the rows of X; a bound on its error is written into ``error``."""
         n = X.shape[0]
         if self.n_support == 0:
             return np.tile(self.b, (n, 1))
@@ -117,11 +146,15 @@ class Expansion:
         out = np.tile(self.b, (n, 1))
         pieces = self._pieces(dtype)
         chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
-        if len(chunks) == 1:  # small inputs skip the ceremony
-            self._add(X, pieces, out)
+
+        def one(rows: slice) -> None:
+            self._add(X[rows], pieces, out[rows], None if error is None else error[rows])
+
+        if len(chunks) == 1:  # a small input needs no threads
+            one(chunks[0])
             return out
         with single_threaded_blas(), Workers(thread_count(n_jobs)) as workers:
-            workers.map(lambda rows: self._add(X[rows], pieces, out[rows]), chunks)
+            workers.map(one, chunks)
         return out
 
     def values_of_kernel(self, X: Any) -> np.ndarray:
@@ -132,33 +165,83 @@ class Expansion:
         self.kernel.tile(points.take(slice(0, points.n)), vectors, out)
         return out
 
-    def weights(self) -> np.ndarray:
-        """For the linear kernel: the w of each output, shape (n_outputs, d), less any origin's."""
+    def weights(self, *, centred: bool = True) -> np.ndarray:
+        """For the linear kernel: the w of each output, shape (n_outputs, d).
+
+        Of centred rows (``centred``), or of rows as they are: then with the origin times the sum of
+        the coefficients, which is rounding where these sum to zero.
+        """
         if "weights" not in self._prepared:
             W = np.zeros((self.b.size, self.support.d))
             for start, stop, outputs in self.blocks:
                 vectors = self.support.rows(slice(start, stop), None)
                 W[outputs] += self.coef[:, start:stop] @ vectors
             self._prepared["weights"] = W
-        return self._prepared["weights"]
+        W, origin = self._prepared["weights"], self.support.origin
+        if centred or origin is None:
+            return W
+        columns: list[list[float]] = [[] for _ in range(self.b.size)]
+        for start, stop, outputs in self.blocks:
+            for r, output in enumerate(outputs):
+                columns[output] += self.coef[r, start:stop].tolist()
+        return W + np.array([math.fsum(each) for each in columns])[:, None] * origin
 
-    def _add(self, X: Any, pieces: list, out: np.ndarray) -> None:
-        """Add the kernel sums at some rows to ``out``."""
+    def _add(self, X: Any, pieces: list, out: np.ndarray, error: np.ndarray | None = None) -> None:
+        """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
         dtype = pieces[0][0].dtype
         points = Points(X, self.support.origin)
         block = points.take(slice(0, points.n), dtype)
         tile = self._tile(dtype)
+        sums = np.zeros(out.shape)
         for vectors, products in pieces:
             K = tile[: points.n, : len(vectors)]
             self.kernel.tile(block, vectors, K)
             if self.b.size == 1:
-                add_tile(K, products, out[:, 0])
+                add_tile_bounded(K, *products, out[:, 0], sums[:, 0])
                 continue
             for outputs, terms in products:
-                total = np.zeros((points.n, len(outputs)))
-                for part, coef in terms:
+                total, bound = np.zeros((2, points.n, len(outputs)))
+                for part, coef, weight in terms:
                     total += K[:, part] @ coef
+                    if error is not None:
+                        bound += K[:, part] @ weight
                 out[:, outputs] += total
+                sums[:, outputs] += bound
+        if error is not None:
+            error[...] = self._error(points, dtype, sums)
+
+    def _error(self, points: Points, dtype: Any, sums: np.ndarray) -> np.ndarray:
+        """The bound of `SumError` at some rows, for every output."""
+        rows = self.kernel.rounding(points, dtype)
+        factor = 1.001 * self._sum_error(dtype).factor_of(rows)
+        error = factor[:, None] * sums
+        for (p, q), (left, right) in zip(rows.pairs, self._pair_sums(dtype), strict=True):
+            error += 1.001 * (np.outer(p, right) + np.outer(q, left))
+        return error + 4 * np.finfo(np.float64).eps * np.abs(self.b)
+
+    def _sum_error(self, dtype: Any) -> SumError:
+        key = "sum error", dtype
+        if key not in self._prepared:
+            rounding = self.kernel.rounding(self.support, dtype)
+            terms = terms_of_sum(self.n_support, VECTORS_PER_TILE)
+            if dtype == FLOAT32 and self.b.size > 1:  # sums of products in float32
+                terms += int((TERMS_PER_SUM + 4) * (unit(FLOAT32) / unit(FLOAT64)))
+            self._prepared[key] = SumError(rounding, rounding, terms)
+        return self._prepared[key]
+
+    def _pair_sums(self, dtype: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Σ|c| p and Σ|c| q of every output, for the pairs of the rounding."""
+        key = "pair sums", dtype
+        if key not in self._prepared:
+            found = []
+            for pair in self._sum_error(dtype).columns.pairs:
+                sums = np.zeros((2, self.b.size))
+                for start, stop, outputs in self.blocks:
+                    for row, values in zip(sums, pair, strict=True):
+                        row[outputs] += np.abs(self.coef[:, start:stop]) @ values[start:stop]
+                found.append((sums[0], sums[1]))
+            self._prepared[key] = found
+        return self._prepared[key]
 
     def _tile(self, dtype: Any) -> np.ndarray:
         """Scratch of this thread; fresh memory costs more than the kernel values put into it."""
@@ -182,19 +265,26 @@ class Expansion:
         return self._prepared[dtype]
 
     def _products(self, tile: slice, dtype: Any) -> Any:
-        """The coefficients of a tile. With several outputs: for each block that it meets its
-        outputs, and (columns, coefficients) of matrix products short enough that float32 sums lose
-        nothing."""
+        """The coefficients of a tile, and the weights of the bound on the error of their sums.
+
+        With several outputs: for each block that it meets its outputs, and (columns, coefficients,
+        weights) of matrix products short enough that float32 sums lose little.
+        """
+        error = self._sum_error(dtype)
         if self.b.size == 1:
-            return self.coef[0, tile].copy()
+            return self.coef[0, tile].copy(), error.weight(self.coef[0, tile], tile)
         products = []
         length = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
         for first, last, outputs in self.blocks:
             terms = []
             for start in range(max(first, tile.start), min(last, tile.stop), length):
-                stop = min(start + length, last, tile.stop)
-                coef = np.ascontiguousarray(self.coef[:, start:stop].T, dtype=dtype)
-                terms.append((slice(start - tile.start, stop - tile.start), coef))
+                part = slice(start, min(start + length, last, tile.stop))
+                coef, weight = (
+                    np.ascontiguousarray(values.T, dtype=dtype)
+                    for values in (self.coef[:, part], error.weight(self.coef[:, part], part))
+                )
+                here = slice(part.start - tile.start, part.stop - tile.start)
+                terms.append((here, coef, weight))
             if terms:
                 products.append((outputs, terms))
         return products
@@ -203,19 +293,3 @@ class Expansion:
         if self.columns is None:
             return self.support.take(which, dtype)
         return Block(self.support, self.columns[which], dtype)
-
-    def _float32_error(self) -> tuple[float, float]:
-        """Largest error of float32 values at some support vectors, and the largest value there.
-
-        Infinite where float32 is not worth it or cannot be trusted.
-        """
-        if "error" not in self._prepared:
-            worth = self.n_support * self.support.d >= WORTH_FLOAT32
-            found = (np.inf, 1.0)
-            if worth and self.kernel.is_shift_invariant and self.columns is None:
-                probes = np.unique(np.linspace(0, self.n_support - 1, PROBES).astype(np.intp))
-                X = self.support.X[probes]
-                exact, rounded = (self._values(X, dtype, 1) for dtype in (FLOAT64, FLOAT32))
-                found = float(np.abs(exact - rounded).max()), float(np.abs(exact).max())
-            self._prepared["error"] = found
-        return self._prepared["error"]

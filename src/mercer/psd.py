@@ -8,6 +8,9 @@ proves the matrix of these rows only.
 **Many rows.** The matrix of a random part is a principal submatrix, so its negative directions are
 the whole's; then Lanczos steps on the whole, from products with tiles that are never stored. Their
 Rayleigh quotients can only be too large.
+
+`psd_bound` is the same question with a proof either way: K + δI is positive semidefinite (a
+Cholesky factorisation with its rounding bound), or there is a witness.
 """
 
 from __future__ import annotations
@@ -19,19 +22,33 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
-from mercer._naive import kernel_sums
+from mercer._psd_bound import (
+    FEWEST_UNITS,
+    PSDBound,
+    lanczos,
+    psd_bound,
+    quadratic_form,
+    rounding_unit,
+)
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram import Gram
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.kernels.points import Points
+from mercer.symmetry import UNITS
 
-__all__ = ["FEWEST_UNITS", "KernelCheck", "check_kernel", "nearest_psd", "rounding_unit"]
+__all__ = [
+    "FEWEST_UNITS",
+    "KernelCheck",
+    "PSDBound",
+    "check_kernel",
+    "nearest_psd",
+    "psd_bound",
+    "rounding_unit",
+]
 
 # Up to so many rows all eigenvalues are computed (a few seconds); of more, a part of that size.
 EXACT_ROWS = 2000
 LANCZOS_STEPS = 60
-# Kernel values themselves are a few roundings off, which outweighs n·eps on a handful of rows.
-FEWEST_UNITS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,15 +143,16 @@ cᵀKc = -0.0132481 < 0.
     rows = np.arange(points.n) if exact else np.sort(rng.choice(points.n, EXACT_ROWS, False))
     K = _matrix(kernel, points, rows)
     asymmetry = float(np.abs(K - K.T).max())
-    is_symmetric = asymmetry <= FEWEST_UNITS * eps * np.abs(K).max()
+    is_symmetric = asymmetry <= UNITS * eps * np.abs(K).max()
     values, vectors = la.eigh((K + K.T) / 2)
     least, norm = float(values[0]), float(np.abs(values).max())
     c = np.zeros(points.n)
     c[rows] = vectors[:, 0]
     if not exact:
-        least, norm, c = _lanczos(kernel, points, c, least, norm)
+        with single_threaded_blas(), Workers(thread_count(None)) as workers:
+            least, norm, c = lanczos(Gram(kernel, points, workers), c, least, norm, LANCZOS_STEPS)
     tolerance = max(points.n, FEWEST_UNITS) * eps * norm if tol is None else float(tol)
-    value = _quadratic_form(kernel, points, c) if least < -tolerance else np.nan
+    value = quadratic_form(kernel, points, c) if least < -tolerance else np.nan
     refuted = value < -tolerance
     return KernelCheck(
         is_psd=bool(is_symmetric and not refuted),
@@ -156,58 +174,12 @@ def _require_rows(kernel: Kernel, points: Points) -> None:
         raise ValueError(f"A precomputed kernel matrix must be square, got shape {points.X.shape}.")
 
 
-def rounding_unit(kernel: Kernel, points: Points) -> float:
-    """eps of the numbers the values were computed in: a float32 matrix has its own."""
-    if isinstance(kernel, Precomputed) and points.X.dtype == np.float32:
-        return float(np.finfo(np.float32).eps)
-    return float(np.finfo(np.float64).eps)
-
-
 def _matrix(kernel: Kernel, points: Points, rows: np.ndarray) -> np.ndarray:
     """K of some rows, both halves of it computed."""
     if isinstance(kernel, Precomputed):
         K = points.X[np.ix_(rows, rows)]
         return (K.toarray() if sp.issparse(K) else K).astype(np.float64)
     return kernel(points.rows(rows, None))
-
-
-def _lanczos(
-    kernel: Kernel, points: Points, c: np.ndarray, least: float, norm: float
-) -> tuple[float, float, np.ndarray]:
-    """Smallest Rayleigh quotient, largest norm and their vector in a Krylov space that starts at c.
-
-    Plain Lanczos with full orthogonalisation: the steps are few, and each is a product with K.
-    """
-    n = points.n
-    everyone = np.arange(n)
-    basis = np.zeros((LANCZOS_STEPS, n))
-    images = np.zeros((LANCZOS_STEPS, n))
-    v, m = c / np.linalg.norm(c), 0
-    with single_threaded_blas(), Workers(thread_count(None)) as workers:
-        gram = Gram(kernel, points, workers)
-        for m in range(1, LANCZOS_STEPS + 1):
-            basis[m - 1] = v
-            gram.accumulate(images[m - 1], everyone, everyone, v)
-            v = images[m - 1].copy()
-            for _ in range(2):  # once more: what the first pass leaves of the basis by rounding
-                v -= basis[:m].T @ (basis[:m] @ v)
-            length = np.linalg.norm(v)
-            if length <= n * np.finfo(float).eps * norm:
-                break
-            v /= length
-    T = basis[:m] @ images[:m].T
-    values, vectors = la.eigh((T + T.T) / 2)
-    return min(least, values[0]), max(norm, abs(values[-1])), vectors[:, 0] @ basis[:m]
-
-
-def _quadratic_form(kernel: Kernel, points: Points, c: np.ndarray) -> float:
-    """cᵀKc by the kernels of `mercer._naive`, which are not those of `mercer.kernels`."""
-    X = points.X
-    if isinstance(X, list):
-        X = np.empty(points.n, dtype=object)
-        X[:] = points.X
-    rows = np.flatnonzero(c)
-    return float(c[rows] @ kernel_sums(kernel, X, rows, rows, c[rows][:, None])[:, 0])
 
 
 def nearest_psd(

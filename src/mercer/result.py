@@ -8,27 +8,70 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LinearResult", "Result", "Status"]
+__all__ = ["Halted", "LinearResult", "Result", "Status"]
+
+
+class Halted(Exception):
+    """Raised within a solver, and caught by it, where a fit has to stop between two passes."""
 
 
 class Status(Enum):
-    """Why a solver stopped. The value is the sentence shown to the user."""
+    """Why a solver stopped. The value is the sentence shown to the user.
+
+    Whether a fit is solved follows from its final certificate (`certificate.final_status`); what a
+    solver reports is why it stopped.
+    """
 
     SOLVED = "solved"
-    ALMOST_SOLVED = "almost solved"
+    SOLVED_IF_PSD = "solved if the kernel is positive semidefinite (no negative curvature found)"
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     STOPPED = "stopped by the user"
-    STALLED = "stalled"
-    NOT_PSD = "kernel not PSD"
+    STALLED = "limit of float64: rounding prevents further progress"
+    DEGENERATE = (
+        "rho = 0: the direction of w is arbitrary (nu is too small to separate the classes)"
+    )
+    NOT_PSD = "kernel not positive semidefinite: a stationary point"
     NOT_SEPARABLE = "not separable"
 
     @property
     def is_solved(self) -> bool:
-        return self in (Status.SOLVED, Status.ALMOST_SOLVED)
+        """Whether the tolerance was reached, and the solution is optimal to it."""
+        return self is Status.SOLVED or self is Status.SOLVED_IF_PSD
+
+    @property
+    def severity(self) -> int:
+        """How bad it is: of several tasks the largest is shown."""
+        return _SEVERITY[self]
 
     def __str__(self) -> str:
         return self.value
+
+
+_SEVERITY = {
+    Status.SOLVED: 0,
+    Status.SOLVED_IF_PSD: 1,
+    Status.ITERATION_LIMIT: 2,
+    Status.TIME_LIMIT: 3,
+    Status.STOPPED: 4,
+    Status.STALLED: 5,
+    Status.DEGENERATE: 6,
+    Status.NOT_PSD: 7,
+    Status.NOT_SEPARABLE: 8,
+}
+
+
+def final_status(stopped: Status, measure: float, tol: float) -> Status:
+    """Whether a fit is solved, from its certificate alone; else what stopped it.
+
+    ``measure`` is an upper bound of what ``tol`` speaks of: the KKT violation, or the relative gap.
+    A solver that stopped because it believed to be done, and is not, met the limit of float64.
+    """
+    if stopped in (Status.NOT_PSD, Status.NOT_SEPARABLE):
+        return stopped
+    if measure <= tol:
+        return Status.SOLVED
+    return Status.STALLED if stopped.is_solved else stopped
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +85,24 @@ class Result:
     f : float64 array
         K β at the data points (no intercept).
     f_error : float or float64 array
-        Estimated largest error of ``f`` against the float64 kernel.
+        A bound on the error of ``f`` against the kernel in exact arithmetic, for each point.
     b : float64 array
         The multiplier of each group's equality constraint: the intercepts.
     b_interval : float64 array, shape (n_groups, 2)
         The b of each group that the KKT conditions allow; the ends cross by the violation.
     violation : float
-        LIBSVM's: the largest violating pair within a group.
+        LIBSVM's: the largest violating pair within a group, at most, with f within its error.
     status : Status
     iterations : int
         Steps, each solver's own: pair updates of "smo".
     rounds : int
     seconds : float
+    certificate_seconds : float
+        Of ``seconds``, those that f with its bound took, beyond the updates of the solver.
+    diag : float64 array or None
+        A bound on k(x, x) at the points. None: not known (the snapshots of a running solver).
+    psd_delta : float or None
+        K + psd_delta · I was shown to be positive semidefinite; None: not shown.
     reached : float64 array or None
         Where a stopped solver had come to, if f of that was not known and the answer is an earlier
         one: a warm start goes on from there.
@@ -69,6 +118,9 @@ class Result:
     iterations: int
     rounds: int
     seconds: float
+    diag: np.ndarray | None = None
+    certificate_seconds: float = 0.0
+    psd_delta: float | None = 0.0
     reached: np.ndarray | None = None
 
     @property
@@ -83,6 +135,7 @@ class Result:
             iterations=first.iterations + self.iterations,
             rounds=first.rounds + self.rounds,
             seconds=first.seconds + self.seconds,
+            certificate_seconds=first.certificate_seconds + self.certificate_seconds,
         )
 
 
@@ -142,6 +195,9 @@ class LinearResult:
         For fits to other prices.
     own : bool
         Whether β follows from g, as that of smooth losses can.
+    bounded : bool
+        Whether ``primal`` and ``gap`` are upper bounds, rounding included, and ``primal − gap`` is
+        at most the optimal value.
     """
 
     w: np.ndarray
@@ -157,3 +213,4 @@ class LinearResult:
     seconds: float
     wake: Wake | None = None
     own: bool = False
+    bounded: bool = False

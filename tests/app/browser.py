@@ -70,6 +70,9 @@ def opened(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[Bro
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     driver.set_script_timeout(SECONDS)
     driver.set_page_load_timeout(SECONDS)
+    # Asked for by a busy page more than five seconds after the click, the clipboard is refused.
+    allowed = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    driver.execute_cdp_cmd("Browser.grantPermissions", allowed)
     try:
         yield Browser(driver)
     finally:
@@ -109,6 +112,20 @@ class Browser:
 
     def text(self, selector: str) -> str:
         return self.run("return document.querySelector(arguments[0]).textContent", selector)
+
+    def watch(self, selector: str) -> None:
+        """Keep every text that an element has from now on, however short it is shown."""
+        self.run(
+            "const element = document.querySelector(arguments[0]); window.seen = [];"
+            "new MutationObserver(() => window.seen.push(element.textContent))"
+            ".observe(element, {childList: true, characterData: true, subtree: true})",
+            selector,
+        )
+
+    @property
+    def watched(self) -> list[str]:
+        """The texts since `watch`."""
+        return self.run("return window.seen")
 
     @property
     def situation(self) -> str:

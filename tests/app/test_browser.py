@@ -157,11 +157,26 @@ def test_exported_code_is_that_of_the_picture(page: Browser, capsys):
     ))] * 2, strict=True))  # fmt: skip
     assert float(shown["primal"]) == pytest.approx(made["model"].certificate_.primal, rel=1e-5)
     page.find(".code details summary").click()
+    page.watch("#copy")
     page.find("#copy").click()
-    assert page.text("#copy") == "Copied"
+    page.until(lambda: "Copied" in page.watched)
     assert page.driver.execute_async_script(
         "const done = arguments[0]; navigator.clipboard.readText().then(done, () => done(null))"
     ) in (page.text("#code"), None)
+
+
+def test_a_button_pressed_twice_gets_its_name_back(page: Browser):
+    """The second press comes while the button says "Copied" instead of its name."""
+    name = page.text("#share")
+    page.watch("#share")
+    page.run(
+        "const button = document.querySelector('#share'); const again = new MutationObserver(() =>"
+        " { again.disconnect(); button.click(); }); again.observe(button, {childList: true});"
+        "button.click()"
+    )
+    page.until(lambda: page.watched.count(name) == 2)
+    assert page.watched[0] == "Copied"
+    assert page.text("#share") == name
 
 
 def test_a_file_is_read(page: Browser, tmp_path: Path):
@@ -199,15 +214,23 @@ def test_all_by_keyboard(page: Browser):
     assert [html for html in unnamed if "bk-" not in html] == []
 
 
+WORDS_OF_POINT_1 = (
+    "const texts = []; const walk = (root) => { for (const e of root.querySelectorAll('*')) {"
+    " if (e.shadowRoot) walk(e.shadowRoot); if (!e.children.length) texts.push(e.textContent);"
+    "} }; walk(document); return texts.filter((t) => t.startsWith('point 1,'))"
+)
+
+
 def test_alpha_is_told_on_hover(page: Browser):
     x, y, _ = preset("moons")[0]
     page.mouse((x, y), press=False)
-    told = page.run(
-        "const texts = []; const walk = (root) => { for (const e of root.querySelectorAll('*')) {"
-        " if (e.shadowRoot) walk(e.shadowRoot); if (!e.children.length) texts.push(e.textContent);"
-        "} }; walk(document); return texts.filter((t) => t.startsWith('point 1,'))"
-    )
-    assert told
+    told: list[str] = []
+
+    def is_told() -> bool:
+        told[:] = page.run(WORDS_OF_POINT_1)
+        return bool(told)
+
+    page.until(is_told)
     assert "α = " in told[0]
     assert "f = " in told[0]
 

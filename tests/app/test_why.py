@@ -36,7 +36,10 @@ SITUATIONS = {
     "step-rest": State(machine="pegasos", points=preset("separable"), step=3),
     "not-separable": State(points=preset("overlapping"), kernel="linear", C=INF),
     "not-psd": State(kernel="sigmoid", coef0=-1.0),
-    "not-converged": State(points=preset("overlapping"), kernel="linear", C=1e4),
+    "not-converged": State(
+        points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")), kernel="poly", degree=8,
+        gamma=100.0,
+    ),
     "all-at-C": State(points=TWO, kernel="linear", C=0.25),
     "islands": State(points=preset("separable"), gamma=100.0, C=10.0),
     "one-side": State(points=CROWD, gamma=0.05),
@@ -65,8 +68,8 @@ SITUATIONS = {
     "ridge-flat": State(machine="ridge", points=preset("sine"), alpha=100.0, kernel="linear"),
     "ridge": State(machine="ridge", points=preset("sine")),
     "refused": State(
-        points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")), kernel="poly", degree=8,
-        gamma=100.0,
+        machine="kmeans", points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")),
+        kernel="poly", degree=8, gamma=100.0,
     ),
 }  # fmt: skip
 

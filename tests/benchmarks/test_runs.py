@@ -106,7 +106,7 @@ def test_store_keeps_good_runs_only(tmp_path):
     assert again.find("a9a", "thundersvm") is None
     again.add(_run("a9a", "sklearn", 2.0, others_cores=0.9))
     assert Store(str(path), reuse=True, quiet=0.5).find("a9a", "sklearn") is None
-    assert len(json.loads(path.read_text())["runs"]) == 2
+    assert len(json.loads(path.read_text(encoding="utf-8"))["runs"]) == 2
     assert Store(str(path), reuse=False).find("a9a", "sklearn") is None
 
 

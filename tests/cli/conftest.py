@@ -12,6 +12,7 @@ from mercer.cli import main
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
     """A folder in which ``mercer demo`` has run."""
+    pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("demo")
     assert main(["demo", "-o", str(folder / "demo"), "--quiet"]) == 0
     return folder

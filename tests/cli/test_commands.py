@@ -210,7 +210,9 @@ def test_predictions_go_to_a_file(here, mercer):
         code, out, err = mercer("predict", "demo/tumours.mercer", "demo/tumours-new.csv", *words)
         assert (code, err) == (0, "")
         assert out.startswith("Accuracy = 9")
-    assert (here / "p.csv").read_text() == (here / "q.csv").read_text()
+    assert (here / "p.csv").read_text(encoding="utf-8") == (here / "q.csv").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_probabilities(here, mercer):
@@ -255,17 +257,41 @@ def test_a_model_stopped_early_is_held_to_what_it_states(hard, mercer, tmp_path)
     assert mercer("verify", tmp_path / "m", hard)[0] == 0
 
 
+@pytest.mark.parametrize("limit", ["0.02", "0.2"])
+def test_an_early_stop_with_verify_is_an_early_stop(mercer, tmp_path, limit):
+    """The stated numbers are bounds: nothing that rounding does makes them false."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(3000, 6))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2 + 0.8 * rng.normal(size=3000), [0.0, 1.2])
+    path = tmp_path / "wide.csv"
+    np.savetxt(path, np.c_[X, y], delimiter=",", header="a,b,c,d,e,f,y", comments="")
+    words = ["--target", "y", "--machine", "svc", "-C", "10000", "--time-limit", limit, "-q"]
+    assert mercer("train", path, *words, "-o", tmp_path / "m", "--verify")[0] == 3
+    assert mercer("verify", tmp_path / "m", path)[0] == 0
+
+
 def test_claims_are_broken_one_by_one():
-    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    model = package.SVC(C=3).fit(X, y)
+    X = np.random.default_rng(4).normal(size=(40, 2))
+    y = X[:, 0] + X[:, 1] ** 2 > 0.5
+    model = package.SVC(C=3, tol=0.05).fit(X, y)
     stated, found = model.certificate_, package.verify(model, X, y)
     from dataclasses import replace
 
     assert broken_claims(stated, found, model.tol) == []
-    assert "gap" in broken_claims(stated, replace(found, gap=1.0), model.tol)[0]
-    assert "objective" in broken_claims(stated, replace(found, primal=9.0), model.tol)[0]
-    stalled = replace(found, status=package.Status.STALLED)
-    assert "KKT" in broken_claims(stated, stalled, model.tol)[0]
+    assert "gap" in broken_claims(stated, replace(found, gap_low=1.0), model.tol)[0]
+    assert "objective" in broken_claims(stated, replace(found, primal_low=1e3), model.tol)[0]
+    assert "KKT" in broken_claims(stated, replace(found, violation_low=0.1), model.tol)[0]
+    # what rounding leaves open breaks nothing
+    wide = replace(found, gap=1.0, primal=1e3, violation_high=1.0, status=package.Status.STALLED)
+    assert broken_claims(stated, wide, model.tol) == []
+    # numbers of the certificate that contradict the model, or each other
+    for forged in (
+        replace(stated, primal=stated.primal * 0.99),
+        replace(stated, gap=0.0, relative_gap=0.0),
+        replace(stated, primal=stated.primal + 5, dual=stated.dual + 5),
+        replace(stated, relative_gap=stated.relative_gap / 2),
+    ):
+        assert broken_claims(forged, found, model.tol), forged
     assert broken_claims(None, found, model.tol) == []
     assert broken_claims(None, replace(found, kkt_violation=1.0), model.tol) != []
 
@@ -316,7 +342,10 @@ def test_models_to_libsvm_and_back(here, mercer):
     assert mercer(*words.split())[0] == 0
     mercer("predict", "back.mercer", "new.svm", "-o", "p.csv", "--decision")
     mercer("predict", "demo/tumours.mercer", "demo/tumours-new.csv", "-o", "q.csv", "--decision")
-    ours, theirs = (columns((here / name).read_text())["decision"] for name in ("q.csv", "p.csv"))
+    ours, theirs = (
+        columns((here / name).read_text(encoding="utf-8"))["decision"]
+        for name in ("q.csv", "p.csv")
+    )
     assert_allclose(np.array(ours, float), np.array(theirs, float), rtol=1e-9)
 
 

@@ -10,8 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +98,9 @@ def test_the_command_of_the_readme(mercer, here):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
     (command,) = block.strip().splitlines()
-    data = (here / "demo" / "tumours.csv").read_text().replace("diagnosis", "label", 1)
+    data = (
+        (here / "demo" / "tumours.csv").read_text(encoding="utf-8").replace("diagnosis", "label", 1)
+    )
     (here / "data.csv").write_text(data)
     assert "verdict        holds" in in_this_process(mercer, command)
     assert (here / "data.png").read_bytes().startswith(b"\x89PNG")
@@ -138,20 +140,32 @@ def test_a_reader_that_has_seen_enough_is_no_error(shell, here):
     assert (here / "m").exists()  # the model is written whether or not anybody reads along
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_any_encoding_will_do(shell, here, encoding):
+    """Of a terminal without UTF-8, or of a pipe where that is not the default."""
+    for command in ("mercer train --help", "mercer inspect demo/tumours.mercer"):
+        done = run(command, shell | {"PYTHONIOENCODING": encoding}, cwd=here, encoding=encoding)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_ctrl_c_writes_the_model_so_far(shell, tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "hard.npz", X=rng.normal(size=(1200, 8)), y=rng.integers(0, 2, 1200))
     words = shlex.split("mercer train hard.npz -C 1e6 --gamma 0.01 --tol 1e-10")
-    with subprocess.Popen(
-        words, env=shell, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout.readline().startswith("data")
-        process.stdout.readline()  # the machine; the fit begins, and takes many seconds
-        time.sleep(1.0)
+    screen, stderr = os.openpty()
+    command = {"env": shell | {"TERM": "xterm"}, "cwd": tmp_path, "stdout": subprocess.DEVNULL}
+    with subprocess.Popen(words, stderr=stderr, **command) as process:
+        os.close(stderr)
+        said = b""
+        while b"violation" not in said:  # the first report of the fit
+            said += os.read(screen, 4096)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 3, err
-    assert "the model so far is in hard.mercer" in err
+        with suppress(OSError):  # the end of what is on a terminal
+            while part := os.read(screen, 4096):
+                said += part
+    os.close(screen)
+    assert process.returncode == 3, said
+    assert b"the model so far is in hard.mercer" in said
     assert package.load(tmp_path / "hard.mercer").certificate_.status is package.Status.STOPPED
 
 

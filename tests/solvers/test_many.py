@@ -7,11 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.multiclass import by_class, pair_tasks
+from mercer.multiclass import by_class, pair_tasks, pairs
 from mercer.problems import svc
 from mercer.result import Status
 from mercer.solvers import SMO, Control, solve_class_pairs
-from mercer.solvers.many import EXACT_TOL
 from tests.solvers.small import make_gram
 
 
@@ -27,7 +26,7 @@ def solve_both(kernel, X, codes, bound, tol=1e-4):
     gram, tasks = make_gram(kernel, X), pair_tasks(codes, k)
     problems = [svc(task.y, bound[task.rows]) for task in tasks]
     order, starts = by_class(codes, k)
-    together = solve_class_pairs(problems, gram.take(order), starts, tol)
+    together = solve_class_pairs(problems, gram.take(order), starts, pairs(k), tol, Control())
     alone = [
         SMO(tol=tol).solve(problem, gram.take(task.rows), Control())
         for problem, task in zip(problems, tasks, strict=True)
@@ -70,7 +69,10 @@ def test_what_is_not_solved_at_once_is_left_to_the_general_solver():
     order, starts = by_class(codes, 5)
     problems = [svc(task.y, 1.0) for task in pair_tasks(codes, 5)]
     gram = make_gram(RBF(gamma=0.3), X).take(order)
-    assert set(solve_class_pairs(problems, gram, starts, EXACT_TOL / 2)) == {None}
+    beyond_float64 = solve_class_pairs(problems, gram, starts, pairs(5), 1e-18, Control())
+    assert set(beyond_float64) == {None}
+    after_the_limit = solve_class_pairs(problems, gram, starts, pairs(5), 1e-3, Control(0.0))
+    assert set(after_the_limit) == {None}
 
 
 @pytest.mark.parametrize("class_weight", [None, {c: 0.5 + 0.4 * c for c in range(5)}])

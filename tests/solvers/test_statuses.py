@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.problems import one_class, svc
@@ -80,7 +80,7 @@ def test_when_time_is_up_among_samples_the_last_answer_is_kept(monkeypatch):
     result = solve(problem, gram, control=Control(time_limit=1000.0))
     assert result.status is Status.TIME_LIMIT
     assert np.count_nonzero(answers[1]) > np.count_nonzero(answers[0]) > 0
-    assert_array_equal(result.beta, answers[1])
+    assert_allclose(result.beta, answers[1], rtol=0, atol=1e-12)  # but for the rounding of Σβ
     check_answer(problem, result, gram)
     assert result.reached.size == y.size
 
@@ -101,7 +101,7 @@ def test_a_warm_start_goes_on_from_the_last_step_though_the_answer_is_an_earlier
     assert dual(result.reached) > dual(result.beta)
     assert np.all((result.reached >= problem.lower) & (result.reached <= problem.upper))
     goes_on = solve(problem, gram, start=result.reached, max_iter=0)
-    assert_array_equal(goes_on.beta, result.reached)
+    assert_allclose(goes_on.beta, result.reached, rtol=1e-12, atol=1e-9)
 
 
 @BOTH
@@ -137,37 +137,14 @@ def test_stopped_by_ctrl_c_which_goes_through_at_the_end(monkeypatch, direct):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_stalled_and_almost_solved():
-    """float64 ends near 1e-15: a tolerance far below is out of reach, one just below almost met."""
+def test_stalled():
+    """float64 ends near 1e-15: a tolerance far below is out of reach, and never called solved."""
     problem, gram = svc(y, 100.0), make_gram(ROUGH, X)
     stalled = solve(problem, gram, tol=1e-18)
     assert stalled.status is Status.STALLED
     assert not stalled.status.is_solved
     assert 1e-17 < stalled.violation < 1e-9
-    almost = solve(problem, gram, tol=stalled.violation / 3)
-    assert almost.status in (Status.ALMOST_SOLVED, Status.SOLVED)
-    assert almost.status.is_solved
     check_answer(problem, stalled, gram)
-
-
-@pytest.mark.parametrize("violation", [2e-3, 2e-2])
-def test_almost_solved_is_within_ten_times_the_tolerance(monkeypatch, violation):
-    """A solver that stalls after a first, loose solution."""
-    from mercer.solvers import smo
-
-    problem, gram = svc(y, 1.0), make_gram(ROUGH, X)
-    loose = solve(problem, gram, tol=violation)
-
-    class Stalls(smo.DirectSMO):
-        def run(self):
-            self.beta, self.f = loose.beta, loose.f
-            return Status.STALLED
-
-    monkeypatch.setattr(smo, "DirectSMO", Stalls)
-    result = solve(problem, gram, tol=1e-3)
-    expected = Status.ALMOST_SOLVED if loose.violation <= 1e-2 else Status.STALLED
-    assert result.status is expected
-    assert (loose.violation <= 1e-2) == (violation == 2e-3)
 
 
 @BOTH

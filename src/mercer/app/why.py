@@ -215,6 +215,9 @@ _STEPS: list[Rule] = [
         f"Point {f.active[0] + 1} was beyond the margin already: w only shrinks by 1 − 1/t."),
 ]  # fmt: skip
 
+# Ends of a fit short of its tolerance.
+UNFINISHED = (Status.ITERATION_LIMIT, Status.STALLED)
+
 _SVM: list[Rule] = [
     ("not-separable", lambda f: f.is_svm and f.n_proof, lambda f:
         f"C = ∞ asks for no error at all, which is impossible: with the weights "
@@ -222,8 +225,9 @@ _SVM: list[Rule] = [
     ("not-psd", lambda f: f.is_svm and f.least_eigenvalue < -NEGATIVE, lambda f:
         f"This is no kernel on these points: K has an eigenvalue of {_number(f.least_eigenvalue)} "
         "times its largest, so the problem is not convex and the answer only a stationary point."),
-    ("not-converged", lambda f: f.is_svm and f.status is Status.ITERATION_LIMIT, lambda f:
-        f"The solver ran out of steps with a gap of {f.gap:.2g}: a smaller C would let it finish."),
+    ("not-converged", lambda f: f.is_svm and f.status in UNFINISHED, lambda f:
+        f"The solver stopped with a gap of {f.gap:.2g} ({f.status}): a smaller C, or scaled "
+        "columns, would let it finish."),
     ("all-at-C", lambda f: f.machine == "svc" and f.n_bound == f.n and f.has_band, lambda f:
         f"C = {_number(f.C)} is so small that every α is at C: w is C times the difference of the "
         f"class sums, and b may be anything in the band, from {_number(f.b_low)} to "

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from mercer.cli import options as o
-from mercer.cli.guard import ERROR, USAGE, complain, guarded
+from mercer.cli.guard import ERROR, USAGE, complain, guarded, write_any_text
 from mercer.cli.letters import join_weights
 
 __all__ = ["app", "start"]
@@ -34,6 +34,7 @@ def start(arguments: Sequence[str] | None) -> int:
     if words[:1] == ["train"]:
         words = join_weights(words)
     usage_error: Any = typer.BadParameter.__base__
+    write_any_text()
     try:
         command = typer.main.get_command(app)
         return command.main(words, prog_name="mercer", standalone_mode=False) or 0

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
@@ -23,7 +24,7 @@ from typing import Any
 
 __all__ = [
     "ERROR", "OK", "STOPPED", "USAGE", "Failed", "Misused", "complain", "guarded", "hush",
-    "in_options", "option",
+    "in_options", "option", "write_any_text",
 ]  # fmt: skip
 
 OK, ERROR, USAGE, STOPPED = range(4)
@@ -47,6 +48,13 @@ def complain(message: object) -> None:
 def _complain_of(message: Warning | str, *where: Any) -> None:
     """A warning in one line, without the place in the code that it comes from."""
     complain(message)
+
+
+def write_any_text() -> None:
+    """Letters that the encoding of a terminal or pipe lacks are written as escapes: \\u03b3."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def hush() -> None:

@@ -66,10 +66,10 @@ def measure_of(model: Any) -> str:
 
 
 class Bar:
-    """A callback of a fit that draws on stderr, while that is a terminal."""
+    """A callback of a fit that draws on stderr, if that is a terminal with a movable cursor."""
 
     def __init__(self, model: Any, quiet: bool = False):
-        self.shown = sys.stderr.isatty() and not quiet
+        self.shown = not quiet and _can_redraw()
         self.measure, self.descent, self.last = measure_of(model), Descent(), -math.inf
         self.rich: Any = None
 
@@ -103,6 +103,16 @@ class Bar:
         self.rich.update(
             self.task, completed=done, description=text, left="" if left is None else _clock(left)
         )
+
+
+def _can_redraw() -> bool:
+    """Whether lines on stderr can be drawn over: not in a file, nor where TERM is "dumb"."""
+    if not sys.stderr.isatty():
+        return False
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console.is_interactive and not console.is_dumb_terminal
 
 
 def _make_bar() -> Any:

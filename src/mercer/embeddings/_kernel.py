@@ -11,7 +11,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from mercer.estimators._data import Data, check_rows, check_training
 from mercer.estimators._kernelised import KernelEstimator
 from mercer.estimators._params import CONSTRAINTS
+from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
+from mercer.result import Status
+from mercer.solvers import Control
 
 __all__ = ["KernelFeatures"]
 
@@ -19,12 +22,26 @@ __all__ = ["KernelFeatures"]
 class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """Common to `EmpiricalKernelMap` and `Nystroem`."""
 
+    time_limit: float | None
+    status_: Status
+
     _parameter_constraints: ClassVar[dict] = {
-        name: CONSTRAINTS[name] for name in ("kernel", "gamma", "degree", "coef0", "n_jobs")
+        name: CONSTRAINTS[name]
+        for name in ("kernel", "gamma", "degree", "coef0", "n_jobs", "time_limit", "on_interrupt")
     }
 
     def _validate(self, X: Any) -> Data:
         return check_training(self, X, np.zeros(_num_samples(X)), None)
+
+    def _warn_if_stopped(self, control: Control) -> None:
+        """Say what a time limit left."""
+        if self.status_ is Status.TIME_LIMIT and not control.interrupted:
+            warn_user(
+                f"{type(self).__name__} stopped early ({self.status_}): its {self.n_components_} "
+                f"features come from {self.expansion_.n_support} rows. Raise "
+                f"time_limit={self.time_limit}.",
+                ConvergenceWarning,
+            )
 
     def _keep(self, data: Data, gram: Gram, rows: np.ndarray, coef: np.ndarray) -> None:
         """Features are kernel values against these rows times ``coef``."""

@@ -14,6 +14,8 @@ each row, and its sum bounds every norm of K − F Fᵀ.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.linalg as la
 
@@ -24,16 +26,21 @@ __all__ = ["CHOICES", "choose"]
 
 # Proposals of a round, as a share of all landmarks: more rejections against fewer, larger products.
 BLOCK_SHARE = 0.15
+# A round computes at most so many kernel values, so that a limit is seen in time.
+MOST_VALUES = 2_000_000
 # Residuals below so many eps of the largest diagonal entry are rounding.
 ROUNDING_UNITS = 100
+Stop = Callable[[], bool]
 
 
-def choose(gram: Gram, m: int, how: str, rng: np.random.RandomState) -> np.ndarray:
-    """At most m different rows; fewer where these already explain all the others."""
-    return CHOICES[how](gram, m, rng)
+def choose(
+    gram: Gram, m: int, how: str, rng: np.random.RandomState, stop: Stop = lambda: False
+) -> np.ndarray:
+    """At most m different rows; fewer where these explain all the others, or once ``stop()``."""
+    return CHOICES[how](gram, m, rng, stop)
 
 
-def _at_random(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
+def _at_random(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     return rng.permutation(gram.n)[:m]
 
 
@@ -49,12 +56,12 @@ def _columns(gram: Gram, rows: np.ndarray) -> np.ndarray:
     return out
 
 
-def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
+def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     diagonal = gram.diag()
     distance = np.full(gram.n, 1.0)
     chosen: list[int] = []
     smallest = ROUNDING_UNITS * np.finfo(float).eps * max(diagonal.max(), 0.0)
-    while len(chosen) < m and distance.any():
+    while len(chosen) < m and distance.any() and not (chosen and stop()):
         i = _draw(distance, 1, rng)[0]
         column = _columns(gram, np.array([i]))[:, 0]
         to_it = diagonal - 2 * column + diagonal[i]
@@ -65,11 +72,11 @@ def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndar
     return np.array(chosen)
 
 
-def _greedy(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
+def _greedy(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
     F = np.empty((m, gram.n))  # by rows: each step writes one
     chosen: list[int] = []
-    while len(chosen) < m and residual.max() > smallest:
+    while len(chosen) < m and residual.max() > smallest and not (chosen and stop()):
         i, k = int(residual.argmax()), len(chosen)
         row = _columns(gram, np.array([i]))[:, 0] - F[:k, i] @ F[:k]
         F[k] = row / np.sqrt(residual[i])
@@ -79,12 +86,12 @@ def _greedy(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
     return np.array(chosen, dtype=np.intp)
 
 
-def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
+def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
     F = np.empty((gram.n, m))
     chosen = np.empty(0, dtype=np.intp)
-    block = max(1, round(BLOCK_SHARE * m))
-    while chosen.size < m and residual.max() > smallest:
+    block = max(1, min(round(BLOCK_SHARE * m), MOST_VALUES // gram.n))
+    while chosen.size < m and residual.max() > smallest and not (chosen.size and stop()):
         k = chosen.size
         proposed = _draw(residual, block, rng)
         different, which = np.unique(proposed, return_inverse=True)
@@ -95,9 +102,9 @@ def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState) -> np.ndarray:
         accepted, factor = _thin(H, residual[proposed], smallest, m - k, rng)
         new = proposed[accepted]
         G = K[:, which[accepted]] - F[:, :k] @ F[new, :k].T
-        stop = k + new.size
-        F[:, k:stop] = la.solve_triangular(factor, G.T, lower=True).T
-        residual -= np.einsum("ij,ij->i", F[:, k:stop], F[:, k:stop])
+        end = k + new.size
+        F[:, k:end] = la.solve_triangular(factor, G.T, lower=True).T
+        residual -= np.einsum("ij,ij->i", F[:, k:end], F[:, k:end])
         np.maximum(residual, 0.0, out=residual)
         chosen = np.concatenate([chosen, new])
         residual[chosen] = 0.0

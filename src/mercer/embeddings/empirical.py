@@ -7,19 +7,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.embeddings._kernel import KernelFeatures
+from mercer.estimators._data import Data
+from mercer.gram import Gram
+from mercer.gram.gram import TILE_ROWS, pieces
 from mercer.psd import FEWEST_UNITS, rounding_unit
+from mercer.result import Status
+from mercer.solvers import Control
+from mercer.solvers.dense import eigen_seconds, kernel_matrix
 
 __all__ = ["EmpiricalKernelMap"]
 
 # Lanczos pays if fewer than this share of the eigenvalues is wanted, of a matrix that is not small.
 LANCZOS_SHARE = 0.1
 LANCZOS_ROWS = 500
+# Rows that features come from where there is no time for all: about as many as keep their matrix
+# against all rows to so many values, within these limits.
+SAMPLED_VALUES, FEWEST_ROWS, SAMPLED_ROWS = 2_000_000, 16, 256
+MOST_BYTES = 4 << 30
 
 
 class EmpiricalKernelMap(KernelFeatures):
@@ -35,6 +45,12 @@ class EmpiricalKernelMap(KernelFeatures):
         Keep the largest so many; by default all above n·eps·λ₁. `error_` says what is lost.
     kernel, gamma, degree, coef0, n_jobs
         As in `mercer.SVC`.
+    time_limit : float, optional
+        Seconds for the whole fit. If all eigenvectors would take longer, the features come from
+        some of the rows (as those of `Nystroem`), and `trace_residual_` says what is lost.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does, as in `mercer.SVC`. It has to wait for the end of a dense decomposition:
+        some seconds from 3,000 rows on.
     indefinite : {"raise", "clip"}, default="raise"
         What to do if K has negative eigenvalues: refuse, or leave them out, which is the nearest
         positive semidefinite matrix, extended to new rows.
@@ -43,7 +59,9 @@ class EmpiricalKernelMap(KernelFeatures):
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
     error_ : float
-        ‖K − ΦΦᵀ‖ (spectral norm): the largest eigenvalue left out, in size.
+        ‖K − ΦΦᵀ‖ (spectral norm): the largest eigenvalue left out, in size; after an early stop the
+        bound ``trace_residual_``.
+    status_ : Status
     trace_residual_ : float
         trace(K − ΦΦᵀ).
     kernel_, expansion_, n_components_, n_features_in_, feature_names_in_
@@ -75,6 +93,8 @@ class EmpiricalKernelMap(KernelFeatures):
         coef0: float = 0.0,
         indefinite: str = "raise",
         n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -83,6 +103,8 @@ class EmpiricalKernelMap(KernelFeatures):
         self.coef0 = coef0
         self.indefinite = indefinite
         self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> EmpiricalKernelMap:
@@ -117,11 +139,25 @@ class EmpiricalKernelMap(KernelFeatures):
         return vectors * np.sqrt(self.eigenvalues_)
 
     def _fit(self, X: Any) -> np.ndarray:
-        data = self._validate(X)
-        gram = self._bind(data)
-        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
-            K = gram.matrix()
-        values, vectors, rest = _largest(K, self.n_components)
+        with Control(self.time_limit, None, self.on_interrupt) as control:
+            data = self._validate(X)
+            gram = self._bind(data)
+            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+                # A matrix of many gigabytes does not end in time either.
+                begin = control.time_limit is None or 8 * data.n**2 <= MOST_BYTES
+                K = kernel_matrix(gram, control.is_stopped) if begin else None
+                found = None if K is None else _largest(K, self.n_components, control)
+                if found is None:
+                    vectors = self._from_some_rows(data, gram, control)
+                else:
+                    assert K is not None
+                    vectors = self._from_all_rows(data, gram, K, found)
+            gram.workers = Workers(1)
+            self._warn_if_stopped(control)
+        return vectors
+
+    def _from_all_rows(self, data: Data, gram: Gram, K: np.ndarray, found: tuple) -> np.ndarray:
+        values, vectors, rest = found
         units = max(data.n, FEWEST_UNITS) * rounding_unit(self.kernel_, gram.points)
         rounding = units * max(np.abs(values).max(), abs(rest))
         least = min(values.min(), rest)
@@ -139,8 +175,38 @@ class EmpiricalKernelMap(KernelFeatures):
         self.error_ = float(np.abs(dropped).max())
         self.trace_residual_ = float(np.trace(K) - self.eigenvalues_.sum())
         vectors = vectors[:, kept]
+        self.status_ = Status.SOLVED
         self._keep(data, gram, np.arange(data.n), vectors / np.sqrt(self.eigenvalues_))
         return vectors
+
+    def _from_some_rows(self, data: Data, gram: Gram, control: Control) -> np.ndarray:
+        """Eigenvectors of C W⁻¹ Cᵀ, C the columns of K of some rows and W their rows of C."""
+        n = data.n
+        m = min(n, SAMPLED_ROWS, max(SAMPLED_VALUES // n, FEWEST_ROWS))
+        chosen = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
+        values, turn = la.eigh(gram.take(chosen).matrix())
+        kept = values > m * np.finfo(float).eps * max(values[-1], 0.0)
+        if not kept.any():
+            raise ValueError("The kernel matrix is zero on these rows: there are no features.")
+        coef = turn[:, kept] / np.sqrt(values[kept])
+        features, here = np.empty((n, coef.shape[1])), gram.block(chosen, np.float64)
+
+        def fill(rows: slice) -> None:
+            tile = gram.buffer("tile", (rows.stop - rows.start, m))
+            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
+            np.matmul(tile, coef, out=features[rows])
+
+        gram.workers.map(fill, pieces(n, TILE_ROWS))
+        values, turn = la.eigh(features.T @ features)
+        most = values.size if self.n_components is None else self.n_components
+        values, turn = values[::-1][:most], turn[:, ::-1][:, :most]
+        kept = values > n * np.finfo(float).eps * max(values[0], 0.0)
+        self.eigenvalues_, turn = values[kept], turn[:, kept]
+        self.trace_residual_ = max(float(gram.diag().sum() - self.eigenvalues_.sum()), 0.0)
+        self.error_ = self.trace_residual_
+        self.status_ = control.stopped or Status.TIME_LIMIT
+        self._keep(data, gram, chosen, coef @ turn)
+        return features @ turn / np.sqrt(self.eigenvalues_)
 
     def eigenfunctions(self, X: Any) -> np.ndarray:
         """Mercer's eigenfunctions ψ_r at the rows, as the training rows tell them.
@@ -160,12 +226,33 @@ class EmpiricalKernelMap(KernelFeatures):
         return self.transform(X) * np.sqrt(self.expansion_.n_support / self.eigenvalues_)
 
 
-def _largest(K: np.ndarray, count: int | None) -> tuple[np.ndarray, np.ndarray, float]:
-    """The largest eigenvalues in falling order, their vectors, and the next one in size."""
+class _Stopped(Exception):
+    """Ends SciPy's iteration."""
+
+
+def _largest(
+    K: np.ndarray, count: int | None, control: Control
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """The largest eigenvalues in falling order, their vectors, and the next one in size.
+
+    None if there is no time for them.
+    """
     n = K.shape[0]
     if count is not None and n > LANCZOS_ROWS and count < LANCZOS_SHARE * n:
+
+        def multiply(v: np.ndarray) -> np.ndarray:
+            if control.stopped is not None:
+                raise _Stopped
+            return K @ v
+
         start = np.ones(n)  # not at random: the same answer each time
-        values, vectors = eigsh(K, k=count + 1, which="LM", v0=start)
+        try:
+            operator = LinearOperator(K.shape, matvec=multiply, dtype=np.float64)
+            values, vectors = eigsh(operator, k=count + 1, which="LM", v0=start)
+        except _Stopped:
+            return None
+    elif eigen_seconds(n) > control.remaining or control.stopped is not None:
+        return None
     else:
         values, vectors = la.eigh(K)
     order = np.argsort(-values, kind="stable")

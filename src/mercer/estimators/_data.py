@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels._products import DENSE_FROM
-from mercer.kernels.points import SAMPLED_ROWS, Points
+from mercer.kernels.points import SAMPLED_ROWS, Points, centre
 
 __all__ = [
     "Data",
@@ -39,6 +39,10 @@ DTYPES = [
 SMALL_CELLS = 1_000_000
 # Rows with many zeros stay as they are if their mean has at most this share of their squared norms.
 MEAN_SHARE = 0.67
+# Rows of a linear kernel are centred if their mean has more than MEAN_SHARE of their squared
+# norms; up to FEW_ROWS, which are fitted in float64, only where digits are lost: more than
+# LARGE_MEAN_SHARE.
+FEW_ROWS, LARGE_MEAN_SHARE = 768, 0.9999
 # Shown when positive weights are left on one class only.
 ONE_CLASS_LEFT = (
     "Invalid input - all samples with positive weights belong to the same class, "
@@ -172,20 +176,29 @@ def dense_if_small(X: Any) -> Any:
     return X.toarray() if cells <= SMALL_CELLS or X.nnz > DENSE_FROM * cells else X
 
 
-def make_points(X: Any, kernel: Kernel) -> Points:
+def make_points(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Points:
     """The rows as the kernel takes them, dense ones shifted if only differences count.
 
+    Where coefficients sum to zero (``zero_sum``) that is so of the linear kernel, too; its rows are
+    shifted if their mean is most of what they are.
+
     Zeros that are worth keeping are kept, unless the mean is most of what the rows are. Otherwise
-    the rows lie around their mean, or around the values that most of them share where that gives
-    zeros worth having (a column of two values that was standardised).
+    the rows lie around their mean (or median: `centre`), or around the values that most of them
+    share where that gives zeros worth having (a column of two values that was standardised).
     """
     points = Points(X)
-    if not kernel.is_shift_invariant or sp.issparse(X) or X.ndim != 2:
+    may_shift = kernel.is_shift_invariant or (zero_sum and kernel.is_centrable)
+    if not may_shift or sp.issparse(X) or X.ndim != 2 or not len(X):
         return points
     with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
-        mean = X.mean(axis=0, dtype=np.float64)
+        mean = centre(X)
         if points.has_few_nonzeros and mean @ mean <= MEAN_SHARE * points.sq_norms.mean():
             return points
+        if not kernel.is_shift_invariant:
+            offset, total = float(mean @ mean), float(points.sq_norms.mean())
+            share = MEAN_SHARE if len(X) > FEW_ROWS else LARGE_MEAN_SHARE
+            is_far = offset > share * total and np.isfinite(mean).all()
+            return Points(X, mean) if is_far else points
         shifted = Points(X, _common_values(X, mean))
         return shifted if shifted.has_few_nonzeros else Points(X, mean)
 
@@ -201,6 +214,8 @@ def _holds_objects(kernel: Any, X: Any) -> bool:
     """Whether a plain callable is given something else than rows of numbers (strings, graphs)."""
     if kernel is None or isinstance(kernel, (str, Kernel)) or sp.issparse(X):
         return False
+    if _is_frame(X):
+        return not _is_numeric_frame(X)
     try:
         array = np.asarray(X)
     except ValueError:  # ragged
@@ -208,7 +223,22 @@ def _holds_objects(kernel: Any, X: Any) -> bool:
     return array.ndim != 2 or array.dtype.kind not in "fiub"
 
 
+def _is_frame(X: Any) -> bool:
+    """Whether X is a data frame (pandas, polars, an Arrow table), which iterates over columns."""
+    return hasattr(X, "columns") and hasattr(X, "__array__")
+
+
+def _is_numeric_frame(X: Any) -> bool:
+    kinds = [getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", ())]
+    if kinds and all(kind and kind in "fiub" for kind in kinds):  # also nullable numbers
+        return True
+    return np.asarray(X).dtype.kind in "fiub"
+
+
 def _as_objects(X: Any) -> np.ndarray:
+    """One object for each sample; of a data frame the row, as a tuple."""
+    if _is_frame(X):
+        X = [tuple(row) for row in np.asarray(X, dtype=object)]
     if _num_samples(X) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     out = np.empty(_num_samples(X), dtype=object)

@@ -13,9 +13,10 @@ from mercer.certify_others import certify_joint
 from mercer.estimators._data import Data
 from mercer.estimators._linear import LinearClassifier
 from mercer.problems.crammer_singer import CrammerSinger
+from mercer.problems.linear import NO_PRICE
 from mercer.result import LinearResult
 from mercer.solvers import Control
-from mercer.solvers.linear import Joint, Rows, evaluate_joint
+from mercer.solvers.linear import Answer, Joint, Rows, prove_joint, until_proved
 
 __all__ = ["JointClassifier"]
 
@@ -35,25 +36,33 @@ class JointClassifier(LinearClassifier):
 
     def _pose_joint(self, data: Data) -> CrammerSinger:
         weight = 1.0 if data.weight is None else data.weight
-        cost = self.C * self.class_weight_[self._codes] * weight
+        cost = np.maximum(self.C * self.class_weight_[self._codes] * weight, NO_PRICE)
         return CrammerSinger(self._codes, cost, self.classes_.size, self._kappa())
 
-    def _solve(self, rows: Rows, problems: Sequence[Any], control: Control) -> list[LinearResult]:
+    def _solve(
+        self, rows: Rows, problems: Sequence[Any], control: Control, same_rows: bool
+    ) -> list[Answer]:
         if not self._is_joint:
-            return super()._solve(rows, problems, control)
+            return super()._solve(rows, problems, control, same_rows)
         self.solver_ = "sequential dual method: all classes at once"
         (problem,) = problems
-        beta = None
+        joint = Joint(self.tol, self.max_iter, self._seed())
+
+        def solve(tol: float, left: int, beta: np.ndarray | None) -> LinearResult:
+            return replace(joint, tol=tol, max_iter=left).solve(problem, rows, control, beta)
+
+        def proved(found: LinearResult) -> LinearResult:
+            stored = (v.astype(rows.X.dtype).astype(np.float64) for v in self._model([found]))
+            w, b = (whole(v) for v in stored)
+            return prove_joint(problem, rows, w, b, found.beta, self.tol)
+
         last = getattr(self, "_last", None) if self.warm_start else None
-        if last is not None and last[0][0].beta.shape == (problem.n, problem.n_classes):
-            beta = last[0][0].beta
-        result = Joint(self.tol, self.max_iter, self._seed()).solve(problem, rows, control, beta)
-        if rows.X.dtype == np.float32:  # the certificate is that of the published model
-            single = [v.astype(np.float32).astype(np.float64) for v in self._model([result])]
-            w, b = (whole(v) for v in single)
-            again = evaluate_joint(problem, rows, w, b, result.beta, result.w_beta)
-            result = replace(result, w=w, b=b, g=again.g, primal=again.primal, gap=again.gap)
-        return [result]
+        beta = None
+        if last is not None and last.answers[0].found.beta.shape == (problem.n, problem.n_classes):
+            beta = last.answers[0].found.beta
+        return [
+            until_proved(solve, proved, lambda found: found.beta, self.tol, self.max_iter, beta)
+        ]
 
     def _model(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:
         """Of two classes, the difference of their models."""
@@ -65,7 +74,7 @@ class JointClassifier(LinearClassifier):
     def _prove(self, problems: Sequence[Any], results: Sequence[LinearResult]) -> Certificate:
         if not self._is_joint:
             return super()._prove(problems, results)
-        return certify_joint(problems[0], results[0])
+        return certify_joint(problems[0], results[0], self.tol)
 
     def _duals(
         self, problems: Sequence[Any], results: Sequence[LinearResult]

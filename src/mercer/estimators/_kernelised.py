@@ -25,7 +25,9 @@ from mercer.estimators._report import ProgressLines
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels import Kernel, Linear
+from mercer.kernels.base import LARGEST
 from mercer.kernels.points import Points
+from mercer.symmetry import require_symmetric_kernel
 
 __all__ = ["HasWeights", "KernelEstimator"]
 
@@ -41,9 +43,19 @@ class KernelEstimator(BaseEstimator):
     def _bind(self, data: Data) -> Gram:
         X = dense_if_small(data.X)
         self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
-        points = make_points(X, self.kernel_)
-        self.kernel_.check(points)
+        points = make_points(X, self.kernel_, zero_sum=self._has_zero_sum)
+        self.kernel_.check(points, self._largest_value(data.n))
+        require_symmetric_kernel(self.kernel_, points)
         return Gram(self.kernel_, points, Workers(1))
+
+    def _largest_value(self, n: int) -> float:
+        """What squared norms and kernel values of n rows must not exceed."""
+        return LARGEST
+
+    @property
+    def _has_zero_sum(self) -> bool:
+        """Whether the coefficients of every task sum to zero, and the model has an intercept."""
+        return False
 
     def _callback(self) -> Any:
         if self.verbose:
@@ -148,7 +160,7 @@ class HasWeights:
         if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
             raise AttributeError("coef_ is only available when using a linear kernel")
         check_is_fitted(self, "expansion_")
-        coef = self.expansion_.weights()
+        coef = self.expansion_.weights(centred=False)
         if self.expansion_.support.is_sparse:
             coef = sp.csr_matrix(coef)
             coef.data.flags.writeable = False

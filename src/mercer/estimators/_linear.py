@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,11 +27,20 @@ from mercer.estimators._data import (
 )
 from mercer.estimators._params import CONSTRAINTS
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.problems.linear import LinearPrimal
-from mercer.problems.losses import TUBE
+from mercer.problems.linear import NO_PRICE, LinearPrimal
 from mercer.result import LinearResult, Status
 from mercer.solvers import Control
-from mercer.solvers.linear import Rows, Start, as_rows, choose, evaluate, foreseen
+from mercer.solvers.linear import (
+    Answer,
+    Rows,
+    Shifted,
+    Start,
+    again,
+    as_rows,
+    choose,
+    foreseen,
+    solve_and_prove,
+)
 
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
@@ -41,8 +50,19 @@ THREADS_PAY = 250_000
 LINEAR_CONSTRAINTS: dict[str, list] = {
     name: CONSTRAINTS[name]
     for name in ("tol", "verbose", "random_state", "time_limit", "n_jobs", "callback",
-                 "warm_start", "fit_intercept", "class_weight", "epsilon")
+                 "on_interrupt", "warm_start", "fit_intercept", "class_weight", "epsilon")
 }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Last:
+    """What a fit leaves for the next: answers, prices, intercepts, the loss, the rows' shape."""
+
+    answers: list[Answer]
+    costs: list[np.ndarray]
+    stored_b: list[Any]
+    kind: int | None
+    shape: tuple[int, int]
 
 
 class LinearMachine(BaseEstimator):
@@ -68,13 +88,15 @@ class LinearMachine(BaseEstimator):
         self : object
             The fitted estimator.
         """
-        with Control(self.time_limit, self.callback) as control:
+        with Control(self.time_limit, self.callback, self.on_interrupt) as control:
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
             with _bound(data.X, self.n_jobs) as rows:
                 problems = [self._pose(task, data) for task in tasks]
-                results = self._solve(rows, problems, control)
-                self._keep(data, rows, problems, results, control)
+                with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                    # Numbers beyond float64 lose against finite ones, and are never proved.
+                    answers = self._solve(rows, problems, control, same_rows=False)
+                    self._keep(data, rows, problems, answers, control)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -90,10 +112,11 @@ class LinearMachine(BaseEstimator):
             for C in Cs:
                 model = copy(self)
                 model.__dict__.update(C=C, warm_start=True, _last=last)
-                with Control(self.time_limit, self.callback) as control:
+                with Control(self.time_limit, self.callback, self.on_interrupt) as control:
                     problems = [problem.with_price(C) for problem in posed]
-                    results = model._solve(rows, problems, control)
-                    model._keep(data, rows, problems, results, control)
+                    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                        answers = model._solve(rows, problems, control, same_rows=True)
+                        model._keep(data, rows, problems, answers, control)
                 last = model._last
                 model.__dict__.update(warm_start=self.warm_start, _last=None)
                 models.append(model)
@@ -115,60 +138,60 @@ class LinearMachine(BaseEstimator):
         return check_random_state(self.random_state).randint(2**31 - 1) if self.random_state else 0
 
     def _solve(
-        self, rows: Rows, problems: Sequence[LinearPrimal], control: Control
-    ) -> list[LinearResult]:
-        seed = self._seed()
+        self, rows: Rows, problems: Sequence[LinearPrimal], control: Control, same_rows: bool
+    ) -> list[Answer]:
+        """The stored models, proved; ``same_rows``: those of the last fit, at other prices."""
         solver, self.solver_ = choose(
-            rows, problems[0].kind, self.dual, self.tol, self.max_iter, seed
+            rows, problems[0].kind, self.dual, self.tol, self.max_iter, self._seed()
         )
-        starts = self._starts(rows, problems)
-        results = []
-        for t, (problem, start) in enumerate(zip(problems, starts, strict=True)):
-            mine = control.of_task(t, len(problems))
-            result = solver.solve(problem, rows, mine, start)
-            if result.status is Status.STALLED and problem.kind == TUBE:
-                # Prices or scales too uneven for Newton's equations: coordinates go on from there.
-                last = Start(result.w, result.b, beta=result.beta)
-                descent, _ = choose(rows, problem.kind, True, self.tol, self.max_iter, seed)
-                again = descent.solve(problem, rows, mine, last)
-                result = min(result, again, key=lambda answer: answer.gap)
-            if rows.X.dtype == np.float32:  # the certificate is that of the published model
-                w, b = result.w.astype(np.float32), float(np.float32(result.b))
-                again = evaluate(
-                    problem, rows, w.astype(np.float64), b, None if result.own else result.beta
-                )
-                result = replace(result, **{
-                    name: getattr(again, name)
-                    for name in ("w", "b", "beta", "g", "w_beta", "primal", "gap")
-                })  # fmt: skip
-            results.append(result)
-        return results
+        shifted = Shifted.of(rows, problems[0].kappa)
+        starts = self._starts(shifted, problems, same_rows)
+        return [
+            solve_and_prove(solver, problem, shifted, control.of_task(t, len(problems)), start)
+            for t, (problem, start) in enumerate(zip(problems, starts, strict=True))
+        ]
 
-    def _starts(self, rows: Rows, problems: Sequence[LinearPrimal]) -> list[Start | None]:
+    def _starts(
+        self, shifted: Shifted, problems: Sequence[LinearPrimal], same_rows: bool
+    ) -> list[Start | None]:
         """From the last fit, where ``warm_start`` asks for it and the data have its shape."""
-        last = getattr(self, "_last", None)
-        if not getattr(self, "warm_start", False) or last is None or len(last) != len(problems):
+        last: _Last | None = getattr(self, "_last", None)
+        if not getattr(self, "warm_start", False) or last is None:
             return [None] * len(problems)
-        if last[0][0].w.size != rows.d:
+        if len(last.answers) != len(problems) or last.kind != problems[0].kind:
             return [None] * len(problems)
-        return [foreseen(problem, *old) for problem, old in zip(problems, last, strict=True)]
+        olds = [(answer.found, cost) for answer, cost in zip(last.answers, last.costs, strict=True)]
+        if same_rows:
+            return [foreseen(p, *old) for p, old in zip(problems, olds, strict=True)]
+        if last.shape[1] != shifted.rows.d:
+            return [None] * len(problems)
+        moved = [
+            (replace(old, b=shifted.seen_b(old.w, b)), cost)
+            for (old, cost), b in zip(olds, last.stored_b, strict=True)
+        ]
+        return [again(p, shifted.seen, *old) for p, old in zip(problems, moved, strict=True)]
 
     def _keep(
         self, data: Data, rows: Rows, problems: Sequence[LinearPrimal],
-        results: Sequence[LinearResult], control: Control,
+        answers: Sequence[Answer], control: Control,
     ) -> None:  # fmt: skip
-        coef, intercept = self._model(results)
+        proofs = [answer.proof for answer in answers]
+        coef, intercept = self._model(proofs)
         self.coef_, self.intercept_ = (v.astype(rows.X.dtype) for v in (coef, intercept))
         if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
             raise ValueError("The coefficients are not finite: scale the columns of X first.")
-        self.n_iter_ = max(int(result.iterations) for result in results)
-        self.certificate_: Certificate = self._prove(problems, results)
-        duals = self._duals(problems, results)
+        self.n_iter_ = max(int(proof.iterations) for proof in proofs)
+        self.certificate_: Certificate = self._prove(problems, proofs)
+        duals = self._duals(problems, proofs)
         if duals is not None:
             self.dual_coef_ = _over_all_rows(duals, data)
+        elif hasattr(self, "dual_coef_"):
+            del self.dual_coef_  # an earlier fit's
         self._last = None
         if getattr(self, "warm_start", False):
-            self._last = [(r, p.cost) for r, p in zip(results, problems, strict=True)]
+            kind = getattr(problems[0], "kind", None)
+            costs, stored_b = [p.cost for p in problems], [proof.b for proof in proofs]
+            self._last = _Last(list(answers), costs, stored_b, kind, (rows.n, rows.d))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         if not self.certificate_.status.is_solved and not control.interrupted:
@@ -179,11 +202,12 @@ class LinearMachine(BaseEstimator):
         return np.array([result.w for result in results]), np.array([r.b for r in results])
 
     def _prove(
-        self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
+        self, problems: Sequence[LinearPrimal], proofs: Sequence[LinearResult]
     ) -> Certificate:
-        names = self._task_names(len(results))
+        names = self._task_names(len(proofs))
         return summarise([
-            certify_linear(p, r, name) for p, r, name in zip(problems, results, names, strict=True)
+            certify_linear(p, proof, name, self.tol)
+            for p, proof, name in zip(problems, proofs, names, strict=True)
         ])  # fmt: skip
 
     def _duals(
@@ -198,6 +222,8 @@ class LinearMachine(BaseEstimator):
             Status.ITERATION_LIMIT: f"Raise max_iter={self.max_iter} (-1: no limit).",
             Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}.",
         }.get(certificate.status, "Scale the columns (StandardScaler), or raise tol.")
+        if certificate.status is Status.STALLED and self.coef_.dtype == np.float32:
+            lever = "Give X as float64: coefficients in float32 are rounded too far for this tol."
         if certificate.status is not Status.STOPPED:
             warn_user(
                 f"{type(self).__name__} failed to converge ({certificate.status}): "
@@ -236,7 +262,8 @@ class LinearClassifier(ClassifierMixin, LinearMachine):
         of_row = self.class_weight_[self._codes]
         if self.classes_.size > 2:
             of_row = np.where(y > 0, of_row, 1.0)
-        return self.C * of_row * (1.0 if data.weight is None else data.weight)
+        prices = self.C * of_row * (1.0 if data.weight is None else data.weight)
+        return np.maximum(prices, NO_PRICE)
 
     def _task_names(self, n_tasks: int) -> list[str]:
         return [""] if n_tasks == 1 else [f"{c} / rest" for c in self.classes_]

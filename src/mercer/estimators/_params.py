@@ -26,6 +26,8 @@ KERNEL_NAMES = {
     "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
 }  # fmt: skip
 ROWS_AT_ONCE = 4096
+# A variance below this multiple of the largest squared entry is the rounding of equal entries.
+CONSTANT = 16 * float(np.finfo(np.float64).eps) ** 2
 
 # The default's kind first: constraints are tried in turn, in every fit.
 CONSTRAINTS: dict[str, list] = {
@@ -54,8 +56,10 @@ CONSTRAINTS: dict[str, list] = {
         Interval(Integral, 1, None, closed="left"),
     ],
     "callback": [None, callable],
+    "on_interrupt": [StrOptions({"raise", "return"})],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
+    "gap_tol": [None, Interval(Real, 0.0, None, closed="neither")],
 }
 
 
@@ -65,7 +69,7 @@ SMOOTHING_CONSTRAINTS: dict[str, list] = {
         name: CONSTRAINTS[name]
         for name in (
             "kernel", "degree", "coef0", "cache_size", "verbose", "time_limit", "n_jobs",
-            "callback",
+            "callback", "on_interrupt",
         )
     },
     "gamma": [None, Interval(Real, 0.0, None, closed="left")],
@@ -119,7 +123,13 @@ def resolve_gamma(gamma: float | str | None, X: Any, weight: np.ndarray | None) 
         return float(gamma)
     with np.errstate(over="ignore"):  # reported by Kernel.check
         variance = _variance(X, weight)
-    return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+    is_constant = variance <= CONSTANT * _largest_square(X)
+    return 1.0 if is_constant else 1.0 / (X.shape[1] * variance)
+
+
+def _largest_square(X: Any) -> float:
+    largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 0.0
+    return largest * largest
 
 
 def _variance(X: Any, weight: np.ndarray | None) -> float:

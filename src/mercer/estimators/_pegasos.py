@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,16 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, summarise
-from mercer.certify_others import certify_bound
+from mercer.certify_others import certify_bound, gap_status
 from mercer.estimators._data import Data, check_rows, check_training, make_points
 from mercer.estimators._kernelised import KernelEstimator
 from mercer.estimators._params import CONSTRAINTS, resolve_kernel
 from mercer.estimators._stream import StreamMixin
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
+from mercer.gram.bounded import bounded_columns, gram_error
 from mercer.kernels import Linear
 from mercer.kernels.points import Points
+from mercer.result import Status
 from mercer.solvers import Control
+from mercer.solvers.dense import kernel_matrix
 from mercer.solvers.descent import (
     Bound,
     Corridor,
@@ -40,9 +44,12 @@ __all__ = ["Pegasos"]
 
 # Kernel matrices beyond this are refused.
 MOST_BYTES = 4 << 30
+# Rows and epochs of a model for which there always is time: some ten milliseconds.
+SAMPLED_ROWS, SAMPLED_EPOCHS = 256, 16
 
 _AS_IN_SVC = (
     "degree", "gamma", "coef0", "fit_intercept", "tol", "random_state", "n_jobs", "time_limit",
+    "on_interrupt",
 )  # fmt: skip
 
 
@@ -88,13 +95,18 @@ class Pegasos(StreamMixin, KernelEstimator):
         self : object
             The fitted estimator.
         """
-        with Control(self.time_limit) as control:
+        with Control(self.time_limit, on_interrupt=self.on_interrupt) as control:
             data = check_training(self, X, y, sample_weight)
             y, weight = self._encode(data)
             self.lam_ = self._resolve_lam(float(weight.sum()))
-            rows, gram = self._rows(data)
             bound = weight / (self.lam_ * weight.sum())
-            answers = self._solve(rows, self._corridors(y), weight / weight.mean(), bound, control)
+            rows, gram = self._rows(data, control)
+            if rows is None:
+                assert gram is not None
+                answers = self._sample(gram, self._corridors(y), weight, bound, control)
+            else:
+                weight = weight / weight.mean()
+                answers = self._solve(rows, self._corridors(y), weight, bound, control)
             self._keep(data, gram, answers, control)
         return self
 
@@ -112,7 +124,8 @@ class Pegasos(StreamMixin, KernelEstimator):
     def _is_linear(self) -> bool:
         return self.kernel is None or self.kernel == "linear" or type(self.kernel) is Linear
 
-    def _rows(self, data: Data) -> tuple[Rows, Gram | None]:
+    def _rows(self, data: Data, control: Control) -> tuple[Rows | None, Gram | None]:
+        """Rows and their Gram; no rows if the fit was stopped before there was a matrix."""
         if self._is_linear:
             self.kernel_ = Linear()
             self.kernel_.check(Points(data.X))
@@ -128,10 +141,61 @@ class Pegasos(StreamMixin, KernelEstimator):
             )
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
             gram = Gram(self.kernel_, points, workers)
-            K = gram.matrix()
+            K = kernel_matrix(gram, control.is_stopped)
+        gram.workers = Workers(1)
+        if K is None:
+            return None, gram
         if self.fit_intercept:
             K += 1.0
-        return KernelRows(K), gram
+        return KernelRows(K, self.batch_size, gram_error(gram)), gram
+
+    def _sample(
+        self,
+        gram: Gram,
+        corridors: list[Corridor],
+        weight: np.ndarray,
+        bounds: np.ndarray,
+        control: Control,
+    ) -> list[tuple[Descent, Certificate]]:
+        """A model of some rows, where there was no time for the kernel matrix of all.
+
+        Their prices are raised to those of all rows. The certificate is about all rows: the dual
+        point is zero elsewhere.
+        """
+        n = gram.n
+        some = np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLED_ROWS), replace=False))
+        one = float(self.fit_intercept)
+        rows = KernelRows(gram.take(some).matrix() + one, self.batch_size)
+        raised = bounds[some] * (bounds.sum() / bounds[some].sum())
+        answers = []
+        for task, corridor in enumerate(corridors):
+            part = Corridor(corridor.low[some], corridor.high[some])
+            small = Descent(1 / raised.sum(), rows.n, self.batch_size, self.project)
+            best = Bound(rows, part, raised)
+            descend(
+                rows, small, best, weight[some] / weight[some].mean(), np.random.default_rng(0),
+                average=self.average, replacement=False, epochs=SAMPLED_EPOCHS, tol=self.tol,
+                stopped=lambda: None,
+            )  # fmt: skip
+            coef = small.coef(self.average)
+            f, error = bounded_columns(gram, some, coef[:, np.newaxis])
+            f = f[:, 0] + one * coef.sum()
+            slack = corridor.loss(f) + error[:, 0]
+            primal = rows.norm_sq(coef) / 2 + float(bounds @ slack)
+            state = Descent(self.lam_, n, self.batch_size, self.project)
+            state.t = max(small.t, 1)
+            state.u[some] = coef * (self.lam_ * state.t)
+            state.total[some] = coef * (self.lam_ * state.t * (state.t + 1) / 2)
+            down = Bound(rows, part, bounds[some])
+            down.offer(np.clip(best.beta / raised, -1.0, 1.0))
+            proof = certify_bound(
+                down, coef, primal, status=control.stopped or Status.STOPPED, iterations=small.t,
+                rounds=0, seconds=control.seconds, name=self._name(task),
+            )  # fmt: skip
+            rest = n - some.size
+            proof = replace(proof, n_zero=proof.n_zero + rest, kkt_violation=float("nan"))
+            answers.append((state, proof))
+        return answers
 
     def _linear_rows(self, X: Any) -> DenseRows:
         kind = SparseRows if sp.issparse(X) else DenseRows
@@ -161,7 +225,7 @@ class Pegasos(StreamMixin, KernelEstimator):
                 bound, state.coef(self.average), primal, status=status, iterations=state.t,
                 rounds=epochs, seconds=control.seconds, name=self._name(task),
             )  # fmt: skip
-            return state, proof
+            return state, gap_status(proof, self.tol, self.kernel_.is_psd is True)
 
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
             return workers.map(one, range(len(corridors)))

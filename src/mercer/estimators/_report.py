@@ -13,11 +13,18 @@ from mercer.estimators._data import Data
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
 from mercer.gram import Gram
 from mercer.multiclass import Task
+from mercer.problems import BoxQP
 from mercer.result import Result, Status
-from mercer.separability import prove_inseparable
+from mercer.separability import HullProof, prove_inseparable
 from mercer.solvers import Progress
 
-__all__ = ["ProgressLines", "is_converged", "raise_not_separable", "warn_not_converged"]
+__all__ = [
+    "ProgressLines",
+    "is_converged",
+    "prove_not_separable",
+    "raise_not_separable",
+    "warn_not_converged",
+]
 
 # From here on a smaller C is the likelier remedy.
 LARGE_C = 1e4
@@ -77,6 +84,8 @@ def _lever(estimator: Any, data: Data, status: Status) -> str:
     uneven = _uneven_columns(estimator, data.X)
     if uneven:
         return uneven
+    if status is Status.DEGENERATE:
+        return "The model is arbitrary: raise nu, or use another kernel."
     if status is Status.NOT_PSD:
         return "The kernel is not positive semi-definite on these data: use one that is."
     if getattr(estimator, "C", 0.0) >= LARGE_C:
@@ -102,23 +111,25 @@ def _uneven_columns(estimator: Any, X: Any) -> str:
     return "" if found is None else str(found)
 
 
-def raise_not_separable(
-    data: Data, task: Task, gram: Gram, result: Result, fit_intercept: bool, names: tuple[str, str]
-) -> None:
+def prove_not_separable(task: Task, problem: BoxQP, gram: Gram, result: Result) -> HullProof | None:
+    """An exact proof that no function of the kernel has every row of a task on its side, if found.
+
+    First among the rows of the answer, which a solver may have replaced by a proof's.
+    """
+    part = gram if task.rows is None else gram.take(task.rows)
+    proof = prove_inseparable(problem, part, result.beta)
+    return prove_inseparable(problem, part) if proof is None else proof
+
+
+def raise_not_separable(data: Data, task: Task, proof: HullProof, names: tuple[str, str]) -> None:
     """Raise the error that carries the proof: a point in the convex hulls of both classes."""
     rows = np.arange(data.n) if task.rows is None else task.rows
-    proof = prove_inseparable(
-        result.beta,
-        lambda part: gram.take(rows[part]).matrix(),
-        fit_intercept=fit_intercept,
-    )
     weights = np.zeros(data.shape[0])
-    # Without an exact proof, the direction in which the dual grows without end is nearest to it.
-    total = max(np.abs(result.beta).sum(), 1e-300) / 2
-    weights[data.original(rows)] = result.beta / total if proof is None else proof.weights
+    weights[data.original(rows)] = proof.weights
     raise NotSeparableError(
         f"C=inf asks for a hard margin, but classes {names[0]} and {names[1]} cannot be separated "
         f"by this kernel: {np.count_nonzero(weights)} rows have weights under which one point lies "
-        "in the convex hulls of both (the error's .weights). Use a finite C or another kernel.",
+        f"in the convex hulls of both (the error's .weights; proved in exact arithmetic: "
+        f"{proof.how}). Use a finite C or another kernel.",
         weights,
     )

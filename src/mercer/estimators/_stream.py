@@ -120,7 +120,8 @@ class StreamMixin:
                 f"passes={passes}, but an iterator gives its batches once. Give a function that "
                 "returns a new one for each pass."
             )
-        with Control(self.time_limit, callback) as control, single_threaded_blas():
+        control = Control(self.time_limit, callback, self.on_interrupt)
+        with control, single_threaded_blas():
             self._begin_stream()
             self._expect(stream, classes)
             run = StreamRun(self, stream, shuffle, holdout, checkpoint, checkpoint_every)

@@ -221,10 +221,28 @@ class StreamRun:
         found = file.load()
         if found is None:
             return
-        arrays, values = found
+        try:
+            self._go_on_from(*found)
+        except Exception as error:  # whatever its content brings about
+            raise file.damaged(error) from error
+
+    def _go_on_from(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+        """Where a checkpoint left off; its arrays must fit each other."""
         model = self.model
         if "u" in arrays:
             u, total = arrays["u"], arrays["total"]
+            if (
+                not u.shape == total.shape
+                or u.ndim != 2
+                or u.dtype != np.float64
+                or total.dtype != u.dtype
+            ):
+                raise ValueError("its arrays do not fit each other")
+            classes = len(getattr(model, "classes_", ()))
+            if classes and u.shape[0] != (1 if classes == 2 else classes):
+                raise ValueError(f"it has {u.shape[0]} tasks, which do not fit {classes} classes")
+            if not (np.isfinite(u).all() and np.isfinite(total).all()):
+                raise ValueError("its arrays hold NaN or infinity")
             model.n_features_in_ = u.shape[1] - 1
             model._states = model._new_states(u.shape[1], u.shape[0])
             for task, state in enumerate(model._states):
@@ -233,6 +251,8 @@ class StreamRun:
         self.passes, self.batches, self.rows = (
             values[name] for name in ("passes", "batches", "rows")
         )
+        if arrays["sums"].dtype != self.sums.dtype or arrays["sums"].shape != self.sums.shape:
+            raise ValueError("its sums are of another model")
         self.sums = arrays["sums"]
         self.history = [StreamProgress(**progress) for progress in values["history"]]
 

@@ -65,7 +65,10 @@ def _same_support(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> bool:
     then = expansion.support.X
     if sp.issparse(then) != sp.issparse(X) or then.shape[1:] != X.shape[1:]:
         return False
-    now = X[estimator._support_rows]
+    rows = estimator._support_rows
+    if np.max(rows, initial=-1) >= X.shape[0]:  # a file may say so
+        return False
+    now = X[rows]
     return (then != now).nnz == 0 if sp.issparse(then) else np.array_equal(then, now)
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,25 @@ from sklearn.base import _fit_context
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, certify, summarise
+from mercer.estimators._centring import InterceptShift
 from mercer.estimators._data import Data, check_training
+from mercer.estimators._definiteness import judge_definiteness
 from mercer.estimators._kernelised import HasWeights, KernelEstimator
-from mercer.estimators._report import is_converged, raise_not_separable, warn_not_converged
+from mercer.estimators._report import (
+    is_converged,
+    prove_not_separable,
+    raise_not_separable,
+    warn_not_converged,
+)
 from mercer.estimators._warm import Duals, warm_starts
 from mercer.gram import Gram
+from mercer.kernels.base import LARGEST, LARGEST_FLOAT64
 from mercer.multiclass import Task
 from mercer.problems import BoxQP
 from mercer.result import Result, Status
+from mercer.separability import HullProof
 from mercer.solvers import Control, choose, make_solver, require
+from mercer.solvers.smo import DIRECT_VARIABLES
 
 __all__ = ["KernelMachine"]
 
@@ -50,6 +61,8 @@ MAP_COST = 50
 # A certificate takes a tenth of a millisecond that only small fits feel: theirs is made when it is
 # asked for. Larger ones let go of the arrays it is made of.
 CERTIFIED_AT_ONCE = 20_000
+# Ends of a hard margin for which a proof that there is none is looked for.
+UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
 
 
 class KernelMachine(HasWeights, KernelEstimator):
@@ -80,7 +93,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         self : object
             The fitted estimator.
         """
-        with Control(self.time_limit, self._callback()) as control:
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
             data = self._validate(X, y, sample_weight)
             tasks = self._encode(data)
             gram = self._bind(data)
@@ -98,6 +111,14 @@ class KernelMachine(HasWeights, KernelEstimator):
                 "intercept its nu constraint is another problem. Use SVC or SVR."
             )
         return check_training(self, X, y, sample_weight)
+
+    def _largest_value(self, n: int) -> float:
+        is_float64 = self.solver in ("auto", "smo") and 2 * n <= DIRECT_VARIABLES
+        return LARGEST_FLOAT64 if is_float64 else LARGEST
+
+    @property
+    def _has_zero_sum(self) -> bool:
+        return bool(self.fit_intercept)
 
     def _encode(self, data: Data) -> list[Task]:
         raise NotImplementedError
@@ -134,7 +155,9 @@ class KernelMachine(HasWeights, KernelEstimator):
         return [answers[t] for t in range(len(tasks))]
 
     def _make_solver(self, cache_bytes: int) -> Any:
-        return make_solver(self.solver, self.tol, self.max_iter, cache_bytes, self.shrinking)
+        return make_solver(
+            self.solver, self.tol, self.max_iter, cache_bytes, self.shrinking, self.gap_tol
+        )
 
     def _refuse_problems(
         self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: Gram
@@ -209,18 +232,29 @@ class KernelMachine(HasWeights, KernelEstimator):
         results: Sequence[Result],
         control: Control,
     ) -> None:
-        self._refuse_not_separable(data, tasks, gram, results)
+        results = self._refuse_not_separable(data, tasks, problems, gram, results)
+        results = judge_definiteness(gram, tasks, results, self.tol, control)
+        results = [self._judge(p, r) for p, r in zip(problems, results, strict=True)]
         fitted = [self._coefficients(p, r) for p, r in zip(problems, results, strict=True)]
         support, dual_coef, self._n_support, blocks = self._layout(
             data, tasks, [coef for coef, _ in fitted]
         )
-        self.intercept_ = np.array([b for _, b in fitted])
+        shifts = [
+            InterceptShift.of(gram, task.rows, *model)
+            for task, model in zip(tasks, fitted, strict=True)
+        ]
+        self.intercept_ = np.array([shift.published for shift in shifts])
+        results = [
+            shift.widen(problem, result, self.tol if self.gap_tol is None else None)
+            for shift, problem, result in zip(shifts, problems, results, strict=True)
+        ]
         if not (np.isfinite(dual_coef).all() and np.isfinite(self.intercept_).all()):
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data may contain "
                 "large values and need to be preprocessed."
             )
-        self._keep_expansion(data, gram, support, dual_coef, blocks)
+        b = self.intercept_ if sp.issparse(data.X) else np.array([shift.b for shift in shifts])
+        self._keep_expansion(data, gram, support, dual_coef, b, blocks)
         self.support_ = data.original(support).astype(np.int32)
         self.dual_coef_ = sp.csr_matrix(dual_coef) if sp.issparse(data.X) else dual_coef
         self.shape_fit_ = data.shape
@@ -241,6 +275,10 @@ class KernelMachine(HasWeights, KernelEstimator):
     def _task_name(self, task: Task) -> str:
         return ""
 
+    def _judge(self, problem: BoxQP, result: Result) -> Result:
+        """The result with a status that only the formulation knows of."""
+        return result
+
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """The coefficient of each point of a task, and the intercept."""
         coef = problem.at_points(result.beta, result.f.shape[0])
@@ -258,17 +296,38 @@ class KernelMachine(HasWeights, KernelEstimator):
         return int(results[0].iterations)
 
     def _keep_expansion(
-        self, data: Data, gram: Gram, support: np.ndarray, dual_coef: np.ndarray, blocks: Any
+        self,
+        data: Data,
+        gram: Gram,
+        support: np.ndarray,
+        dual_coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Any,
     ) -> None:
-        self.expansion_ = self._expansion(data, gram, support, dual_coef, self.intercept_, blocks)
+        self.expansion_ = self._expansion(data, gram, support, dual_coef, b, blocks)
 
     def _refuse_not_separable(
-        self, data: Data, tasks: Sequence[Task], gram: Gram, results: Sequence[Result]
-    ) -> None:
-        for task, result in zip(tasks, results, strict=True):
-            if result.status is Status.NOT_SEPARABLE:
-                names = self._class_names(task)
-                raise_not_separable(data, task, gram, result, self.fit_intercept, names)
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        results: Sequence[Result],
+    ) -> list[Result]:
+        """Raise if a hard margin is proved impossible; without a proof, float64 was the limit."""
+        kept = []
+        for task, problem, result in zip(tasks, problems, results, strict=True):
+            if result.status in UNPROVED and np.isinf(problem.upper).any():
+                proof = prove_not_separable(task, problem, gram, result)
+                if proof is not None:
+                    self._raise_not_separable(data, task, proof)
+                if result.status is Status.NOT_SEPARABLE:
+                    result = replace(result, status=Status.STALLED)
+            kept.append(result)
+        return kept
+
+    def _raise_not_separable(self, data: Data, task: Task, proof: HullProof) -> None:
+        raise_not_separable(data, task, proof, self._class_names(task))
 
     def _class_names(self, task: Task) -> tuple[str, str]:
         return "+1", "-1"

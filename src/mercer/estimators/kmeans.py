@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from sklearn.base import (
     TransformerMixin,
     _fit_context,
 )
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
@@ -27,7 +28,14 @@ from mercer.kernels import Linear
 from mercer.kernels.points import Points
 from mercer.result import Status
 from mercer.solvers import Control
-from mercer.solvers.lloyd import Clustering, Lloyd, draw_rows, nearest_rows, spread_rows
+from mercer.solvers.lloyd import (
+    Clustering,
+    Lloyd,
+    draw_rows,
+    nearest_rows,
+    seeds_only,
+    spread_rows,
+)
 
 __all__ = ["KernelKMeans"]
 
@@ -63,7 +71,7 @@ class KernelKMeans(
     cache_size : float, default=200
         Megabytes for the kernel matrix. Where it does not fit it is computed again as needed.
     random_state : int, RandomState or None, default=None
-    n_jobs, time_limit, callback, verbose : as in `SVC`
+    n_jobs, time_limit, callback, on_interrupt, verbose : as in `SVC`
         The callback's ``violation`` is the smallest objective so far.
 
     Attributes
@@ -74,6 +82,9 @@ class KernelKMeans(
     inertias_ : list of float
         The objective at the start and after each iteration from the best start: it never rises.
     n_iter_ : int
+    status_ : Status
+        "solved" if no label changed any more (with ``tol``: if the objective did not); else what
+        stopped the iterations. A fit that is stopped in its first has clusters around single rows.
     kernel_ : Kernel
     expansion_ : Expansion
         φ(x)·μ_c for every cluster c.
@@ -94,7 +105,15 @@ class KernelKMeans(
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **common("cache_size", "random_state", "n_jobs", "time_limit", "callback", "verbose"),
+        **common(
+            "cache_size",
+            "random_state",
+            "n_jobs",
+            "time_limit",
+            "callback",
+            "on_interrupt",
+            "verbose",
+        ),
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -121,6 +140,7 @@ class KernelKMeans(
         n_jobs: int | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         verbose: Any = False,
     ):
         self.n_clusters = n_clusters
@@ -137,6 +157,7 @@ class KernelKMeans(
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -155,7 +176,7 @@ class KernelKMeans(
         -------
         self : object
         """
-        with Control(self.time_limit, self._callback()) as control:
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
             data = check_training(self, X, np.ones(_num_samples(X)), sample_weight)
             if data.n < self.n_clusters:
                 raise ValueError(
@@ -165,10 +186,10 @@ class KernelKMeans(
             gram = self._bind(data)
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
                 gram.workers = workers
-                best = self._cluster(data, gram, control)
+                best, seeds = self._cluster(data, gram, control)
                 gram.release()
             gram.workers = Workers(1)
-            self._keep(X, data, gram, best)
+            self._keep(X, data, gram, best, seeds)
         return self
 
     def _bind(self, data: Data) -> Gram:
@@ -178,11 +199,17 @@ class KernelKMeans(
             gram.points = Points(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
 
-    def _cluster(self, data: Data, gram: Gram, control: Control) -> Clustering:
-        """The best of all starts, finished under float64 kernel values."""
+    def _cluster(
+        self, data: Data, gram: Gram, control: Control
+    ) -> tuple[Clustering, np.ndarray | None]:
+        """The best of all starts, finished under float64 kernel values.
+
+        Of a fit that was stopped before that: clusters around single rows, and these rows.
+        """
         weight = np.ones(data.n) if data.weight is None else data.weight
         diag = gram.diag()
-        whole = WholeGram(gram, int(self.cache_size * MEGABYTE))
+        fits = control.stopped is None
+        whole = WholeGram(gram, int(self.cache_size * MEGABYTE) if fits else 0)
         settings = diag, weight, self.n_clusters, self.max_iter, self.tol, control
         # A start has a seed of its own: the first ones are the same however many there are.
         seeds = check_random_state(self.random_state).randint(1 << 31, size=self._starts())
@@ -191,30 +218,45 @@ class KernelKMeans(
         best: Clustering | None = None
         for begin in range(0, self._starts(), at_once):
             now = rngs[begin : begin + at_once]
-            found = Lloyd(whole, *settings).run(self._start(data, whole, diag, weight, now))
+            labels = self._start(data, whole, diag, weight, now, control)
+            found = Lloyd(whole, *settings).run(labels)
             found += [] if best is None else [best]
+            if not found:
+                why = control.stopped or Status.STOPPED
+                return seeds_only(whole, diag, weight, labels[0], self.n_clusters, why)
             best = min(found, key=lambda each: each.inertia[-1])
             if control.stopped is not None:
                 break
         assert best is not None
+        if control.stopped is not None and best.status is not Status.ITERATION_LIMIT:
+            return replace(best, status=control.stopped), None
         if whole.dtype == np.float64 or control.stopped is not None:
-            return best
-        exact = Lloyd(WholeGram(gram, 0, np.float64), *settings).run(best.labels[np.newaxis])[0]
+            return best, None
+        last = Lloyd(WholeGram(gram, 0, np.float64), *settings).run(best.labels[np.newaxis])
+        if not last:
+            return replace(best, status=control.stopped or Status.STOPPED), None
+        exact = last[0]
         return Clustering(
             exact.labels, exact.mass, exact.square, [*best.inertia[:-1], *exact.inertia],
             best.iterations + exact.iterations - 1, exact.status,
-        )  # fmt: skip
+        ), None  # fmt: skip
 
     def _starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1
 
     def _start(
-        self, data: Data, whole: WholeGram, diag: np.ndarray, weight: np.ndarray, rngs: list
+        self,
+        data: Data,
+        whole: WholeGram,
+        diag: np.ndarray,
+        weight: np.ndarray,
+        rngs: list,
+        control: Control,
     ) -> np.ndarray:
         """The first labels of each start."""
         if isinstance(self.init, str):
             choose = spread_rows if self.init == "k-means++" else draw_rows
-            return choose(whole, diag, weight, self.n_clusters, rngs)
+            return choose(whole, diag, weight, self.n_clusters, rngs, control.is_stopped)
         init = np.asarray(self.init)
         n = data.shape[0]
         is_rows = init.shape == (self.n_clusters,)
@@ -238,13 +280,20 @@ class KernelKMeans(
             init = np.searchsorted(data.rows, init)
         return nearest_rows(whole, diag, init)
 
-    def _keep(self, X: Any, data: Data, gram: Gram, best: Clustering) -> None:
+    def _keep(
+        self, X: Any, data: Data, gram: Gram, best: Clustering, seeds: np.ndarray | None
+    ) -> None:
         held = best.mass > 0
         inverse = np.divide(1.0, best.mass, out=np.zeros_like(best.mass), where=held)
-        weight = np.ones(data.n) if data.weight is None else data.weight
-        order = np.argsort(best.labels, kind="stable")
-        coef = (weight * inverse[best.labels])[order][np.newaxis]
-        ends = np.searchsorted(best.labels[order], np.arange(self.n_clusters + 1))
+        if seeds is None:
+            weight = np.ones(data.n) if data.weight is None else data.weight
+            order = np.argsort(best.labels, kind="stable")
+            labels = best.labels[order]
+            coef = (weight[order] * inverse[labels])[np.newaxis]
+        else:
+            labels = np.flatnonzero(held)
+            order, coef = seeds[labels], np.ones((1, labels.size))
+        ends = np.searchsorted(labels, np.arange(self.n_clusters + 1))
         blocks = [(int(ends[c]), int(ends[c + 1]), np.array([c])) for c in range(self.n_clusters)]
         b = np.zeros(self.n_clusters)
         self.expansion_ = self._expansion(data, gram, order, coef, b, blocks)
@@ -252,11 +301,21 @@ class KernelKMeans(
         self.center_norms_ = np.where(held, best.square * inverse**2, np.inf)
         self.inertia_, self.inertias_ = best.inertia[-1], best.inertia
         self.n_iter_ = best.iterations
-        self.labels_ = best.labels if data.rows is None else self.predict(X)
+        self.status_ = best.status
+        self.labels_ = best.labels if data.rows is None else self._all_labels(X, data, best)
         self._warn(best, int(held.sum()))
 
+    def _all_labels(self, X: Any, data: Data, best: Clustering) -> np.ndarray:
+        """Labels of the rows without weight, too."""
+        assert data.rows is not None
+        out = np.empty(data.shape[0], np.int32)
+        out[data.rows] = best.labels
+        others = np.setdiff1d(np.arange(data.shape[0]), data.rows)
+        out[others] = self.predict(_safe_indexing(X, others))
+        return out
+
     def _warn(self, best: Clustering, n_found: int) -> None:
-        if n_found < self.n_clusters:
+        if n_found < self.n_clusters and best.status is not Status.TIME_LIMIT:
             warn_user(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
                 f"({self.n_clusters}). Possibly due to duplicate points in X.",

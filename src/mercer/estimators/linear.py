@@ -68,6 +68,12 @@ class LinearSVC(JointClassifier):
         Threads. None: as many as BLAS would use; −1: all cores. Does not change the model.
     callback : callable, optional
         Called with a `Progress` about once a round; a true value stops the fit.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does. The fit ends, and the model so far is stored in the estimator. With
+        "raise" the KeyboardInterrupt then goes through: `fit` does not return, so that
+        ``m = LinearSVC().fit(X, y)`` leaves ``m`` as it was, and only an estimator that has a name
+        already (``m.fit(X, y)``) can be used. With "return" there is a warning
+        (`InterruptWarning`), and `fit` returns the estimator.
     warm_start : bool, default=False
         Go on from the last fit.
 
@@ -118,6 +124,7 @@ class LinearSVC(JointClassifier):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
     ):
         self.penalty = penalty
@@ -135,6 +142,7 @@ class LinearSVC(JointClassifier):
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
     def _pose(self, y: np.ndarray, data: Data) -> Any:
@@ -155,7 +163,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     epsilon : float, default=0.0
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
     tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, time_limit, \
-n_jobs, callback, warm_start
+n_jobs, callback, on_interrupt, warm_start
         As in `LinearSVC`.
 
     Attributes
@@ -194,6 +202,7 @@ n_jobs, callback, warm_start
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
     ):
         self.epsilon = epsilon
@@ -209,6 +218,7 @@ n_jobs, callback, warm_start
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
     def _encode(self, data: Data) -> list[np.ndarray]:
@@ -253,7 +263,7 @@ class LogisticRegression(LinearClassifier):
         Any of scikit-learn's names ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag",
         "saga"). The problem is the same for all, and is solved by Newton's method: ``solver_``.
     C, tol, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, \
-warm_start, n_jobs, time_limit, callback
+warm_start, n_jobs, time_limit, callback, on_interrupt
         As in `LinearSVC`.
 
     Attributes
@@ -296,6 +306,7 @@ warm_start, n_jobs, time_limit, callback
         n_jobs: int | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
     ):
         self.penalty = penalty
         self.C = C
@@ -313,6 +324,7 @@ warm_start, n_jobs, time_limit, callback
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.callback = callback
+        self.on_interrupt = on_interrupt
 
     def _encode(self, data: Data) -> list[np.ndarray]:
         if self.penalty not in ("l2", "deprecated") or self.l1_ratio:

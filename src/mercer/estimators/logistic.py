@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificate import Certificate, summarise
-from mercer.certify_others import certify_logistic
+from mercer.certify_others import certify_logistic, gap_status
 from mercer.estimators._data import Data, check_training, class_weights
 from mercer.estimators._params import common
 from mercer.estimators._rest import RestClassifier
@@ -22,7 +22,7 @@ from mercer.gram import Gram, WholeGram
 from mercer.problems import Logistic
 from mercer.result import Result, Status
 from mercer.solvers import Control
-from mercer.solvers.newton import NewtonCG
+from mercer.solvers.newton import NewtonCG, with_bounds
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -53,7 +53,7 @@ class KernelLogisticRegression(RestClassifier):
         probability is at least this. More classes need 0.5.
     cache_size : float, default=200
         Megabytes for the kernel matrix. Where it does not fit it is computed again as needed.
-    n_jobs, time_limit, callback, verbose : as in `SVC`
+    n_jobs, time_limit, callback, on_interrupt, verbose : as in `SVC`
         The callback's ``iterations`` are products with K, its ``violation`` the relative gap.
 
     Attributes
@@ -82,7 +82,7 @@ n_features_in_, feature_names_in_
 
     _parameter_constraints: ClassVar[dict] = {
         **common("fit_intercept", "tol", "class_weight", "cache_size", "n_jobs", "time_limit",
-                 "callback", "verbose"),
+                 "callback", "on_interrupt", "verbose"),
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
@@ -107,6 +107,7 @@ n_features_in_, feature_names_in_
         n_jobs: int | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         verbose: Any = False,
     ):
         self.C = C
@@ -123,6 +124,7 @@ n_features_in_, feature_names_in_
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -141,7 +143,7 @@ n_features_in_, feature_names_in_
         -------
         self : object
         """
-        with Control(self.time_limit, self._callback()) as control:
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
             data = check_training(self, X, y, sample_weight)
             labels = self._encode(data)
             gram = self._bind(data)
@@ -151,6 +153,7 @@ n_features_in_, feature_names_in_
                 whole = WholeGram(gram, int(self.cache_size * MEGABYTE))
                 results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, control)
                 gram.release()
+                results = with_bounds(problems, results, gram, control)
             gram.workers = Workers(1)
             self._keep(data, gram, problems, results, control)
         return self
@@ -175,7 +178,10 @@ n_features_in_, feature_names_in_
         self._keep_coefficients(data, gram, coef, np.array([r.b[0] for r in results]))
         names = self._task_names() or [""]
         self.certificate_: Certificate = summarise(
-            [certify_logistic(*each) for each in zip(problems, results, names, strict=True)]
+            [
+                gap_status(certify_logistic(*each), self.tol, self.kernel_.is_psd is True)
+                for each in zip(problems, results, names, strict=True)
+            ]
         )
         self.n_iter_ = max(result.rounds for result in results)
         if self.verbose:

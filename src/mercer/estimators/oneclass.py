@@ -27,7 +27,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, warm_start
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
         As in `SVC`.
     nu : float in (0, 1], default=0.5
     fit_intercept : True
@@ -72,8 +72,10 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         fit_intercept: bool = True,
+        gap_tol: float | None = None,
     ):
         self.kernel = kernel
         self.degree = degree
@@ -89,8 +91,10 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit the region.
@@ -115,10 +119,20 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return one_class(self.nu, np.ones(data.n) if data.weight is None else data.weight)
 
+    @property
+    def _has_zero_sum(self) -> bool:
+        return False  # they sum to ν n
+
     def _keep_expansion(
-        self, data: Data, gram: Any, support: np.ndarray, dual_coef: np.ndarray, blocks: Sequence
+        self,
+        data: Data,
+        gram: Any,
+        support: np.ndarray,
+        dual_coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Sequence,
     ) -> None:
-        super()._keep_expansion(data, gram, support, dual_coef, blocks)
+        super()._keep_expansion(data, gram, support, dual_coef, b, blocks)
         self.offset_ = -self.intercept_
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from mercer.estimators._params import SMOOTHING_CONSTRAINTS
 from mercer.exceptions import ConvergenceWarning, NotFittedError, warn_user
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Linear
 from mercer.kernels.points import Points
 from mercer.problems import Ridge
 from mercer.residuals import EigenCertificate
@@ -28,6 +29,7 @@ from mercer.result import Status
 from mercer.solvers import Control
 from mercer.solvers.eigen import EigenAnswer, EigenSolver
 from mercer.solvers.ridge import RidgeSolver
+from mercer.symmetry import require_symmetric, symmetric_part
 
 __all__ = ["KernelPCA"]
 
@@ -59,7 +61,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         rows if at most a tenth of all components are wanted. ``"randomized"`` stops after
         ``iterated_power`` products, if that is a number.
     tol : float, default=0
-        Residuals ‖Kv − λv‖ over the largest eigenvalue; 0 is 1e-12, as fine as float64 lets it be.
+        The fit is solved if all residuals ‖Kv − λv‖, rounding included, are proved to be at most
+        tol times the largest eigenvalue. 0 is 1e-8, and iterations go on to 1e-12.
     max_iter : int, default=None
         Most products with blocks of vectors.
     iterated_power : int or "auto", default="auto"
@@ -74,8 +77,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Threads; None as many as BLAS would use. The model does not depend on it.
     cache_size : float, default=1000
         Megabytes of kernel values to keep for the iteration. Others are computed again.
-    time_limit, callback, verbose
-        As in `KernelRidge`.
+    time_limit, callback, on_interrupt, verbose
+        As in `KernelRidge`. A limited or interrupted fit may have fewer components: a decomposition
+        of the whole matrix is not begun if it would not end in time, and the components come from
+        products with K, or, where there is no time for one, from some landmarks. Ctrl-C has to wait
+        for the end of a dense decomposition: some seconds from 3,000 rows on.
 
     Attributes
     ----------
@@ -143,6 +149,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         cache_size: float = 1000,
         time_limit: float | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         verbose: bool = False,
     ):
         self.n_components = n_components
@@ -164,6 +171,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.cache_size = cache_size
         self.time_limit = time_limit
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -186,18 +194,36 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise ValueError(
                 f"Cannot fit_inverse_transform with {what}: the inverse transform gives dense rows."
             )
-        with Control(self.time_limit, self._callback()) as control:
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
             data = check_training(self, X, np.zeros(_num_samples(X)), None)
+            excess: Any = 0.0  # of column means, for new rows
+            if is_precomputed(self.kernel) and (half := symmetric_part(data.X)) is not data.X:
+                require_symmetric(data.X, centred=True)
+                excess = data.X.mean(axis=0) - half.mean(axis=0)
+                data = replace(data, X=half)  # the same, centred
             gram = self._bind(data)
             k = data.n if self.n_components is None else min(self.n_components, data.n)
             seed = check_random_state(0 if self.random_state is None else self.random_state)
             with Workers(thread_count(self.n_jobs)) as gram.workers:
                 answer = self._solver().solve(gram, k, seed, control)
                 gram.release()
-                self._keep(data, gram, answer, control)
+                if _is_constant(data.X):  # H K H is zero, whatever rounding left of it
+                    nothing = np.zeros_like(answer.values)
+                    answer = replace(
+                        answer, values=nothing, residuals=nothing, status=Status.SOLVED
+                    )
+                self._keep(data, gram, answer, control, excess)
                 if self.fit_inverse_transform:
                     self._learn_inverse(data.X, gram.workers, control)
+            gram.workers = Workers(1)
         return self
+
+    def _bind(self, data: Data) -> Gram:
+        gram = super()._bind(data)
+        if type(self.kernel_) is Linear and not sp.issparse(data.X):
+            # Centred rows have the same centred matrix, and lose fewer digits.
+            gram.points = Points(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+        return gram
 
     def _solver(self) -> EigenSolver:
         limit = self.max_iter
@@ -206,10 +232,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         way = self.eigen_solver if self.eigen_solver in ("auto", "dense") else "krylov"
         return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE))
 
-    def _keep(self, data: Data, gram: Gram, answer: EigenAnswer, control: Control) -> None:
+    def _keep(
+        self, data: Data, gram: Gram, answer: EigenAnswer, control: Control, excess: Any
+    ) -> None:
         values = _check_psd_eigenvalues(answer.values, enable_warnings=False)
         vectors, _ = svd_flip(u=answer.vectors, v=None)
-        residuals = answer.residuals
+        # Eigenvalues that are rounding are stored as zero: the residual is that of what is stored.
+        residuals = answer.residuals + np.abs(values - answer.values)
         if self.remove_zero_eig or self.n_components is None:
             positive = values > 0
             values, vectors, residuals = values[positive], vectors[:, positive], residuals[positive]
@@ -231,7 +260,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         # Columns of exact sum zero do the centring of new rows, but for a constant.
         coef = np.divide(vectors, np.sqrt(values), out=np.zeros_like(vectors), where=values > 0)
         coef -= coef.mean(axis=0)
-        b = -(answer.centring.row_means @ coef)
+        b = -((answer.centring.row_means + excess) @ coef)
         self.expansion_ = self._whole_expansion(data, gram, np.ascontiguousarray(coef.T), b)
         if self.verbose:
             print(f"[KernelPCA] {self.certificate_!r}")
@@ -241,6 +270,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _warn(self) -> None:
         certificate = self.certificate_
         asked = self.eigen_solver == "randomized" and self.iterated_power != "auto"
+        asked &= certificate.status is Status.ITERATION_LIMIT
         if certificate.status is Status.STOPPED or asked:  # the user asked for it
             return
         warn_user(
@@ -387,3 +417,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         tags.input_tags.sparse &= not self.fit_inverse_transform
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+
+def _is_constant(X: Any) -> bool:
+    """Whether all rows of numbers are equal."""
+    if sp.issparse(X) or X.ndim != 2 or X.dtype.kind not in "biuf" or len(X) == 0:
+        return False
+    return bool((X[0] == X[-1]).all() and (X[0] == X).all())

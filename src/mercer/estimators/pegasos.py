@@ -63,6 +63,8 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         Threads, over the classes. Does not change the model.
     time_limit : float, optional
         Seconds for the whole fit; the model so far is kept.
+    on_interrupt : {"raise", "return"}, default="raise"
+        As in `SVC`.
 
     Attributes
     ----------
@@ -122,6 +124,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         random_state: Any = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
+        on_interrupt: str = "raise",
     ):
         self.C = C
         self.lam = lam
@@ -140,6 +143,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
 
     @available_if(has_stream)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -266,7 +270,7 @@ class PegasosRegressor(RegressorMixin, Pegasos):
     Parameters
     ----------
     C, lam, kernel, degree, gamma, coef0, fit_intercept, max_iter, tol, batch_size, average, \
-replacement, random_state, n_jobs, time_limit
+replacement, random_state, n_jobs, time_limit, on_interrupt
         As in `PegasosClassifier`.
     epsilon : float, default=0.1
         Half width of the tube in which errors are free.
@@ -317,6 +321,7 @@ feature_names_in_
         random_state: Any = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
+        on_interrupt: str = "raise",
     ):
         self.C = C
         self.lam = lam
@@ -334,6 +339,7 @@ feature_names_in_
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
 
     @available_if(has_stream)
     @_fit_context(prefer_skip_nested_validation=True)

@@ -51,7 +51,7 @@ class KernelPerceptron(RestClassifier):
     cache_size : float, default=200
         Megabytes for kernel rows of mistaken points.
     random_state : int, RandomState or None, default=None
-    n_jobs, time_limit, callback, verbose : as in `SVC`
+    n_jobs, time_limit, callback, on_interrupt, verbose : as in `SVC`
         The callback's ``iterations`` are mistakes, its ``violation`` those of the last epoch.
 
     Attributes
@@ -61,13 +61,16 @@ class KernelPerceptron(RestClassifier):
         Two classes are one task, more are one task each against the rest.
     mistake_bound_ : float64 array, one entry per task
         (R/ρ_w)² with the margin ρ_w of the last model: an upper bound on Novikoff's (R/ρ)², since
-        ρ_w ≤ ρ. Infinite if that model does not separate the rows.
+        ρ_w ≤ ρ. Infinite if that model does not separate the rows, or if a limit left no time to
+        look.
     updates_ : list of int arrays, one per task
         The row of every mistake, in order.
     survival_ : list of int arrays, one per task
         How many visits the model after that mistake lived.
     n_iter_ : int
         Epochs.
+    status_ : Status
+        "solved" if the last epoch of every task had no mistake; else what stopped it.
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, kernel_, expansion_, \
 n_features_in_, feature_names_in_
         As in `SVC`; ``dual_coef_`` has one row per task.
@@ -90,7 +93,7 @@ n_features_in_, feature_names_in_
 
     _parameter_constraints: ClassVar[dict] = {
         **common("fit_intercept", "cache_size", "random_state", "n_jobs", "time_limit",
-                 "callback", "verbose"),
+                 "callback", "on_interrupt", "verbose"),
         "average": [StrOptions({"last", "averaged", "voted"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
@@ -114,6 +117,7 @@ n_features_in_, feature_names_in_
         n_jobs: int | None = None,
         time_limit: float | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         verbose: Any = False,
     ):
         self.kernel = kernel
@@ -129,6 +133,7 @@ n_features_in_, feature_names_in_
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -145,7 +150,7 @@ n_features_in_, feature_names_in_
         -------
         self : object
         """
-        with Control(self.time_limit, self._callback()) as control:
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
             data = check_training(self, X, y, None)
             labels = self._encode(data)
             gram = self._bind(data)
@@ -175,6 +180,7 @@ n_features_in_, feature_names_in_
         radius = float(gram.diag().max()) + self.fit_intercept
         self.mistake_bound_ = np.array([_bound(y, u, radius) for y, u in pairs])
         self.n_iter_ = max(u.epochs for u in updates)
+        self.status_ = max((u.status for u in updates), key=lambda status: status.severity)
         self._warn(updates)
 
     def _warn(self, updates: list[Updates]) -> None:
@@ -230,6 +236,8 @@ n_features_in_, feature_names_in_
 
 def _bound(y: np.ndarray, updates: Updates, radius: float) -> float:
     """(R/ρ_w)², R² being ``radius``, under the kernel k + 1 where there is an intercept."""
+    if updates.f is None:
+        return np.inf
     edge = y * (updates.f + updates.b)
     beta = updates.coefficients(y, averaged=False)
     norm = float(beta @ (updates.f + updates.b))

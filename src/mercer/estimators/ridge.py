@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer._threads import Workers, thread_count
+from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._data import Data, check_rows, check_training
 from mercer.estimators._kernelised import KernelEstimator
 from mercer.estimators._params import CONSTRAINTS, SMOOTHING_CONSTRAINTS
@@ -20,6 +21,7 @@ from mercer.problems import Ridge
 from mercer.residuals import certify_ridge
 from mercer.result import Status
 from mercer.solvers import Control
+from mercer.solvers.dense import eigen_seconds, rows_in_time
 from mercer.solvers.ridge import RidgeAnswer, RidgeSolver, Spectrum
 
 __all__ = ["KernelRidge"]
@@ -27,6 +29,8 @@ __all__ = ["KernelRidge"]
 MEGABYTE = 1 << 20
 # Candidates for alpha="loo" where none are given, times the mean of k(x, x).
 DEFAULT_ALPHAS = np.logspace(-7, 2, 28)
+# A sample for alpha="loo" has at least so many rows, whatever the time: some milliseconds.
+FEWEST_SAMPLED = 200
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
@@ -56,18 +60,31 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         ``"cholesky"`` factorises the matrix, ``"cg"`` iterates with products alone and never holds
         more than half of it, ``"eigen"`` decomposes it. ``"auto"`` iterates from 2,000 rows on,
         and factorises where that is faster.
-    tol : float, default=1e-12
-        Conjugate gradients stop once ‖(K + αS⁻¹)c − y‖ ≤ tol ‖y‖.
+    tol : float, default=1e-6
+        The fit is solved if ‖(K + αS⁻¹)c − y‖ ≤ tol ‖y‖ is proved, rounding included. Conjugate
+        gradients go on to a quarter of that, by default to 1e-12, where they agree with a
+        factorisation.
     max_iter : int, default=-1
         Most iterations of conjugate gradients; −1 for no limit.
     cache_size : float, default=1000
         Megabytes of kernel values to keep for conjugate gradients. Others are computed again.
     time_limit : float, default=None
-        Seconds after which conjugate gradients stop.
+        Seconds for the whole fit; the model so far is kept. Conjugate gradients keep their last
+        iterate, a factorisation the solution of as many leading rows as it had come to, and
+        ``alpha="loo"`` chooses by a sample of the rows where all of them would take too long. Of
+        what Ctrl-C and the limit wait for, an eigendecomposition (``solver="eigen"``,
+        ``alpha="loo"``, singular systems) is the longest: some seconds from 3,000 rows on; with a
+        time limit it is not begun where it would not end in time.
     n_jobs : int, default=None
         Threads; None as many as BLAS would use. The model does not depend on it.
     callback : callable, default=None
         Called with a `Progress` each iteration; a true return value stops the fit.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does. The fit ends, and the model so far is stored in the estimator. With
+        "raise" the KeyboardInterrupt then goes through: `fit` does not return, so that
+        ``m = KernelRidge().fit(X, y)`` leaves ``m`` as it was, and only an estimator that has a
+        name already (``m.fit(X, y)``) can be used. With "return" there is a warning
+        (`InterruptWarning`), and `fit` returns the estimator.
     verbose : bool, default=False
 
     Attributes
@@ -86,7 +103,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         The α of the model.
     alphas_, loo_errors_ : ndarray
         With ``alpha="loo"``: the candidates and their mean squared leave-one-out errors, of shape
-        (n_alphas,) or (n_alphas, n_targets).
+        (n_alphas,) or (n_alphas, n_targets); after a time limit those of a sample of the rows.
     kernel_, expansion_, n_features_in_, feature_names_in_
         As in `SVC`.
 
@@ -120,12 +137,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         kernel_params: dict | None = None,
         alphas: Any = None,
         solver: str = "auto",
-        tol: float = 1e-12,
+        tol: float = 1e-6,
         max_iter: int = -1,
         cache_size: float = 1000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         verbose: bool = False,
     ):
         self.alpha = alpha
@@ -142,6 +160,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -163,18 +182,19 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         """
         if isinstance(sample_weight, Real):
             sample_weight = np.full(_num_samples(X), float(sample_weight))
-        with Control(self.time_limit, self._callback()) as control:
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
             data = check_training(self, X, y, sample_weight, several_targets=True)
             Y = np.asarray(data.y, np.float64).reshape(data.n, -1)
             alpha = self._check_alpha(Y.shape[1])
             gram = self._bind(data)
             with Workers(thread_count(self.n_jobs)) as gram.workers:
                 if alpha is None:
-                    problem, answer = self._leave_one_out(data, Y, gram)
+                    problem, answer = self._leave_one_out(data, Y, gram, control)
                 else:
                     problem = Ridge(Y, alpha, data.weight)
                     answer = self._solver().solve(problem, gram, control)
             gram.release()
+            gram.workers = Workers(1)
             self._keep(data, gram, problem, answer, control)
         return self
 
@@ -202,7 +222,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             )
         return np.broadcast_to(alpha, n_targets).copy()
 
-    def _leave_one_out(self, data: Data, Y: np.ndarray, gram: Gram) -> tuple[Ridge, RidgeAnswer]:
+    def _leave_one_out(
+        self, data: Data, Y: np.ndarray, gram: Gram, control: Control
+    ) -> tuple[Ridge, RidgeAnswer]:
         """Errors of all candidates, and the answer for the best."""
         if self.alphas is None:
             size = float(np.mean(gram.diag()))
@@ -212,21 +234,38 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         if alphas.ndim != 1 or alphas.size == 0 or not (alphas > 0).all():
             raise ValueError(f"alphas must be a list of positive numbers; got {self.alphas!r}.")
         problem = Ridge(Y, np.zeros(Y.shape[1]), data.weight)
-        spectrum = Spectrum(gram, problem.scale)
-        errors = spectrum.leave_one_out(Y, alphas)
-        best = alphas[int(np.argmin(errors.sum(axis=1)))]
-        self.alphas_ = alphas
-        self.loo_errors_ = errors[:, 0] if np.ndim(data.y) == 1 else errors
-        problem = Ridge(Y, np.full(Y.shape[1], best), data.weight)
-        return problem, spectrum.solve(problem)
+        part, stopped = np.arange(data.n), control.stopped
+        if eigen_seconds(data.n) > control.remaining or stopped is not None:
+            part, stopped = self._sample(data.n, control), stopped or Status.TIME_LIMIT
+        with single_threaded_blas():
+            whole = gram if stopped is None else gram.take(part)
+            spectrum = Spectrum(whole, problem.scale[part])
+            errors = spectrum.leave_one_out(Y[part], alphas)
+            best = alphas[int(np.argmin(errors.sum(axis=1)))]
+            self.alphas_ = alphas
+            self.loo_errors_ = errors[:, 0] if np.ndim(data.y) == 1 else errors
+            problem = Ridge(Y, np.full(Y.shape[1], best), data.weight)
+            if stopped is None:
+                return problem, spectrum.solve(problem, gram)
+        answer = self._solver().solve(problem, gram, control)
+        self._sampled = stopped
+        return problem, answer
+
+    @staticmethod
+    def _sample(n: int, control: Control) -> np.ndarray:
+        """Rows whose eigendecomposition takes a third of the time that is left."""
+        most = rows_in_time(control.remaining / 3)
+        size = min(n, max(FEWEST_SAMPLED, min(most, n - 1)))
+        return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
     def _keep(
         self, data: Data, gram: Gram, problem: Ridge, answer: RidgeAnswer, control: Control
     ) -> None:
-        self.certificate_ = certify_ridge(
-            problem, answer.coef, answer.f, answer.status, answer.solver, answer.iterations,
-            control.seconds,
-        )  # fmt: skip
+        is_psd = self.kernel_.is_psd is True or answer.solver == "eigen"
+        self.certificate_ = certify_ridge(problem, answer, self.tol, is_psd, control.seconds)
+        if self.__dict__.pop("_sampled", None) is not None:  # α is that of a sample
+            stopped = control.stopped or Status.TIME_LIMIT
+            self.certificate_ = replace(self.certificate_, status=stopped)
         self.solver_ = answer.solver
         self.n_iter_ = max(1, answer.iterations)
         alpha = problem.alpha
@@ -237,7 +276,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.expansion_ = self._whole_expansion(data, gram, answer.coef.T)
         if self.verbose:
             print(f"[KernelRidge] {self.certificate_!r}")
-        if not answer.status.is_solved and not control.interrupted:
+        if not self.certificate_.status.is_solved and not control.interrupted:
             self._warn()
 
     def _warn(self) -> None:
@@ -247,7 +286,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         lever = {
             Status.NOT_PSD: "The kernel is not positive semi-definite on these data: use one that "
             "is, or a larger alpha.",
-            Status.STALLED: f"tol={self.tol:g} is beyond float64 for these data: raise it.",
+            Status.STALLED: f"tol={self.tol:g} cannot be proved in float64 for these data: scale "
+            "the columns, or raise alpha or tol.",
             Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}, or alpha.",
         }.get(certificate.status, f"Raise max_iter={self.max_iter}, or use solver='cholesky'.")
         warn_user(

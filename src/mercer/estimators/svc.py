@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from mercer.estimators._classifier import KernelClassifier
 from mercer.estimators._data import Data
 from mercer.estimators._params import constraints
 from mercer.gram import Gram
-from mercer.multiclass import Task, by_class
+from mercer.multiclass import Task, by_class, pairs
 from mercer.problems import BoxQP, nu_svc, svc
-from mercer.result import Result
+from mercer.result import Result, Status
 from mercer.solvers import Control, solve_class_pairs
 
 __all__ = ["SVC", "NuSVC"]
@@ -74,10 +75,19 @@ class SVC(KernelClassifier):
         Threads. None: as many as BLAS would use; −1: all cores. Does not change the model.
     callback : callable, optional
         Called with a `Progress` about once a round; a true value stops the fit.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does. The fit ends, and the model so far is stored in the estimator. With
+        "raise" the KeyboardInterrupt then goes through: `fit` does not return, so that
+        ``m = SVC().fit(X, y)`` leaves ``m`` as it was, and only an estimator that has a name
+        already (``m.fit(X, y)``) can be used. With "return" there is a warning
+        (`InterruptWarning`), and `fit` returns the estimator.
     warm_start : bool, default=False
         Go on from the last fit on the same data.
     fit_intercept : bool, default=True
         Whether f has the constant b.
+    gap_tol : float, optional
+        Stop at this certified relative gap, ``(primal − dual) / max(|primal|, |dual|)``, instead of
+        at the KKT violation ``tol``.
 
     Attributes
     ----------
@@ -143,8 +153,10 @@ class SVC(KernelClassifier):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         fit_intercept: bool = True,
+        gap_tol: float | None = None,
     ):
         self.C = C
         self.kernel = kernel
@@ -165,8 +177,10 @@ class SVC(KernelClassifier):
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return svc(task.y, self.C * self._weights(task, data), fit_intercept=self.fit_intercept)
@@ -174,12 +188,13 @@ class SVC(KernelClassifier):
     def _solve_at_once(
         self, problems: Sequence[BoxQP], gram: Gram, control: Control
     ) -> dict[int, Result]:
-        """All pairs of classes in one call, unless somebody wants to look on or set a limit."""
-        watched = control.callback is not None or control.time_limit is not None
-        if watched or self.max_iter >= 0 or not self.fit_intercept:
+        """All pairs of classes in compiled calls, without a callback or an iteration limit."""
+        has_limits = control.callback is not None or self.max_iter >= 0 or self.gap_tol is not None
+        if has_limits or not self.fit_intercept:
             return {}
         order, starts = by_class(self._codes, self.classes_.size)
-        results = solve_class_pairs(problems, gram.take(order), starts, self.tol)
+        classes = pairs(self.classes_.size)
+        results = solve_class_pairs(problems, gram.take(order), starts, classes, self.tol, control)
         return {t: result for t, result in enumerate(results) if result is not None}
 
 
@@ -194,7 +209,8 @@ class NuSVC(KernelClassifier):
     ----------
     nu : float in (0, 1], default=0.5
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter, \
-decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, callback, warm_start
+decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, callback, \
+on_interrupt, warm_start, gap_tol
         As in `SVC`.
     class_weight : dict or "balanced", optional
         Factors of the sample weights.
@@ -245,8 +261,10 @@ feature_names_in_, shape_fit_
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         fit_intercept: bool = True,
+        gap_tol: float | None = None,
     ):
         self.nu = nu
         self.kernel = kernel
@@ -267,8 +285,10 @@ feature_names_in_, shape_fit_
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return nu_svc(task.y, self.nu, self._weights(task, data))
@@ -279,12 +299,17 @@ feature_names_in_, shape_fit_
         smaller = min(weight[task.y > 0].sum(), weight[task.y <= 0].sum())
         return nu_svc(task.y, min(self.nu, 2 * smaller / weight.sum()), weight)
 
+    def _judge(self, problem: BoxQP, result: Result) -> Result:
+        """ρ = 0 up to the violation: w is zero, and its direction is rounding."""
+        if result.status.is_solved and not _rho(result) > result.violation:
+            return replace(result, status=Status.DEGENERATE)
+        return result
+
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """Divide by ρ, half the difference of the multipliers: the margin becomes ±1."""
-        rho = (result.b[1] - result.b[0]) / 2
-        if not rho > 0:
-            raise ValueError(
-                f"nu={self.nu:g} is too small for these overlapping classes: the margin is zero "
-                "and the model undefined. Raise nu."
-            )
+        rho = _rho(result) if _rho(result) > 0 else 1.0
         return result.beta / rho, float(result.b.mean() / rho)
+
+
+def _rho(result: Result) -> float:
+    return float(result.b[1] - result.b[0]) / 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ from sklearn.base import RegressorMixin
 from mercer.estimators._data import Data
 from mercer.estimators._params import constraints
 from mercer.estimators.base import KernelMachine
-from mercer.gram import Gram
 from mercer.multiclass import Task
 from mercer.problems import BoxQP, nu_svr, svr
-from mercer.result import Result, Status
+from mercer.separability import HullProof
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -32,14 +30,12 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     def _bounds(self, data: Data) -> float | np.ndarray:
         return self.C if data.weight is None else self.C * data.weight
 
-    def _refuse_not_separable(
-        self, data: Data, tasks: Sequence[Task], gram: Gram, results: Sequence[Result]
-    ) -> None:
-        if results[0].status is Status.NOT_SEPARABLE:
-            raise ValueError(
-                "C=inf asks for every row within epsilon of f, and no f of this kernel comes so "
-                "near. Use a finite C, a larger epsilon or another kernel."
-            )
+    def _raise_not_separable(self, data: Data, task: Task, proof: HullProof) -> None:
+        raise ValueError(
+            "C=inf asks for every row within epsilon of f, and no f of this kernel comes so near "
+            f"(proved in exact arithmetic: {proof.how}). Use a finite C, a larger epsilon or "
+            "another kernel."
+        )
 
     def predict(self, X: Any) -> np.ndarray:
         """f at each row.
@@ -66,7 +62,7 @@ class SVR(KernelRegressor):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, warm_start, fit_intercept
+time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol
         As in `SVC`.
     C : float, default=1.0
         Price of the errors, positive; ``inf`` keeps every row inside the tube.
@@ -116,8 +112,10 @@ n_features_in_, feature_names_in_, shape_fit_
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         fit_intercept: bool = True,
+        gap_tol: float | None = None,
     ):
         self.kernel = kernel
         self.degree = degree
@@ -134,8 +132,10 @@ n_features_in_, feature_names_in_, shape_fit_
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return svr(task.y, self._bounds(data), self.epsilon, fit_intercept=self.fit_intercept)
@@ -153,7 +153,7 @@ class NuSVR(KernelRegressor):
     C : float, default=1.0
         Price of the errors, positive and finite.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, warm_start
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
         As in `SVC`.
     fit_intercept : True
         Without intercept ν is another problem: False is refused.
@@ -194,8 +194,10 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
         time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         fit_intercept: bool = True,
+        gap_tol: float | None = None,
     ):
         self.nu = nu
         self.C = C
@@ -212,8 +214,10 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.callback = callback
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return nu_svr(task.y, self._bounds(data), self.nu)

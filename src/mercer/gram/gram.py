@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import Workers
-from mercer.gram._rows import add_tile
+from mercer.gram._rows import UNIT, add_tile, add_tile_bounded, add_tile_mirrored, terms_of_sum
 from mercer.gram.arena import Arena, borrow, give_back
+from mercer.gram.sum_error import SumError
 from mercer.kernels.points import Block, Points
 
 __all__ = ["Gram", "pieces"]
@@ -22,6 +23,10 @@ __all__ = ["Gram", "pieces"]
 # A tile of so many rows and columns stays in the second-level cache while it is mapped and summed.
 TILE_ROWS = 1024
 TILE_COLUMNS = 512
+# Sums over more rows than SYMMETRIC_ROWS use the symmetry of K among them, by square tiles.
+SYMMETRIC_ROWS = 2048
+SYMMETRIC_TILE = 512
+LANES = 8
 
 
 def pieces(n: int, size: int) -> list[slice]:
@@ -51,6 +56,7 @@ class Gram:
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._shared: dict[Hashable, Any] = {}
         self._borrowed: list[Arena] = []
+        self._sum_errors: dict[np.dtype, SumError] = {}
         self._scratch = threading.local()
 
     @property
@@ -92,6 +98,85 @@ class Gram:
         parts = [self.kernel.diag(self.block(rows, np.float64)) for rows in pieces(self.n, 4096)]
         return np.concatenate(parts)
 
+    def sum_error(self, dtype: Any) -> SumError:
+        """How far sums of rows of K in ``dtype`` are off."""
+        dtype = np.dtype(dtype)
+        if dtype not in self._sum_errors:
+            key = ("rounding", dtype)
+            if key not in self._shared:
+                self._shared[key] = self.kernel.rounding(self.points, dtype)
+            rounding = self._shared[key]
+            rounding = rounding if self.index is None else rounding.take(self.index)
+            terms = max(terms_of_sum(self.n, self.n), terms_of_sum(self.n, TILE_COLUMNS))
+            self._sum_errors[dtype] = SumError(rounding, rounding, terms)
+        return self._sum_errors[dtype]
+
+    def bounded_sums(
+        self,
+        coef: np.ndarray,
+        at: np.ndarray,
+        dtype: Any = np.float64,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """K[at] @ coef with a rigorous bound on the error of each sum.
+
+        ``coef`` has an entry for each point; nothing is stored.
+        """
+        rows = np.flatnonzero(coef)
+        total, bound = np.zeros(self.n), np.zeros(self.n)
+        others = at
+        if rows.size > SYMMETRIC_ROWS:
+            is_row, is_at = np.zeros(self.n, bool), np.zeros(self.n, bool)
+            is_row[rows] = True
+            is_at[at] = True
+            if is_at[rows].all():  # K among the rows is symmetric: half of it is computed
+                self._accumulate_symmetric(total, bound, rows, coef[rows], dtype, stop)
+                others = at[~is_row[at]]
+        self.accumulate(total, others, rows, coef[rows], dtype, stop, bound)
+        return total[at], self.sum_error(dtype).bound(bound[at], coef, at)
+
+    def _accumulate_symmetric(
+        self,
+        total: np.ndarray,
+        bound: np.ndarray,
+        rows: np.ndarray,
+        coef: np.ndarray,
+        dtype: Any,
+        stop: Callable[[], bool],
+    ) -> None:
+        """total[rows] += K[rows, rows] @ coef and the sums of its bound, from half of the tiles.
+
+        Row blocks are dealt to LANES accumulators in snake order, whatever the number of threads.
+        """
+        weight = self.sum_error(dtype).weight(coef, rows)
+        block, cut = self.block(rows, dtype), pieces(rows.size, SYMMETRIC_TILE)
+        lanes: list[list[int]] = [[] for _ in range(LANES)]
+        for turn, i in enumerate(reversed(range(len(cut)))):
+            place = turn % (2 * LANES)
+            lanes[min(place, 2 * LANES - 1 - place)].append(i)
+        sums = np.zeros((LANES, 2, rows.size))
+
+        def one(lane: int) -> None:
+            f, e = sums[lane]
+            for i in lanes[lane]:
+                here = cut[i]
+                for there in cut[: i + 1]:
+                    if stop():
+                        return
+                    shape = here.stop - here.start, there.stop - there.start
+                    tile = self.buffer("tile", shape, dtype)
+                    self.kernel.tile(block[here], block[there], tile)
+                    add_tile_bounded(tile, coef[there], weight[there], f[here], e[here])
+                    if there is not here:
+                        scratch = self.buffer("mirrored", (2, shape[1]))
+                        add_tile_mirrored(
+                            tile, coef[here], weight[here], f[there], e[there], *scratch
+                        )
+
+        self.workers.map(one, range(LANES))
+        total[rows] += sums[:, 0].sum(axis=0)
+        bound[rows] += sums[:, 1].sum(axis=0) + (LANES + len(cut)) * UNIT * np.abs(total[rows])
+
     def matrix(
         self, size: int | None = None, *, lasting: bool = True, out: np.ndarray | None = None
     ) -> np.ndarray:
@@ -110,6 +195,8 @@ class Gram:
             out[: rows.start, rows] = out[rows, : rows.start].T
 
         self.workers.map(lower_part, pieces(n, TILE_ROWS // 4))
+        if self.kernel.is_shift_invariant:  # k(x, x) is known exactly
+            np.fill_diagonal(out[:n, :n], self.diag())
         return out
 
     def blocks(self, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,27 +236,34 @@ class Gram:
         coef: np.ndarray,
         dtype: Any = np.float64,
         stop: Callable[[], bool] = lambda: False,
+        bound: np.ndarray | None = None,
     ) -> None:
         """total[at] += K[at, rows] @ coef, with kernel values of the precision ``dtype``.
 
-        Nothing is stored: each tile is computed, summed in float64 and forgotten. Once ``stop()``
-        is true what is left is not computed.
+        Each tile is computed, summed in float64 and discarded. Once ``stop()`` is true what is left
+        is not computed. ``bound`` gets the weighted sums of `SumError`.
         """
         if at.size == 0 or rows.size == 0:
             return
         block = self.block(rows, dtype)
         parts = pieces(rows.size, TILE_COLUMNS)
+        weight = None if bound is None else self.sum_error(dtype).weight(coef, rows)
 
         def one(chunk: slice) -> None:
             if stop():
                 return
             here = self.block(at[chunk], dtype)
-            sums = np.zeros(len(here))
+            sums, errors = np.zeros(len(here)), np.zeros(len(here))
             for part in parts:
                 tile = self.buffer("tile", (len(here), part.stop - part.start), dtype)
                 self.kernel.tile(here, block[part], tile)
-                add_tile(tile, coef[part], sums)
+                if weight is None:
+                    add_tile(tile, coef[part], sums)
+                else:
+                    add_tile_bounded(tile, coef[part], weight[part], sums, errors)
             total[at[chunk]] += sums
+            if bound is not None:
+                bound[at[chunk]] += errors + UNIT * np.abs(total[at[chunk]])
 
         self.workers.map(one, pieces(at.size, TILE_ROWS))
 

@@ -82,17 +82,27 @@ class RowStore:
 
         self.gram.workers.map(fill, pieces(held.size, 256))
 
-    def sums(self, coef: np.ndarray, first: int) -> np.ndarray:
-        """K[first:, :] @ coef over the columns from ``first`` on; ``coef`` is one per column."""
-        total = np.zeros(self.n)
+    def sums(self, coef: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """K[first:, :] @ coef over the columns from ``first`` on; ``coef`` is one per column.
+
+        And the sums of the bound on its error.
+        """
+        total, bound = np.zeros(self.n), np.zeros(self.n, np.float32)
         which = np.flatnonzero(coef)
         slots = self._slot[which]
         held = slots >= 0
-        add_rows(self._rows, slots[held], coef[which[held]], first, self.n, total)
+        hits = which[held]
+        weight = self._weight(hits, coef[hits])
+        add_rows(self._rows, slots[held], coef[hits], weight, first, self.n, total, bound)
         missing = which[~held]
-        at, out = self.columns[first:], np.zeros(self.gram.n)
-        self.gram.accumulate(out, at, self.columns[missing], coef[missing], np.float32)
-        return total[first:] + out[at]
+        at, out, more = self.columns[first:], np.zeros(self.gram.n), np.zeros(self.gram.n)
+        rows = self.columns[missing]
+        self.gram.accumulate(out, at, rows, coef[missing], np.float32, bound=more)
+        return total[first:] + out[at], bound[first:] + more[at]
+
+    def _weight(self, which: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Of the bound on the error of sums (`SumError`)."""
+        return self.gram.sum_error(np.float32).weight(coef, self.columns[which])
 
     def square(self, which: np.ndarray, out: np.ndarray, first: int) -> None:
         """K among the columns ``which`` into ``out``, whose leading first × first part is there.
@@ -119,24 +129,34 @@ class RowStore:
                     self.gram.kernel.tile(new, block, tile)
                     out[missing] = tile
             out[:first, rows] = target[:, :first].T
+            if self.gram.kernel.is_shift_invariant:  # k(x, x) is known exactly
+                numbers = np.arange(rows.start, rows.stop)
+                out[numbers, numbers] = self.gram.kernel.diag(block[rows])
 
         middle = (first + m) // 2
         self.gram.workers.map(part, [slice(first, middle), slice(middle, m)])
 
-    def add_to(self, total: np.ndarray, which: np.ndarray, coef: np.ndarray) -> None:
-        """total += K[:, which] @ coef over the columns; ``which`` are column numbers."""
+    def add_to(
+        self, total: np.ndarray, bound: np.ndarray, which: np.ndarray, coef: np.ndarray
+    ) -> None:
+        """total += K[:, which] @ coef over the columns; ``which`` are column numbers.
+
+        ``bound`` gets the sums of the bound on its error.
+        """
         slots = self._slot[which]
         held = slots >= 0
-        hit_slots, hit_coef = slots[held], coef[held]
+        hit_slots, hits, hit_coef = slots[held], which[held], coef[held]
         missing, missing_coef = which[~held], coef[~held]
         batches = pieces(missing.size, self.n_rows) or [slice(0, 0)]
         for part in batches:
-            self._pass(total, hit_slots, hit_coef, missing[part], missing_coef[part])
-            hit_slots, hit_coef = hit_slots[:0], hit_coef[:0]
+            self._pass(total, bound, hit_slots, hits, hit_coef, missing[part], missing_coef[part])
+            hit_slots, hits, hit_coef = hit_slots[:0], hits[:0], hit_coef[:0]
 
     def _pass(
         self,
         total: np.ndarray,
+        bound: np.ndarray,
+        hit_slots: np.ndarray,
         hits: np.ndarray,
         hit_coef: np.ndarray,
         new: np.ndarray,
@@ -144,14 +164,16 @@ class RowStore:
     ) -> None:
         runs = self._claim(new) if new.size else []
         block = self.block.pick(new)
+        hit_weight, new_weight = self._weight(hits, hit_coef), self._weight(new, new_coef)
 
         def one(chunk: slice) -> None:
+            ends = chunk.start, chunk.stop, total, bound
             if hits.size:
-                add_rows(self._rows, hits, hit_coef, chunk.start, chunk.stop, total)
+                add_rows(self._rows, hit_slots, hit_coef, hit_weight, *ends)
             for slots, part in runs:
                 self.gram.kernel.tile(block[part], self.block[chunk], self._rows[slots, chunk])
                 numbers = np.arange(slots.start, slots.stop)
-                add_rows(self._rows, numbers, new_coef[part], chunk.start, chunk.stop, total)
+                add_rows(self._rows, numbers, new_coef[part], new_weight[part], *ends)
 
         self.gram.workers.map(one, pieces(self.n, CHUNK))
 

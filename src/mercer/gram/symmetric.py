@@ -62,12 +62,14 @@ class SymmetricProduct:
             self._sums = np.empty(shape)
 
         def one(lane: int) -> None:
+            if self.stop():
+                return
             sums = self._sums[lane]
             sums[...] = 0.0
             for i in self._lanes[lane]:
+                self._add_stripe(i, V, sums)
                 if self.stop():
                     return
-                self._add_stripe(i, V, sums)
 
         self.gram.workers.map(one, range(len(self._lanes)))
         return None if self.stop() else self._sums.sum(axis=0)
@@ -75,6 +77,8 @@ class SymmetricProduct:
     def _add_stripe(self, i: int, V: np.ndarray, sums: np.ndarray) -> None:
         rows = self.cut[i]
         for j in range(i + 1):
+            if self.stop():
+                return
             columns = self.cut[j]
             T = self._tile(i, j)
             sums[rows] += T @ V[columns]

@@ -6,6 +6,7 @@ use computes float32 tiles again. Sums are float64 in any case.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class WholeGram:
 
     def __init__(self, gram: Gram, cache_bytes: int, dtype: Any = None):
         self.gram, n = gram, gram.n
+        # Once this is true products are given up, and what they return is of no use.
+        self.stop: Callable[[], bool] = lambda: False
         fits = 8 * n * n <= cache_bytes
         self.dtype = np.dtype(dtype or (np.float64 if fits else np.float32))
         self.K: np.ndarray | None = None
@@ -76,6 +79,8 @@ class WholeGram:
 
         def one(rows: slice) -> None:
             for columns in pieces(self.n, step):
+                if self.stop():
+                    return
                 if kept is None:
                     width = columns.stop - columns.start
                     tile = self.gram.buffer("tile", (rows.stop - rows.start, width), dtype)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-import zlib
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from mercer._files import Source
 from mercer.exceptions import FileError
+from mercer.io.csr import check_csr
 from mercer.io.raw import Options, Raw, Words, assign
 from mercer.io.schema import Schema
 
@@ -58,22 +59,43 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
 def _load(source: Source) -> Any:
     """The array of an ``.npy`` file, or a dict of those of an ``.npz`` file."""
     try:
-        loaded = np.load(source.seekable_copy(), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
+        copy = source.seekable_copy()
+        if not zipfile.is_zipfile(copy):
+            copy.seek(0)
+            _check_size(copy, len(copy.getbuffer()))
+            copy.seek(0)
+            return np.load(copy, allow_pickle=False)
+        with zipfile.ZipFile(copy) as archive:
+            for entry in archive.infolist():
+                with archive.open(entry) as part:
+                    _check_size(part, entry.file_size)
+        copy.seek(0)
+        with np.load(copy, allow_pickle=False) as loaded:
             arrays = {key: loaded[key] for key in loaded.files}
         others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
         if others:
             raise ValueError(f"{others[0]!r} in it is no array")
         return arrays
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error,
-            NotImplementedError, SyntaxError, MemoryError) as error:  # fmt: skip
+    except Exception as error:
         if isinstance(error, FileError):
             raise
         raise FileError(
             source.name, None, f"is not a file of plain arrays ({error}); nothing else is loaded."
         ) from error
+
+
+def _check_size(file: Any, size: int) -> None:
+    """Refuse a header that claims more than there is, before memory is asked for."""
+    version = np.lib.format.read_magic(file)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in read:
+        return
+    shape, _, dtype = read[version](file)
+    if math.prod(shape) * dtype.itemsize > size and not dtype.hasobject:
+        raise ValueError(f"its header claims an array of shape {shape}, but it has {size:,} bytes")
 
 
 def _sparse(name: str, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
@@ -83,12 +105,11 @@ def _sparse(name: str, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
             name, None, f"is a sparse matrix of the kind {kind.item()!r}; save it as CSR."
         )
     try:
-        X = sp.csr_matrix(
-            tuple(arrays[part] for part in ("data", "indices", "indptr")),
-            shape=tuple(arrays["shape"]),
-        )
-        X.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
+        data, indices, indptr = (arrays[part] for part in ("data", "indices", "indptr"))
+        shape = [int(size) for size in arrays["shape"].tolist()]
+        check_csr(data, indices, indptr, shape)
+        X = sp.csr_matrix((data, indices, indptr), shape=tuple(shape))
+    except Exception as error:
         raise FileError(name, None, f"is not a whole CSR matrix ({error}).") from error
     if X.dtype.kind not in "fiub" or not np.isfinite(X.data).all():
         raise FileError(name, None, "must hold finite numbers alone.")

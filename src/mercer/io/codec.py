@@ -17,7 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.io.container import DTYPES
+from mercer.io.csr import check_csr
 from mercer.io.registry import OBJECTS, arguments, find, name_of
+from mercer.io.validity import check_text_size
 from mercer.result import Status
 
 __all__ = ["Decoder", "Encoder"]
@@ -156,6 +158,7 @@ class Decoder:
         if node["kind"] == "U":
             if not all(isinstance(item, str) for item in items):
                 raise ValueError("an array of texts holds something else")
+            check_text_size(items)
             return np.array(items, dtype=str).reshape(node["shape"])
         array = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):  # not array[:] = items, which would unpack sequences
@@ -165,9 +168,10 @@ class Decoder:
     def _sparse(self, node: dict) -> Any:
         key = repr(node)
         if key not in self._seen:
-            parts = tuple(self(node["of"][part]) for part in _PARTS)
+            data, indices, indptr = (self(node["of"][part]) for part in _PARTS)
+            check_csr(data, indices, indptr, node["shape"])  # compiled code believes the indices
+            parts = (data, indices, indptr)
             matrix = _SPARSE[node["sparse"]](parts, shape=tuple(node["shape"]))
-            matrix.check_format(full_check=True)  # compiled code believes the indices
             self._seen[key] = matrix
         return self._seen[key]
 
@@ -177,6 +181,8 @@ class Decoder:
             raise ValueError(f"{cls.__name__} is not made of {sorted(given)}")
         values = {name: self(value) for name, value in given.items()}
         late = [f.name for f in fields(cls) if not f.init] if is_dataclass(cls) else []
+        if late and values.get("size") != np.size(values["u"]):  # before so much is asked for
+            raise ValueError("the parts of the descent do not fit each other")
         made = cls(**{name: value for name, value in values.items() if name not in late})
         for name in late:
             setattr(made, name, values[name])

@@ -94,7 +94,7 @@ def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndar
         table = json.loads(text)
         metadata = table.pop("__metadata__", {})
         layout = [_entry(key, value) for key, value in table.items()]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except Exception as error:
         raise FileError(name, None, f"cannot be read ({error}): {_DAMAGED}.") from error
     layout.sort(key=lambda entry: entry[3])
     ends = [0, *(stop for *_, stop in layout)]
@@ -106,7 +106,10 @@ def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndar
     digest = hashlib.sha256(text.replace(stated.encode(), _BLANK.encode(), 1))
     tensors = {}
     for key, dtype, shape, _, _ in layout:
-        array = tensors[key] = np.empty(shape, dtype)
+        try:
+            array = tensors[key] = np.empty(shape, dtype)
+        except (ValueError, MemoryError) as error:  # of no bytes, and yet too large
+            raise FileError(name, None, f"array {key!r} of shape {shape}: {error}.") from error
         if array.size:
             file.readinto(_bytes(array))  # type: ignore[attr-defined]
             digest.update(_bytes(array))

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._files import replacing
+from mercer._files import as_file_errors, replacing
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from mercer.exceptions import FileError, NoFileError
+from mercer.exceptions import FileError
 from mercer.expansion import Expansion
 from mercer.io.schema import Schema
+from mercer.io.validity import check_before, try_model
 from mercer.kernels import RBF, Linear, Polynomial, Sigmoid, as_kernel
 from mercer.kernels.points import Points
 from mercer.multiclass import block_outputs, pairs
@@ -34,6 +35,8 @@ MACHINES: dict[str, type] = {
     "epsilon_svr": SVR,
     "nu_svr": NuSVR,
 }
+# Columns of a model: what LIBSVM's own numbers of columns can be.
+LARGEST_INDEX = 2**31 - 1
 # LIBSVM's name, Mercer's, the kernel, and the parameters that a file has.
 KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
     "linear": ("linear", Linear, ()),
@@ -72,26 +75,32 @@ def read_libsvm(path: str | os.PathLike) -> tuple[Any, Schema]:
     array([8.])
     """
     name = os.fspath(path)
-    try:
+    with as_file_errors(name, "cannot be read as a model of LIBSVM"):
         with open(path, encoding="utf-8") as file:
             lines = enumerate(file, start=1)
             header = _read_header(name, lines)
             coef, vectors = _read_vectors(name, lines, header)
-    except FileNotFoundError:
-        raise NoFileError(name, None, "there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(name, None, f"cannot be read as a model of LIBSVM: {error}") from error
+        return _fitted(header, coef, vectors)
+
+
+def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any, Schema]:
     model = _make_model(header)
     classes = None
     if isinstance(model, (SVC, NuSVC)):
         classes, coef, b, vectors = _sort_classes(model, header, coef, vectors)
     else:
-        b = -np.asarray(header["rho"], np.float64)
+        b = -np.asarray(header["rho"][:1], np.float64)
         model._n_support = np.array([vectors.shape[0]], dtype=np.int32)
+    if isinstance(model, OneClassSVM):
+        model.offset_ = -b
     blocks = None if classes is None else block_outputs(model._n_support)
     model.intercept_, model.dual_coef_ = b, sp.csr_matrix(coef)
     model.support_vectors_, model.n_features_in_ = vectors, vectors.shape[1]
     model.expansion_ = Expansion(model.kernel_, Points(vectors), coef, b, blocks)
+    parameters = model.get_params(deep=False)
+    state = {name: value for name, value in vars(model).items() if name not in parameters}
+    check_before(type(model), parameters, state)
+    try_model(model)
     task = "regression" if isinstance(model, (SVR, NuSVR)) else "classification"
     return model, Schema(
         columns=None,
@@ -205,7 +214,7 @@ def _read_vectors(
                 data.append(float(value))
         except ValueError:
             raise FileError(name, number, f"no support vector: {line[:60]!r}") from None
-        if len(coef[-1]) < n_coef or (indices and indices[-1] < 0):
+        if len(coef[-1]) < n_coef or (indices and not 0 <= indices[-1] < LARGEST_INDEX):
             raise FileError(name, number, f"no support vector: {line[:60]!r}")
         indptr.append(len(data))
     total = sum(header["nr_sv"]) if "nr_sv" in header else header.get("total_sv", [len(coef)])[0]
@@ -237,6 +246,15 @@ def _sort_classes(
     """Classes in sorted order, and coefficients, intercepts and vectors as they ask for."""
     labels = np.array(header["label"]).astype(int)
     k = labels.size
+    n_pairs = k * (k - 1) // 2
+    for key, length in (("nr_class", 1), ("nr_sv", k), ("rho", n_pairs)):
+        if len(header[key]) != length:
+            raise ValueError(f"{key} has {len(header[key])} numbers for {k} labels")
+    for key in ("probA", "probB"):
+        if len(header.get(key, ())) not in (0, n_pairs):
+            raise ValueError(f"{key} has {len(header[key])} numbers for {k} labels")
+    if int(header["nr_class"][0]) != k or len(np.unique(labels)) != k:
+        raise ValueError(f"the labels {header['label']} are not {header['nr_class'][0]:g} classes")
     order = np.argsort(labels)
     rank = np.argsort(order).tolist()
     counts = np.array(header["nr_sv"]).astype(int)

@@ -17,34 +17,24 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.exceptions import FileError
-from mercer.expansion import Expansion
 from mercer.io.codec import Decoder, Encoder
 from mercer.io.container import read_tensors, write_tensors
 from mercer.io.registry import ESTIMATORS, find, name_of
 from mercer.io.schema import Schema
+from mercer.io.validity import check_before, check_schema, try_model
 
 __all__ = ["VERSION", "ModelFile", "load", "open_model", "save"]
 
 FORMAT = "mercer-model"
 VERSION = 1
-# What reading a text that is no model can raise; all become one line.
-_WRONG = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    RecursionError,
-    OverflowError,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +146,7 @@ def open_model(
     try:
         header = json.loads(metadata["mercer"])
         is_model = header["format"] == FORMAT and type(header["version"]) is int
-    except _WRONG:
+    except Exception:
         is_model = False
     if not is_model:
         raise FileError(name, None, "is a safetensors file, but not a model of Mercer.")
@@ -173,8 +163,10 @@ def open_model(
         schema = decode(header["schema"])
         if not isinstance(schema, Schema | None):
             raise ValueError("the schema is something else")
-    except _WRONG as error:
-        what = f"{type(error).__name__} {error}" if isinstance(error, KeyError) else error
+        if schema is not None:
+            check_schema(schema, model)
+    except Exception as error:  # whatever a file can bring about is a fault of the file
+        what = error if type(error) is ValueError else f"{type(error).__name__} {error}"
         raise FileError(name, None, f"cannot be read: {what}.") from error
     return ModelFile(
         model, schema, {k: v for k, v in header.items() if k not in ("state", "schema")}
@@ -183,33 +175,17 @@ def open_model(
 
 def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
     cls = find(header["class"], ESTIMATORS)
-    model = cls(**{name: decode(value) for name, value in header["parameters"].items()})
+    parameters = {name: decode(value) for name, value in header["parameters"].items()}
     state = {name: decode(value) for name, value in header["state"].items()}
-    for name, value in state.items():
+    for name in state:
         if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):
             raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
-        if isinstance(value, Expansion):
-            _check_expansion(value)
-    for step in state.get("_states", []):  # Pegasos
-        size = state["coef_"].shape[1] + 1 if "coef_" in state else step.size
-        if not step.u.shape == step.total.shape == (step.size,) == (size,):
-            raise ValueError("the parts of the descent do not fit each other")
+    check_before(cls, parameters, state)
+    model = cls(**parameters)
+    with warnings.catch_warnings():  # about parameters that are deprecated
+        warnings.simplefilter("ignore")
+        model._validate_params()
     model.__setstate__({**vars(model), **state})
+    check_is_fitted(model)
+    try_model(model)
     return model
-
-
-def _check_expansion(expansion: Expansion) -> None:
-    """Compiled code relies on what a constructor takes for granted."""
-    n, outputs = expansion.n_support, expansion.b.size
-    columns, support = expansion.columns, expansion.support
-    blocks = [
-        0 <= start <= stop <= n
-        and len(which) <= len(expansion.coef)
-        and (np.size(which) == 0 or (np.min(which) >= 0 and np.max(which) < outputs))
-        for start, stop, which in expansion.blocks
-    ]
-    held = support.n == n if columns is None else (columns.shape == (n,))
-    if not (all(blocks) and held and expansion.coef.ndim == 2 and expansion.b.ndim == 1):
-        raise ValueError("the parts of the expansion do not fit each other")
-    if support.origin is not None and support.origin.shape != (support.d,):
-        raise ValueError("the origin and the support vectors do not fit each other")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._files import Source
+from mercer._files import Source, as_file_errors
 from mercer.exceptions import FileError
 from mercer.io.raw import Options, Raw, Roles, Words, assign, may_be_missing
 from mercer.io.schema import Schema
@@ -18,10 +18,8 @@ __all__ = ["read_parquet"]
 def read_parquet(source: Source, options: Options, schema: Schema | None) -> Raw:
     """Columns of numbers and of words by name."""
     parquet, name = pyarrow_parquet(), source.name
-    try:
+    with as_file_errors(name, "cannot be read as Parquet"):
         table = parquet.read_table(source.seekable_copy())
-    except (OSError, ValueError) as error:  # pyarrow's own are ValueErrors
-        raise FileError(name, None, f"cannot be read as Parquet: {error}.") from error
     names = [str(column) for column in table.column_names]
     kinds = [_kind(field.type) for field in table.schema]
     of_words = {j for j, kind in enumerate(kinds) if kind == "words"}

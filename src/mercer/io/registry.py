@@ -42,6 +42,8 @@ OBJECTS = {
     "EigenCertificate": "mercer.residuals",
     "Expansion": "mercer.expansion",
     "LinearResult": "mercer.result",
+    "Answer": "mercer.solvers.linear.stored",
+    "_Last": "mercer.estimators._linear",
     "Wake": "mercer.result",
     "Points": "mercer.kernels.points",
     "RidgeCertificate": "mercer.residuals",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._files import Source, open_source
+from mercer._files import Source, as_file_errors, open_source
 from mercer.exceptions import FileError
 from mercer.io.arrays import read_npy, read_npz
 from mercer.io.delimited import read_delimited
@@ -142,12 +142,14 @@ def read_table(
     with open_source(source) as opened:
         found = format or _recognise(opened)
         _refuse_options(opened.name, found, options)
-        raw = _READERS[found](opened, options, schema)
-    name = opened.name
-    if schema is not None:
-        X, y, notes = apply(name, raw, schema)
-        return Table(X, y, schema, name, found, tuple(notes))
-    return Table(*learn(name, raw, options), name, found)
+        name = opened.name
+        with as_file_errors(name, f"cannot be read as {found}"):
+            raw = _READERS[found](opened, options, schema)
+    with as_file_errors(name, f"cannot be used as {found}"):
+        if schema is not None:
+            X, y, notes = apply(name, raw, schema)
+            return Table(X, y, schema, name, found, tuple(notes))
+        return Table(*learn(name, raw, options), name, found)
 
 
 def _check(options: Options, schema: Schema | None, format: str | None) -> None:

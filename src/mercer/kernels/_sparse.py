@@ -25,6 +25,8 @@ PANEL = 128
 
 # What `gather_columns` computes.
 L1, CHI2, ALL_SUBSETS = 0, 1, 2
+# Sums of |x| + |z| with one rounding for each of their terms.
+ROUNDING = float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # in place of a denominator of 0, where the numerator is 0 too
 
 
@@ -157,10 +159,17 @@ def _column_tile(
             if base.size:
                 for p in range(last - first):
                     acc[p] = base[first + p]
+            size = 0.0
             for t in range(a_indptr[i], a_indptr[i + 1]):
                 start = line[a_columns[t]]
                 a = np.float64(a_values[t])
+                size += abs(a)
                 _add_column(acc, panel[start : start + PANEL], a, kind, without)
+            if base.size:  # sums that are rounding alone are those of equal rows
+                lost = ROUNDING * (a_indptr[i + 1] - a_indptr[i] + 2)
+                for p in range(last - first):
+                    if acc[p] < lost * (size + base[first + p]):
+                        acc[p] = 0.0
             row = flat[i * stride + first : i * stride + last]
             if kind == ALL_SUBSETS:
                 for p in range(last - first):

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._maps import flat_rows, power_map
-from mercer.kernels.base import Kernel, integer, real
+from mercer.kernels.base import LARGEST, Kernel, integer, real
 from mercer.kernels.points import Block, Points
+from mercer.kernels.rounding import Rounding, unit
 
 __all__ = ["Constant", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
 
@@ -68,7 +69,14 @@ class Constant(Kernel):
     def is_shift_invariant(self) -> bool:
         return True
 
-    def _check_rows(self, points: Points) -> None:
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return Rounding.of(unit(dtype), points.n)
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
         """Any rows will do."""
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
@@ -102,12 +110,22 @@ class _Pair(Kernel):
         return self.k1.is_shift_invariant and self.k2.is_shift_invariant
 
     @property
+    def is_nonnegative(self) -> bool:
+        return self.k1.is_nonnegative and self.k2.is_nonnegative
+
+    def _roundings(self, points: Points, dtype: Any) -> tuple[Rounding, Rounding]:
+        return self.k1.rounding(points, dtype), self.k2.rounding(points, dtype)
+
+    def _magnitudes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.k1.magnitude(points), self.k2.magnitude(points)
+
+    @property
     def _has_formula(self) -> bool:
         return self.k1._has_formula and self.k2._has_formula
 
-    def _check_rows(self, points: Points) -> None:
-        self.k1._check_rows(points)
-        self.k2._check_rows(points)
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        self.k1._check_rows(points, largest)
+        self.k2._check_rows(points, largest)
 
     def _parts(self, A: Block, B: Block, out: np.ndarray) -> np.ndarray:
         self.k1.tile(A, B, out)
@@ -119,6 +137,22 @@ class _Pair(Kernel):
 @dataclass(frozen=True, repr=False)
 class Sum(_Pair):
     """k(x, z) = k₁(x, z) + k₂(x, z)."""
+
+    @property
+    def is_centrable(self) -> bool:
+        return self.k1.is_centrable and self.k2.is_centrable
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        first, second = self.k1.shift_terms(rows, origin), self.k2.shift_terms(rows, origin)
+        return first[0] + second[0], first[1] + second[1]
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        first, second = self._roundings(points, dtype)
+        magnitudes = None if self.is_nonnegative else self._magnitudes(points)
+        return first.plus(second, magnitudes, dtype)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        return np.hypot(*self._magnitudes(points))
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         if isinstance(self.k2, Constant):
@@ -143,6 +177,14 @@ class Sum(_Pair):
 @dataclass(frozen=True, repr=False)
 class Product(_Pair):
     """k(x, z) = k₁(x, z) k₂(x, z)."""
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        first, second = self._roundings(points, dtype)
+        return first.times(second, self._magnitudes(points), dtype)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        first, second = self._magnitudes(points)
+        return first * second
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         out *= self._parts(A, B, out)
@@ -174,11 +216,29 @@ class Scaled(Kernel):
         return self.k.is_shift_invariant
 
     @property
+    def is_centrable(self) -> bool:
+        return self.k.is_centrable
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        terms, at_origin = self.k.shift_terms(rows, origin)
+        return self.c * terms, self.c * at_origin
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return self.k.is_nonnegative
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return self.k.rounding(points, dtype).scaled(self.c, dtype)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        return np.sqrt(self.c) * self.k.magnitude(points)
+
+    @property
     def _has_formula(self) -> bool:
         return self.k._has_formula
 
-    def _check_rows(self, points: Points) -> None:
-        self.k._check_rows(points)
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        self.k._check_rows(points, largest)
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         self.k.tile(A, B, out)
@@ -214,8 +274,24 @@ class Power(Kernel):
     def _has_formula(self) -> bool:
         return self.k._has_formula
 
-    def _check_rows(self, points: Points) -> None:
-        self.k._check_rows(points)
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        self.k._check_rows(points, largest)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return self.k.is_nonnegative
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """That of power − 1 products, one after the other."""
+        one, size = self.k.rounding(points, dtype), self.k.magnitude(points)
+        total, product = one, size
+        for _ in range(self.power - 1):
+            total = total.times(one, (product, size), dtype)
+            product = product * size
+        return total
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        return self.k.magnitude(points) ** self.power
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         self.k.tile(A, B, out)

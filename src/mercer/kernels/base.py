@@ -4,8 +4,10 @@ A kernel is a frozen dataclass whose fields are its parameters. It implements
 
 * ``tile(A, B, out)``: k(a_i, b_j) for two blocks of rows, in the precision of ``out``;
 * ``diag(A)``: k(a_i, a_i) in float64;
+* ``rounding(points, dtype)``: a bound on the error of the values of a tile (`rounding`);
 
-and says what is known about it: `is_psd`, `is_shift_invariant`, `check`.
+and says what is known about it: `is_psd`, `is_nonnegative`, `is_shift_invariant`, `is_centrable`,
+`check`.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.points import Block, Points
+from mercer.kernels.points import Block, Points, centre
+from mercer.kernels.rounding import ROUNDED_MAGNITUDE, Rounding, unit
 
 __all__ = ["Kernel"]
 
 _SIDE = 1024  # rows of a tile when a whole matrix is asked for
-# Squared norms and kernel values beyond this are refused: products of a few of them, in sums of
-# many, must stay within float32.
+# Squared norms and kernel values beyond LARGEST are refused: products of a few of them, in sums of
+# many, must stay within float32. LARGEST_FLOAT64 is the same where all of it is float64.
 LARGEST = 1e30
+LARGEST_FLOAT64 = 1e100
 _REMEDY = "Scale the columns, for example with StandardScaler."
 
 
@@ -62,38 +66,76 @@ class Kernel(ABC):
         return False
 
     @property
+    def is_centrable(self) -> bool:
+        """Whether k(x, z) = k(x − c, z − c) + a(x) + a(z) for some function a (`shift_terms`).
+
+        Then Σ β_j k(x_j, ·) with Σ β = 0 changes by a constant when the rows are centred.
+        """
+        return self.is_shift_invariant
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        """a(x) − a(c) of rows already shifted by the origin c, and a(c), in their precision."""
+        if not self.is_shift_invariant:
+            raise NotImplementedError(f"{self!r} is not centrable.")
+        return np.zeros(rows.shape[0], rows.dtype), rows.dtype.type(0)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether k(x, z) ≥ 0 always."""
+        return False
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """A bound on the error of tiles of these points in ``dtype``.
+
+        Here: values are exact but for their rounding to ``dtype``.
+        """
+        return Rounding.of(0.0 if np.dtype(dtype) == np.float64 else unit(dtype), points.n)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        """m with m(x) m(z) not below the size of k(x, z), also rounded: that of a PSD kernel."""
+        with np.errstate(over="ignore"):
+            parts = [
+                self.diag(points.take(slice(start, min(start + _SIDE, points.n))))
+                for start in range(0, points.n, _SIDE)
+            ]
+            return np.sqrt(ROUNDED_MAGNITUDE * np.abs(np.concatenate([np.zeros(0), *parts])))
+
+    @property
     def _has_formula(self) -> bool:
         """Whether the diagonal is cheap, and defined on any rows (a given matrix's is not)."""
         return True
 
-    def check(self, points: Points) -> None:
-        """Raise a ValueError if the kernel cannot take these points."""
-        self._check_rows(points)
+    def check(self, points: Points, largest: float = LARGEST) -> None:
+        """Raise a ValueError if the kernel cannot take these points.
+
+        Squared norms and values must not exceed ``largest``.
+        """
+        self._check_rows(points, largest)
         if not self._has_formula:
             return
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, points.n, _SIDE):
                 rows = slice(start, min(start + _SIDE, points.n))
                 values = np.abs(self.diag(points.take(rows)))
-                bad = np.flatnonzero(~(values <= LARGEST))
+                bad = np.flatnonzero(~(values <= largest))
                 if bad.size:
                     raise ValueError(
                         f"The kernel {self!r} reaches {values[bad[0]]:.3g} on this data (row "
-                        f"{start + bad[0]}); it must stay below {LARGEST:g}. {_REMEDY}"
+                        f"{start + bad[0]}); it must stay below {largest:g}. {_REMEDY}"
                     )
 
-    def _check_rows(self, points: Points) -> None:
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
         """What the kernel asks of the rows themselves: here, numbers with finite norms."""
         if points.is_structured:
             raise ValueError(
                 f"{self!r} needs rows of numbers; got a sequence of objects. Use a function "
                 "k(X, Z) of two such sequences as the kernel."
             )
-        bad = np.flatnonzero(~(points.sq_norms <= LARGEST))
+        bad = np.flatnonzero(~(points.sq_norms <= largest))
         if bad.size:
             raise ValueError(
                 f"The squared norms of {bad.size} rows (first: row {bad[0]}) are above "
-                f"{LARGEST:g}, the most that can be computed with. {_REMEDY}"
+                f"{largest:g}, the most that can be computed with. {_REMEDY}"
             )
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
@@ -101,7 +143,7 @@ class Kernel(ABC):
         points = Points(X)
         others = points if Z is None else Points(Z)
         for each in (points,) if Z is None else (points, others):
-            self.check(each)
+            self.check(each, LARGEST_FLOAT64)
         if points.is_sparse != others.is_sparse:
             raise ValueError(
                 "X and Z must be both dense or both sparse; convert one with scipy.sparse."
@@ -113,7 +155,7 @@ class Kernel(ABC):
             )
         inexact = not (points.is_sparse or points.is_structured) and points.X.dtype.kind == "f"
         if self.is_shift_invariant and inexact and points.n:  # integers have exact products as is
-            origin = points.X.mean(axis=0, dtype=np.float64)
+            origin = centre(points.X)
             points, others = Points(points.X, origin), Points(others.X, origin)
         out = np.empty((points.n, others.n))
         for i in range(0, points.n, _SIDE):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mercer.kernels._sparse import ALL_SUBSETS, gather_columns
 from mercer.kernels.base import Kernel
-from mercer.kernels.points import CSR, Block
+from mercer.kernels.points import CSR, Block, Points
+from mercer.kernels.rounding import Rounding, unit
 
 __all__ = ["AllSubsets", "gather"]
 
@@ -47,6 +49,11 @@ class AllSubsets(Kernel):
     @property
     def is_psd(self) -> bool:
         return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """d factors 1 + x_c z_c, each off by a few roundings."""
+        factor = 2 * (4 * points.terms + 4) * unit(dtype)
+        return Rounding.symmetric(self.magnitude(points), factor, dtype)
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         gather(A, B, ALL_SUBSETS, 0.0, out)

@@ -27,14 +27,20 @@ class Precomputed(Kernel):
     def _has_formula(self) -> bool:
         return False
 
-    def _check_rows(self, points: Points) -> None:
+    def magnitude(self, points: Points) -> np.ndarray:
+        """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
+        largest = abs(points.X).max(axis=1)
+        largest = largest.toarray() if points.is_sparse else largest
+        return np.maximum(np.ravel(np.asarray(largest, dtype=np.float64)), 1.0)
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
         if points.is_structured:
             raise ValueError("A precomputed kernel matrix must hold numbers; got objects.")
         values = points.X.data if points.is_sparse else points.X
-        if not _in_range(values):
+        if not _in_range(values, largest):
             raise ValueError(
                 "The precomputed kernel matrix holds NaN, infinity, or values beyond "
-                f"±{LARGEST:g}. Check or scale the kernel."
+                f"±{largest:g}. Check or scale the kernel."
             )
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
@@ -80,7 +86,7 @@ class Callable(Kernel):
     def _has_formula(self) -> bool:
         return False
 
-    def _check_rows(self, points: Points) -> None:
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
         """Which rows it takes is the function's business; values are looked at as they come."""
 
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
@@ -112,8 +118,8 @@ class Callable(Kernel):
         return f"Callable({_name(self.function)})"
 
 
-def _in_range(values: np.ndarray) -> bool:
-    return values.size == 0 or bool(values.min() >= -LARGEST and values.max() <= LARGEST)
+def _in_range(values: np.ndarray, largest: float = LARGEST) -> bool:
+    return values.size == 0 or bool(values.min() >= -largest and values.max() <= largest)
 
 
 def _name(function: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.kernels._far import replace_far_values
 from mercer.kernels._maps import (
     exp_map32,
     flat_rows,
@@ -16,15 +17,37 @@ from mercer.kernels._maps import (
 )
 from mercer.kernels._products import products
 from mercer.kernels._sparse import CHI2, L1
-from mercer.kernels.base import Kernel, real
+from mercer.kernels.base import LARGEST, Kernel, real
 from mercer.kernels.coordinate import gather
 from mercer.kernels.points import Block, Points
+from mercer.kernels.rounding import NEGLIGIBLE_EXPONENT, Rounding, exponential, unit
 
 __all__ = ["RBF", "Chi2", "Laplacian"]
 
 # Up to so many columns float32 distances from differences take no longer than from dot products,
 # and lose fewer digits.
 FEW_COLUMNS = 12
+# Rows are far if dot products would lose more than this of γ‖x − z‖².
+LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}
+
+
+_NONE = np.zeros(0, np.intp)
+
+
+def _distance_error(points: Points, dtype: Any) -> float:
+    """‖x − z‖² from dot products is off by this factor of ‖x‖² + ‖z‖² at most.
+
+    Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added.
+    """
+    return (points.terms + 16) * unit(dtype)
+
+
+def _difference_error(points: Points) -> float:
+    """Of γ‖x − z‖² from differences, up to an exponent of 20.
+
+    Beyond it |k̂ − k| ≤ t e^(−t) · error / 20 is below the rounding of values near 1.
+    """
+    return 1.1 * 20 * (2 * points.terms + 4) * unit(np.float64)
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -76,18 +99,70 @@ class RBF(Kernel):
     def is_shift_invariant(self) -> bool:
         return True
 
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
-        if out.dtype == np.float32 and not A.is_sparse and A.points.d <= FEW_COLUMNS:
+        differences = out.dtype == np.float32 and not A.is_sparse and A.points.d <= FEW_COLUMNS
+        if differences:
             sq_distances(flat, stride, *out.shape, _in_fours(A.X), _in_fours(B.X).T.copy())
+        else:
+            products(A, B, out)
+        rows, columns = self._far(A), self._far(B)
+        if rows.size or columns.size:
+            by_row = self._distances(A, B, out[rows], differences, rows=rows)
+            by_column = self._distances(A, B, out[:, columns], differences, columns=columns)
+        if differences:
             exp_map32(flat, stride, *out.shape, np.float32(self.gamma))
-            return
-        products(A, B, out)
-        if out.dtype == np.float32:
+        elif out.dtype == np.float32:
             norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
             rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
         else:
             rbf_map64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, self.gamma)
+        error = _distance_error(A.points, out.dtype)
+        if rows.size:
+            replace_far_values(A, B, rows, by_row, error, self.gamma, out)
+        if columns.size:
+            replace_far_values(B, A, columns, by_column.T, error, self.gamma, out.T)
+
+    def _far(self, A: Block) -> np.ndarray:
+        """Rows whose norms take too many digits from their distances."""
+        largest = self._largest_norm(A.points, A.dtype)
+        if A.points.largest_norm(A.dtype) <= largest:
+            return _NONE
+        return np.flatnonzero(~(A.sq_norms <= largest))
+
+    def _largest_norm(self, points: Points, dtype: Any) -> float:
+        """Of rows whose distances come from dot products: those lose less than differences do."""
+        limit = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, _difference_error(points))
+        return limit / max(self.gamma * _distance_error(points, dtype), 1e-300)
+
+    @staticmethod
+    def _distances(
+        A: Block,
+        B: Block,
+        part: np.ndarray,
+        differences: bool,
+        rows: Any = slice(None),
+        columns: Any = slice(None),
+    ) -> np.ndarray:
+        """Squared distances in float64 of a part of a tile, before it is mapped."""
+        part = part.astype(np.float64)
+        if differences or part.size == 0:
+            return part
+        return A.sq_norms[rows][:, None] + B.sq_norms[columns] - 2 * part
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """γ times the error of the squared distance, and that of exp on an exponent up to 60."""
+        norms, u = points.norms(dtype), unit(dtype)
+        ends = NEGLIGIBLE_EXPONENT * 1.7 * u
+        lost = 1.1 * self.gamma * _distance_error(points, dtype) * norms
+        largest = self._largest_norm(points, dtype)
+        if points.largest_norm(dtype) > largest:
+            lost = np.where(norms <= largest, lost, _difference_error(points))
+        return exponential(lost + ends)
 
     def diag(self, A: Block) -> np.ndarray:
         return np.ones(len(A))
@@ -121,6 +196,13 @@ class Laplacian(Kernel):
     def is_shift_invariant(self) -> bool:
         return True
 
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return _exponential_rounding(points, dtype, self.gamma)
+
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         gather(A, B, L1, self.gamma, out)
 
@@ -141,8 +223,8 @@ class Chi2(Kernel):
     def is_psd(self) -> bool:
         return True
 
-    def _check_rows(self, points: Points) -> None:
-        super()._check_rows(points)
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        super()._check_rows(points, largest)
         values = points.X.data if points.is_sparse else points.X
         if values.size and values.min() < 0:
             raise ValueError(
@@ -150,8 +232,26 @@ class Chi2(Kernel):
                 f"least {values.min():g}. Shift or clip the columns, or use Laplacian."
             )
 
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return _exponential_rounding(points, dtype, 4 * self.gamma)
+
     def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
         gather(A, B, CHI2, self.gamma, out)
 
     def diag(self, A: Block) -> np.ndarray:
         return np.ones(len(A))
+
+
+def _exponential_rounding(points: Points, dtype: Any, gamma: float) -> Rounding:
+    """Of exp(−γ s), where s is a sum of d terms, each at most |x_c| + |z_c| with a slope below 1.
+
+    Sums are in float64, rows and the result in ``dtype``.
+    """
+    u = unit(dtype)
+    size = points.absolute_sums * (1 + 1e-6)
+    relative = 1.1 * gamma * size * (2 * u + (2 * points.terms + 4) * unit(np.float64))
+    return exponential(relative + 2 * u + NEGLIGIBLE_EXPONENT * 1.7 * unit(np.float64))

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from mercer.kernels._lines import LINE_BYTES, Panels, gathered, nonzeros
 
-__all__ = ["CSR", "Block", "Points"]
+__all__ = ["CSR", "Block", "Points", "centre"]
 
 # Rows with at most this share of nonzeros are multiplied nonzero by nonzero (`_lines`): one takes
 # about 0.05 ns (float64: 0.1), a column of a dense product 0.02 (0.04).
@@ -28,6 +28,10 @@ FEWEST_LINES = 32
 
 _NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
 SAMPLED_ROWS = 512  # of dense rows, to estimate the share of nonzeros
+# The median is the origin if some squared norm is FAR_ROWS times the typical one, and if it makes
+# the typical one smaller by MUCH_SMALLER.
+FAR_ROWS = 100.0
+MUCH_SMALLER = 0.5
 _listing = threading.Lock()
 
 
@@ -101,7 +105,9 @@ class Block:
             block, rows = self._whole
             self._csr = block.csr.part(rows.start, rows.stop)
         elif self._csr is None:
-            self._csr = CSR(*gathered(*self.points.csr[:3], self._rows, self.dtype), self.points.d)
+            self._csr = CSR(
+                *gathered(*self.points.csr[:3], self.row_numbers, self.dtype), self.points.d
+            )
         return self._csr
 
     @property
@@ -114,11 +120,11 @@ class Block:
                 self._panels = block.panels[rows.start * d : -(-rows.stop // width) * width * d]
             else:
                 room = self._room or Panels(len(self), d, self.dtype)
-                self._panels = room.lay(*self.points.csr[:3], self._rows)
+                self._panels = room.lay(*self.points.csr[:3], self.row_numbers)
         return self._panels
 
     @property
-    def _rows(self) -> np.ndarray:
+    def row_numbers(self) -> np.ndarray:
         """The index as an array."""
         if isinstance(self.index, slice):
             return np.arange(self.index.start, self.index.stop)
@@ -157,7 +163,7 @@ class Block:
 
     def pick(self, which: np.ndarray) -> Block:
         """Some rows of the block, in any order; dense ones are copied from the block."""
-        part = Block(self.points, self._rows[which], self.dtype)
+        part = Block(self.points, self.row_numbers[which], self.dtype)
         if isinstance(self._X, np.ndarray) and not self.points.is_structured:
             part._X = self._X[which]
         return part
@@ -206,6 +212,9 @@ class Points:
         if self.is_sparse and origin is not None:
             raise ValueError("origin must be None for sparse rows: shifting them would fill them.")
         self._norms: dict[np.dtype, np.ndarray] = {}
+        self._largest: dict[np.dtype, float] = {}
+        self._absolute_sums: np.ndarray | None = None
+        self._terms: int | None = None
         self._has_few_nonzeros: bool | None = None
         self._csr: CSR | None = None
 
@@ -217,6 +226,15 @@ class Points:
     def d(self) -> int:
         """The number of columns (of structured data: 0)."""
         return 0 if self.is_structured else self.X.shape[1]
+
+    @property
+    def terms(self) -> int:
+        """The most products that a dot product of two rows adds up."""
+        if not self.is_sparse:
+            return self.d
+        if self._terms is None:
+            self._terms = int(np.diff(self.X.indptr).max(initial=0))
+        return self._terms
 
     @property
     def has_few_nonzeros(self) -> bool:
@@ -252,6 +270,13 @@ class Points:
         """‖x‖² of every row in float64."""
         return self.norms(np.float64)
 
+    def largest_norm(self, dtype: Any) -> float:
+        """The largest of `norms`."""
+        dtype = np.dtype(dtype)
+        if dtype not in self._largest:
+            self._largest[dtype] = float(np.max(self.norms(dtype), initial=0.0))
+        return self._largest[dtype]
+
     def norms(self, dtype: Any) -> np.ndarray:
         """‖x‖² (float64) of every row as rounded to ``dtype``, computed once, a slice at a time."""
         dtype = np.dtype(dtype)
@@ -275,6 +300,17 @@ class Points:
                     np.einsum("ij,ij->i", part, part, out=out[rows], dtype=np.float64)
         return out
 
+    @property
+    def absolute_sums(self) -> np.ndarray:
+        """‖x‖₁ of every row in float64."""
+        if self._absolute_sums is None:
+            out = np.zeros(self.n)
+            for start in range(0, self.n, _NORM_ROWS):
+                rows = slice(start, min(start + _NORM_ROWS, self.n))
+                out[rows] = np.asarray(abs(self.rows(rows, np.float64)).sum(axis=1)).ravel()
+            self._absolute_sums = out
+        return self._absolute_sums
+
     def rows(self, index: slice | np.ndarray, dtype: Any) -> Any:
         """The rows in ``dtype`` (None: as they are), less the origin."""
         if isinstance(self.X, list):
@@ -291,6 +327,29 @@ class Points:
     def take(self, rows: slice | np.ndarray, dtype: Any = np.float64) -> Block:
         """The given rows (an explicit slice or an index array) as a block of ``dtype``."""
         return Block(self, rows, dtype)
+
+
+def centre(X: np.ndarray) -> np.ndarray:
+    """The mean of the rows, or their median by column where a few far rows move the mean.
+
+    Squared distances from dot products lose digits in proportion to the squared norms: the median
+    is taken if it makes the norm of most rows (of a sample) much smaller.
+    """
+    mean = X.mean(axis=0, dtype=np.float64)
+    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
+    half = some.shape[0] // 2
+    norms = _sq_norms(some - mean)
+    typical = np.partition(norms, half)[half]
+    if norms.max() <= FAR_ROWS * typical:
+        return mean
+    middle = np.partition(some, half, axis=0)[half].astype(np.float64)
+    others = np.partition(_sq_norms(some - middle), half)[half]
+    return middle if others < MUCH_SMALLER * typical else mean
+
+
+def _sq_norms(X: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.einsum("ij,ij->i", X, X)
 
 
 def _array_or_objects(X: Any) -> Any:

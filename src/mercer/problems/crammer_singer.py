@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._compiled import compiled
+from mercer.problems.linear import COST_UNITS, Bounds, half_square
+from mercer.problems.losses import UNIT
 
 __all__ = ["CrammerSinger"]
 
@@ -87,6 +89,51 @@ class CrammerSinger:
         elif self.kappa == 0:
             gap += abs(float(b @ beta.sum(axis=0)))  # rounding of the sums
         return primal, gap
+
+    def within_bounds(self, beta: np.ndarray) -> np.ndarray:
+        """β that lie in their bounds, those of each row with a sum of exactly zero."""
+        out = np.ascontiguousarray(beta, dtype=np.float64).copy()
+        _exact_rows(self.codes, self.cost, out)
+        return out
+
+    def moved(self, beta: np.ndarray, row: int, source: int, target: int, by: float) -> None:
+        """Move a share of a row from one class to another, in place."""
+        home = self.codes[row]
+        if source != home:
+            beta[row, source] = min(beta[row, source] + by, 0.0)
+        if target != home:
+            beta[row, target] -= by
+        _exact_rows(self.codes[row : row + 1], self.cost[row : row + 1], beta[row : row + 1])
+
+    def share(self, beta: np.ndarray, r: int) -> np.ndarray:
+        """What each row gives to one class, itself included."""
+        return np.where(self.codes == r, self.cost, 0.0) - beta[:, r]
+
+    def bounds(
+        self, w: np.ndarray, b: np.ndarray, beta: np.ndarray,
+        g: tuple[np.ndarray, np.ndarray], w_beta: tuple[np.ndarray, np.ndarray],
+        totals: tuple[np.ndarray, np.ndarray], takers: list[int],
+    ) -> Bounds:  # fmt: skip
+        """Bounds of value and gap from scores, sums and Σᵢβ_ir, each with its error.
+
+        Where intercepts are free, a drift of Σᵢβ_ir is taken up by shares of the rows ``takers``.
+        """
+        least, most, gap = _bounded_terms(self.codes, self.cost, beta, *g)
+        gap += 2 * COST_UNITS * UNIT * most
+        sums, error = w_beta
+        off = np.abs(w - sums) * (1 + 2 * UNIT) + error + (COST_UNITS + 1) * UNIT * np.abs(sums)
+        gap += half_square(off)
+        square = half_square(w)
+        least, most = (1 - COST_UNITS * UNIT) * least, (1 + COST_UNITS * UNIT) * most
+        if self.kappa:
+            square += self.kappa * float(b @ b) / 2
+            pull = self.kappa * b
+            size = np.abs(pull - totals[0]) + totals[1] + 8 * UNIT * np.abs(pull)
+            gap += float(np.sum((size + 8 * UNIT * np.abs(totals[0])) ** 2)) / (2 * self.kappa)
+        for row in takers:
+            spread = 1.0 + float(np.ptp(g[0][row])) + 2 * float(g[1][row].max())
+            gap += 1.01 * float(totals[1].sum()) * spread
+        return Bounds.of(least + square, most + square, gap, self.n, w.size + 8 * w.shape[0])
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """β with Σᵢβ_ir = 0 for every class, where the intercepts are free.
@@ -165,3 +212,63 @@ def _terms(codes, cost, beta, g):
                 gap -= beta[i, r] * (most - (1.0 + g[i, r] - g[i, y]))
         gap += max(cost[i] - beta[i, y], 0.0) * most
     return loss, gap
+
+
+@compiled
+def _exact_rows(codes, cost, beta):
+    """Cut β to their bounds; make the one of a row's own class the exact sum of the others.
+
+    From the largest on, s' = s + a is rounded and a replaced by s' − s, which is exact as s ≥ a
+    (Dekker's fast two-sum).
+    """
+    k = beta.shape[1]
+    for i in range(codes.size):
+        row, y = beta[i], codes[i]
+        total, top = 0.0, -1
+        for r in range(k):
+            if r != y:
+                row[r] = min(row[r], 0.0)
+                total -= row[r]
+                if top < 0 or row[r] < row[top]:
+                    top = r
+        if total > cost[i] * (1 - k * UNIT):
+            keep = min(cost[i] / total, 1.0) * (1 - 2 * k * UNIT)
+            for r in range(k):
+                if r != y:
+                    row[r] *= keep
+        s = -row[top]
+        for r in range(k):
+            if r not in (y, top):
+                after = s - row[r]
+                row[r] = s - after
+                s = after
+        row[y] = min(s, cost[i])
+
+
+@compiled
+def _bounded_terms(codes, cost, beta, g, error):
+    """Smallest and largest Σ C max_r u_r, and the largest Σ a_r (max_s u_s − u_r)."""
+    least, most, gap = 0.0, 0.0, 0.0
+    first, k = 0, g.shape[1]
+    while first < codes.size:
+        last = min(first + 256, codes.size)
+        least_here, most_here, gap_here = 0.0, 0.0, 0.0
+        for i in range(first, last):
+            y, c = codes[i], cost[i]
+            low, high = 0.0, 0.0
+            for r in range(k):
+                if r != y:
+                    u = 1.0 + g[i, r] - g[i, y]
+                    e = error[i, r] + error[i, y] + 3 * UNIT * (1 + abs(g[i, r]) + abs(g[i, y]))
+                    low, high = max(low, u - e), max(high, u + e)
+            least_here += c * low
+            most_here += c * high
+            gap_here += max(c - beta[i, y], 0.0) * high
+            for r in range(k):
+                if r != y:
+                    u = 1.0 + g[i, r] - g[i, y]
+                    e = error[i, r] + error[i, y] + 3 * UNIT * (1 + abs(g[i, r]) + abs(g[i, y]))
+                    gap_here -= beta[i, r] * (high - (u - e))
+        least, most, gap = least + least_here, most + most_here, gap + gap_here
+        first = last
+    return least, most, gap

@@ -11,12 +11,20 @@ lies in its box and sums to zero. Between the two the duality gap is half the sq
 
     P(w, b) − D(β̃) = ½‖w − w̃‖² = ½ (β − β̃)ᵀK(β − β̃) ≥ 0
 
-(the terms of log and H are Fenchel partners at g, and leave −β̃ᵀf). Reference: Keerthi, Duan,
+(the terms of log and H are Fenchel partners at g, and leave −β̃ᵀf). In float64 g = f̂ + b is known
+up to |f̂ − f| ≤ e, and the sum of β̃ is zero up to rounding. Then any feasible β̃ has
+
+    P(w, b) − D(β̃) = ½‖w − w̃‖² + Σ Fᵢ,    Fᵢ = ℓᵢ(gᵢ) + ℓᵢ*(−β̃ᵢ) + β̃ᵢgᵢ ≥ 0
+
+where Fᵢ ≤ Cᵢeᵢ²/8 if β̃ᵢ is the partner of f̂ᵢ + b (ℓ'' ≤ C/4), and for the one variable that takes
+up the drift δ of the sum, Fᵢ ≤ 2δ²/(Cᵢ min(p, 1 − p)), as long as δ is at most half of
+Cᵢ min(p, 1 − p) (H'' = 1/(p(1 − p))). D(0) = 0 is a bound, too. Reference: Keerthi, Duan,
 Shevade and Poo, Machine Learning 61, 2005.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +60,26 @@ class Logistic:
     def primal(self, beta: np.ndarray, f: np.ndarray, b: float) -> float:
         """The objective of the model β, b, with f = Kβ."""
         return float(beta @ f / 2 + self.C @ np.logaddexp(0.0, -self.y * (f + b)))
+
+    def dual_point(self, g: np.ndarray) -> tuple[np.ndarray, float]:
+        """A feasible β̃ near the one that g asks for, and what its repair adds to the gap.
+
+        With an intercept the sum of β̃ is zero up to one rounding; the variable with the most room
+        takes up the drift. Infinite where none has room for it.
+        """
+        beta = self.duals(g)
+        if not self.fit_intercept:
+            return beta, 0.0
+        drift = math.fsum(beta)
+        size = np.abs(beta)
+        room = np.minimum(size, self.C - size)
+        at = int(np.argmax(room))
+        if drift == 0.0:
+            return beta, 0.0
+        if not abs(drift) <= room[at] / 2:
+            return beta, np.inf
+        beta[at] -= drift
+        return beta, 2 * drift**2 / float(room[at])
 
     def best_intercept(self, f: np.ndarray, b: float) -> float:
         """The b at which Σ β(f + b) = 0, from a guess: Newton's method within a bracket."""

@@ -22,12 +22,19 @@ import math
 
 from mercer._compiled import REASSOCIATE, compiled
 
-__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "curvatures", "kkt", "own_terms", "rebalance",
-           "responses", "room", "scale", "sides", "slope", "terms"]  # fmt: skip
+__all__ = ["FAR", "LOGISTIC", "SQUARED", "TUBE", "UNIT", "bounded_terms", "curvatures", "cut",
+           "kkt", "own_terms", "rebalance", "responses", "room", "scale", "sides", "slope",
+           "terms"]  # fmt: skip
 
 TUBE, SQUARED, LOGISTIC = 0, 1, 2
 # An edge that no score reaches; finite, so that 0 · FAR is 0.
 FAR = 1e200
+# The unit round-off of float64.
+UNIT = 2.0**-53
+# A dual is at its bound up to the rounding of a factor or two.
+_AT_BOUND = 1 - 1e-12
+# Sums of bounds are taken over so many rows first, so that their own rounding stays small.
+_BLOCK = 256
 # Numbers whose logarithm and exponential are finite.
 _LEAST, _MOST = 1e-300, 700.0
 
@@ -136,10 +143,11 @@ def kkt(kind, g, beta, low, high, cost):
         zeros += size == 0.0
         if kind == TUBE:
             under, over = low[i] - g[i], g[i] - high[i]
-            bounds += size >= cost[i] and size > 0.0
+            is_free = size < _AT_BOUND * cost[i]
+            bounds += size > 0.0 and not is_free
             # A dual that can grow wants no slack, one that can fall no way beyond its edge.
-            under = max(under * (0.0 <= beta[i] < cost[i]), -under * (beta[i] > 0.0))
-            over = max(over * (-cost[i] < beta[i] <= 0.0), -over * (beta[i] < 0.0))
+            under = max(under * (beta[i] >= 0.0 and is_free), -under * (beta[i] > 0.0))
+            over = max(over * (beta[i] <= 0.0 and is_free), -over * (beta[i] < 0.0))
             worst = max(worst, under, over)
     return worst, zeros, bounds
 
@@ -200,6 +208,130 @@ def terms(kind, g, beta, low, high, cost):
             gap += off * off / (4 * c) + up * (max(-under, 0.0) - max(over, 0.0))
             gap += down * (max(-over, 0.0) - max(under, 0.0))
     return loss, gap
+
+
+@compiled
+def cut(kind, beta, low, high, cost):
+    """Cut off, in place, what no dual can be: beyond C, or on the side of an edge that is none.
+
+    Returns Σ of what was cut off.
+    """
+    total = 0.0
+    for i in range(beta.size):
+        old = beta[i]
+        if kind == LOGISTIC:
+            most, least = max(low[i], 0.0) * cost[i], min(low[i], 0.0) * cost[i]
+        else:
+            bound = cost[i] if kind == TUBE else math.inf
+            most = bound if low[i] > -FAR else 0.0
+            least = -bound if high[i] < FAR else 0.0
+        if not least <= old <= most:
+            beta[i] = min(max(old, least), most)
+            total += abs(beta[i] - old)
+    return total
+
+
+@compiled(fastmath=REASSOCIATE)
+def _tube(s, beta, low, high, c):
+    """The term of the gap at a score."""
+    under, over = low - s, s - high
+    up, down = max(beta, 0.0), max(-beta, 0.0)
+    gap = (c - up) * max(under, 0.0) + up * max(-under, 0.0)
+    return gap + (c - down) * max(over, 0.0) + down * max(-over, 0.0)
+
+
+@compiled(fastmath=REASSOCIATE)
+def _squared(s, beta, low, high, c):
+    """The same, with the rounding of the difference β − 2Cξ and of C itself added to it."""
+    under, over = max(low - s, 0.0), max(s - high, 0.0)
+    mine, other = (under, over) if beta >= 0.0 else (over, under)
+    way = max(s - low, 0.0) if beta >= 0.0 else max(high - s, 0.0)  # beyond the dual's own edge
+    size = abs(beta)
+    beyond = size * way if size > 0.0 else 0.0
+    off = abs(size - 2 * c * mine) + 16 * UNIT * (size + 2 * c * mine)
+    return off * off / (4 * c) + beyond + c * other * other
+
+
+@compiled
+def _logistic_terms(m, beta, e, c):
+    """The same at a margin m ± e, and by how much the loss may be off.
+
+    The term is c times KL(a ‖ p), a = β/C and p = 1/(1 + exp(m)), whose slope in m is a − p.
+    """
+    a = min(abs(beta) / c, 1.0)
+    small = math.exp(-abs(m))
+    p = (small if m > 0.0 else 1.0) / (1.0 + small)
+    value = math.log1p(small) + max(-m, 0.0)
+    one = a * math.log(a) if a > 0.0 else 0.0
+    other = (1.0 - a) * math.log1p(-a) if a < 1.0 else 0.0
+    size = value - one - other + a * (abs(m) + 40.0)
+    gap = max(value + one + other + a * m, 0.0) + 16 * UNIT * size + 1e-307
+    gap += e * (abs(a - p) + 4 * UNIT) + e * e / 8
+    return c * value, c * gap, c * (e * min(p + e, 1.0) + 8 * UNIT * value + 1e-307)
+
+
+@compiled(fastmath=REASSOCIATE)
+def _edge_terms(kind, g, error, beta, low, high, cost, out):
+    """`bounded_terms` of some rows with edges."""
+    least, most, gap = 0.0, 0.0, 0.0
+    for i in range(g.size):
+        c = cost[i]
+        # The ends are rounded, too; and scores were moved and scaled.
+        e = error[i] * (1 + 8 * UNIT) + (8 * UNIT * abs(g[i]) if error[i] > 0.0 else 0.0)
+        down, up = g[i] - e, g[i] + e
+        far = max(low[i] - down, up - high[i], 0.0)
+        near = max(low[i] - up, down - high[i], 0.0)
+        if kind == TUBE:
+            most += c * far
+            least += c * near
+            term = max(_tube(down, beta[i], low[i], high[i], c),
+                       _tube(up, beta[i], low[i], high[i], c))  # fmt: skip
+        else:
+            most += c * far * far
+            least += c * near * near
+            term = max(_squared(down, beta[i], low[i], high[i], c),
+                       _squared(up, beta[i], low[i], high[i], c))  # fmt: skip
+        out[i] = term
+        gap += term
+    return least, most, gap
+
+
+@compiled
+def _smooth_terms(g, error, beta, label, cost, out):
+    """`bounded_terms` of some rows of the logistic loss."""
+    least, most, gap = 0.0, 0.0, 0.0
+    for i in range(g.size):
+        e = error[i] * (1 + 8 * UNIT) + (8 * UNIT * abs(g[i]) if error[i] > 0.0 else 0.0)
+        loss, term, off = _logistic_terms(label[i] * g[i], beta[i], e, cost[i])
+        least += max(loss - off, 0.0)
+        most += loss + off
+        out[i] = term
+        gap += term
+    return least, most, gap
+
+
+@compiled
+def bounded_terms(kind, g, error, beta, low, high, cost, out):
+    """Bounds of Σ L(g) and of Σ L(g) + L*(−β) + β g over all scores within g ± error.
+
+    Every term is convex in the score, hence largest at one of the two ends. ``cost`` may be off by
+    three units of rounding: what that does to the losses is added by the caller. ``out`` gets, of
+    each row, the largest term; returns the smallest and largest loss and the largest gap, summed.
+    All numbers must be finite.
+    """
+    least, most, gap = 0.0, 0.0, 0.0
+    for a in range(0, g.size, _BLOCK):
+        z = min(a + _BLOCK, g.size)
+        if kind == LOGISTIC:
+            one, two, three = _smooth_terms(
+                g[a:z], error[a:z], beta[a:z], low[a:z], cost[a:z], out[a:z]
+            )
+        else:
+            one, two, three = _edge_terms(
+                kind, g[a:z], error[a:z], beta[a:z], low[a:z], high[a:z], cost[a:z], out[a:z]
+            )
+        least, most, gap = least + one, most + two, gap + three
+    return least, most, gap
 
 
 @compiled(fastmath=REASSOCIATE)

@@ -10,34 +10,45 @@ approximation U Λ Uᵀ of D K D,
     M⁻¹ = I + U ((λ_m + α)(Λ + αI)⁻¹ − I) Uᵀ
 
 makes the large eigenvalues all alike and leaves the rest as it is.
+
+A run that is stopped has no time for another product. Then the residual is the one carried along,
+and a bound on how far it can be from the true one: each step adds the error of its product, at most
+step · ‖p‖ · ‖E‖ (`drift`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
 
 from mercer.gram import Gram, SymmetricProduct
+from mercer.gram.bounded import gram_error, sum_terms
 from mercer.gram.gram import pieces
+from mercer.gram.rounding import EntryError, gamma
 from mercer.result import Status
 from mercer.solvers.control import Control, Progress
 
-__all__ = ["Nystrom", "conjugate_gradients"]
+__all__ = ["Nystrom", "System", "conjugate_gradients"]
 
 ROWS = 1024
 _EPS = float(np.finfo(np.float64).eps)
 # The recurrence of the residual drifts from the residual itself, which is computed anew at the end
 # and iterated on from there, as long as a restart gains at least this factor.
 LEAST_GAIN = 0.5
+# The landmarks' matrix plus a multiple of the identity is factorised; where rounding prevents that
+# the multiple grows by this factor, at most so many times.
+SHIFT_GROWTH, MOST_SHIFTS = 100.0, 8
 Precondition = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Nystrom:
-    """The preconditioner of D K D + αI, from ``rank`` points."""
+    """The preconditioner of D K D + αI, from ``rank`` points; `is_complete` unless stopped."""
 
-    def __init__(self, gram: Gram, scale: np.ndarray, rank: int):
+    def __init__(self, gram: Gram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
         self.gram = gram
         self.cut = pieces(gram.n, ROWS)
         chosen = np.sort(np.random.default_rng(0).choice(gram.n, rank, replace=False))
@@ -45,18 +56,22 @@ class Nystrom:
         core = np.empty((rank, rank))
         gram.kernel.tile(block, block, core)
         core *= scale[chosen] * scale[chosen, np.newaxis]
-        core.flat[:: rank + 1] += 2 * _EPS * rank * max(float(np.trace(core)), 1e-300)
-        L = linalg.cholesky(core, lower=True, check_finite=False)
+        L = _factor(core)
         self._F = np.empty((gram.n, rank))
 
         def fill(rows: slice) -> np.ndarray:
             F = self._F[rows]
+            if stop():
+                return np.zeros((rank, rank))
             gram.kernel.tile(gram.block(rows, np.float64), block, F)
             F *= scale[rows, np.newaxis]
             F[...] = linalg.solve_triangular(L, F.T, lower=True, check_finite=False).T
             return F.T @ F
 
         squares = sum(gram.workers.map(fill, self.cut))
+        self.is_complete = not stop()
+        if not self.is_complete:
+            return
         values, vectors = linalg.eigh(squares, overwrite_a=True, check_finite=False)
         kept = values > _EPS * rank * values[-1]
         self._values = values[kept]
@@ -64,6 +79,8 @@ class Nystrom:
 
     def __call__(self, R: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         """M⁻¹ R, one α for each column."""
+        if self._values.size == 0:  # K of the landmarks is zero
+            return R.copy()
         cut, F, workers = self.cut, self._F, self.gram.workers
         inner = self._turn.T @ sum(workers.map(lambda rows: F[rows].T @ R[rows], cut))
         lift = (self._values[0] + alpha) / (self._values[:, np.newaxis] + alpha) - 1.0
@@ -73,46 +90,122 @@ class Nystrom:
         return out
 
 
+def _factor(core: np.ndarray) -> np.ndarray:
+    """L with L Lᵀ = core + shift: any positive definite matrix preconditions."""
+    shift = 2 * _EPS * len(core) * max(float(np.trace(core)), 1e-300)
+    for attempt in range(MOST_SHIFTS):
+        shifted = core.copy()
+        shifted.flat[:: len(core) + 1] += shift * SHIFT_GROWTH**attempt
+        try:
+            return linalg.cholesky(shifted, lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+    raise linalg.LinAlgError("the landmarks' matrix is not positive semidefinite")
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """(D K D + αI) Z = B by its products, and what rounding does to them.
+
+    Attributes
+    ----------
+    product : SymmetricProduct
+    scale, alpha : float64 arrays
+        √s of each point, α of each target.
+    errors : EntryError
+    trace : float
+        Σ s k(x, x) ≥ ‖D |K| D‖₂ of a positive semidefinite K.
+    """
+
+    product: SymmetricProduct
+    scale: np.ndarray
+    alpha: np.ndarray
+    errors: EntryError
+    trace: float
+
+    @staticmethod
+    def of(product: SymmetricProduct, scale: np.ndarray, alpha: np.ndarray) -> System:
+        gram = product.gram
+        trace = float(scale**2 @ np.abs(gram.diag())) * (1 + 1e-9)
+        return System(product, scale, alpha, gram_error(gram), trace)
+
+    def apply(self, V: np.ndarray) -> np.ndarray | None:
+        D = self.scale[:, np.newaxis]
+        KV = self.product(D * V)
+        return None if KV is None else D * KV + self.alpha * V
+
+    @cached_property
+    def error_norm(self) -> float:
+        """A bound on ‖E‖₂, E the errors of `apply` as a matrix."""
+        errors, s = self.errors, self.scale**2
+        rounding = errors.relative + 2 * float(errors.near.max(initial=0.0))
+        rounding += gamma(sum_terms(len(s), False) + 8)
+        found = rounding * self.trace + float(s @ errors.cross**2) + gamma(4) * self.alpha.max()
+        return found + 2 * float(self.scale @ self.scale) ** 0.5 * float(
+            np.linalg.norm(self.scale * errors.apart)
+        )
+
+    def checked(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """K V and a bound on the error of each entry; None if the product was given up."""
+        size, m, near = np.abs(V), V.shape[1], self.errors.near[:, np.newaxis]
+        if self.errors.is_nonnegative:
+            both = self.product(np.hstack([V, size, near * size]))
+            if both is None:
+                return None
+            KV, absolute, of_near = both[:, :m], both[:, m : 2 * m], both[:, 2 * m :]
+        else:
+            found = self.product(V)
+            if found is None:
+                return None
+            b = np.sqrt(np.abs(self.product.gram.diag()))  # |k(x, z)|² ≤ k(x, x) k(z, z)
+            KV, absolute = found, b[:, np.newaxis] * (b @ size)
+            of_near = b[:, np.newaxis] * (b @ (near * size))
+        return KV, self.errors.of_sums(V, absolute, of_near, sum_terms(len(V), False) + 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Iterated:
+    """Z, f = K D Z, a bound on ‖D(f̂ − f)‖ of each target, why it stopped, and iterations."""
+
+    Z: np.ndarray
+    f: np.ndarray
+    error: np.ndarray
+    status: Status
+    iterations: int
+
+
 def conjugate_gradients(
-    product: SymmetricProduct,
-    scale: np.ndarray,
+    system: System,
     B: np.ndarray,
-    alpha: np.ndarray,
     precondition: Precondition,
     tol: float,
     max_iter: int,
     control: Control,
-) -> tuple[np.ndarray, np.ndarray, Status, int]:
-    """Solve (D K D + αI) Z = B by columns until ‖residual‖ ≤ tol ‖B‖.
-
-    Returns Z, K D Z, status and iterations.
-    """
-    D = scale[:, np.newaxis]
-
-    def apply(V: np.ndarray) -> np.ndarray | None:
-        KV = product(D * V)
-        return None if KV is None else D * KV + alpha * V
-
+) -> Iterated:
+    """Solve (D K D + αI) Z = B by columns until ‖residual‖ ≤ tol ‖B‖."""
+    D = system.scale[:, np.newaxis]
     goal = tol * np.linalg.norm(B, axis=0)
-    Z, R = np.zeros_like(B), B.copy()
+    Z, R, drift = np.zeros_like(B), B.copy(), np.zeros(B.shape[1])
     iterations, before = 0, np.inf
     while True:
-        left = max_iter - iterations
-        status, steps = _descend(apply, precondition, Z, R, alpha, goal, tol, left, control)
+        run = _Run(system, precondition, Z, R, drift, goal)
+        with np.errstate(over="ignore", invalid="ignore"):
+            status, steps = run.descend(tol, max_iter - iterations, control)
         iterations += steps
-        KDZ = product(D * Z)
-        if KDZ is None:  # stopped: what the recurrence says
-            return Z, (B - R - alpha * Z) / D, control.stopped or status, iterations
-        np.subtract(B, D * KDZ + alpha * Z, out=R)
+        found = system.checked(D * Z)
+        if found is None:  # stopped: what the recurrence says
+            f = (B - R - system.alpha * Z) / D
+            return Iterated(Z, f, drift, control.stopped or status, iterations)
+        KDZ, error = found
+        np.subtract(B, D * KDZ + system.alpha * Z, out=R)
+        drift[:] = np.linalg.norm(D * error, axis=0)
         worst = _worst(R, goal)
-        if worst <= 1.0:
-            status = Status.SOLVED
-        elif status is Status.SOLVED and worst > LEAST_GAIN * before:
-            status = Status.STALLED
-        elif status is Status.SOLVED:
+        if worst > 1.0 and status is Status.SOLVED and worst <= LEAST_GAIN * before:
             before = worst
             continue
-        return Z, KDZ, status, iterations
+        if worst > 1.0 and status is Status.SOLVED:
+            status = Status.STALLED
+        return Iterated(Z, KDZ, drift, status if worst > 1.0 else Status.SOLVED, iterations)
 
 
 def _worst(R: np.ndarray, goal: np.ndarray) -> float:
@@ -122,38 +215,58 @@ def _worst(R: np.ndarray, goal: np.ndarray) -> float:
     return float(np.max(np.divide(norms, goal, out=ratios, where=goal > 0), initial=0.0))
 
 
-def _descend(
-    apply: Callable[[np.ndarray], np.ndarray | None],
-    precondition: Precondition,
-    Z: np.ndarray,
-    R: np.ndarray,
-    alpha: np.ndarray,
-    goal: np.ndarray,
-    tol: float,
-    max_iter: int,
-    control: Control,
-) -> tuple[Status, int]:
-    """Iterate on Z and its residual R in place until R is small; status and iterations."""
-    active = np.linalg.norm(R, axis=0) > goal
-    W = precondition(R, alpha)
-    P = W.copy()
-    slope = np.einsum("ij,ij->j", R, W)
-    for steps in range(max_iter):
-        if not active.any():
-            return Status.SOLVED, steps
-        AP = apply(P)
-        if AP is None:
-            return control.stopped or Status.STOPPED, steps
-        curvature = np.einsum("ij,ij->j", P, AP)
-        if (curvature[active] <= 0).any():
-            return Status.NOT_PSD, steps
-        step = np.divide(slope, curvature, out=np.zeros_like(slope), where=active)
-        Z += step * P
-        R -= step * AP
-        active &= np.linalg.norm(R, axis=0) > goal
-        control.report(Progress(control.seconds, steps + 1, steps + 1, _worst(R, goal) * tol, tol))
-        W = precondition(R, alpha)
-        slope, before = np.einsum("ij,ij->j", R, W), slope
-        P *= np.divide(slope, before, out=np.zeros_like(slope), where=before > 0)
-        P += W
-    return (Status.ITERATION_LIMIT if active.any() else Status.SOLVED), max_iter
+@dataclass(eq=False)
+class _Run:
+    """Iterations on Z, its residual R and the bound on R's error, in place."""
+
+    system: System
+    precondition: Precondition
+    Z: np.ndarray
+    R: np.ndarray
+    drift: np.ndarray
+    goal: np.ndarray
+
+    def descend(self, tol: float, max_iter: int, control: Control) -> tuple[Status, int]:
+        """Until R is small; status and iterations."""
+        R, goal, alpha = self.R, self.goal, self.system.alpha
+        active = np.linalg.norm(R, axis=0) > goal
+        W = self.precondition(R, alpha)
+        P = W.copy()
+        slope = np.einsum("ij,ij->j", R, W)
+        for steps in range(max_iter):
+            if not active.any():
+                return Status.SOLVED, steps
+            AP = self.system.apply(P)
+            if AP is None:
+                return control.stopped or Status.STOPPED, steps
+            curvature = np.einsum("ij,ij->j", P, AP)
+            if not (curvature[active] > 0).all():
+                return self._no_curvature(P[:, active], curvature[active]), steps
+            step = np.divide(slope, curvature, out=np.zeros_like(slope), where=active)
+            if not np.isfinite(step).all():
+                return Status.STALLED, steps
+            self._move(step, P, AP)
+            active &= np.linalg.norm(R, axis=0) > goal
+            reached = _worst(R, goal) * tol
+            control.report(Progress(control.seconds, steps + 1, steps + 1, reached, tol))
+            W = self.precondition(R, alpha)
+            slope, before = np.einsum("ij,ij->j", R, W), slope
+            P *= np.divide(slope, before, out=np.zeros_like(slope), where=before > 0)
+            P += W
+        return (Status.ITERATION_LIMIT if active.any() else Status.SOLVED), max_iter
+
+    def _move(self, step: np.ndarray, P: np.ndarray, AP: np.ndarray) -> None:
+        system = self.system
+        self.Z += step * P
+        self.R -= step * AP
+        size = system.trace + system.alpha
+        lost = system.error_norm + 4 * _EPS * size
+        self.drift += np.abs(step) * np.linalg.norm(P, axis=0) * lost
+        self.drift += (
+            2 * _EPS * (size * np.linalg.norm(self.Z, axis=0) + np.linalg.norm(self.R, axis=0))
+        )
+
+    def _no_curvature(self, P: np.ndarray, curvature: np.ndarray) -> Status:
+        """Why: rounding of a positive semidefinite K, or a direction of negative curvature."""
+        lost = self.system.error_norm * np.einsum("ij,ij->j", P, P)
+        return Status.NOT_PSD if (curvature < -lost).any() else Status.STALLED

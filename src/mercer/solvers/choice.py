@@ -54,14 +54,28 @@ def choose(solver: Any, n_variables: int) -> Choice:
     )
 
 
-def make_solver(solver: Any, tol: float, max_iter: int, cache_bytes: int, shrinking: bool) -> Any:
+def make_solver(
+    solver: Any,
+    tol: float,
+    max_iter: int,
+    cache_bytes: int,
+    shrinking: bool,
+    gap_tol: float | None = None,
+) -> Any:
     """The solver of this name, or this object, with an estimator's limits."""
     if solver in ("auto", "smo"):
-        return SMO(tol, max_iter, cache_bytes, shrinking)
+        return SMO(tol, max_iter, cache_bytes, shrinking, gap_tol)
+    if gap_tol is not None and not isinstance(solver, SMO):
+        raise ValueError(
+            f"gap_tol={gap_tol:g} cannot be combined with solver={solver!r}, which stops at tol; "
+            "use solver='smo'."
+        )
     if isinstance(solver, str):
         module, name = NAMES[solver]
         return getattr(import_module(f"mercer.solvers.{module}"), name)(tol=tol, max_iter=max_iter)
-    limits = {"tol": tol, "max_iter": max_iter}
+    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+    if isinstance(solver, SMO):
+        limits["gap_tol"] = gap_tol
     for field in fields(solver):
         if field.name in limits and getattr(solver, field.name) not in (
             field.default,

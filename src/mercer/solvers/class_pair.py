@@ -8,8 +8,11 @@ float64 matrix would.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from mercer.gram._rows import add_tile_bounded
 from mercer.solvers._pairs import solve_class_pair
 from mercer.solvers.direct import DirectSMO
 
@@ -17,9 +20,12 @@ __all__ = ["ClassPairSMO"]
 
 
 class ClassPairSMO(DirectSMO):
-    """One run on one problem, whose Gram has two parts."""
+    """One run on one problem, whose Gram has two parts.
 
-    exact_steps = 0  # f is float32's until it is summed afresh
+    float32 kernel values end sooner than float64 ones: fewer idle slices are waited for.
+    """
+
+    max_idle_slices = 2
 
     def _bind(self, ws: np.ndarray) -> None:
         self.blocks = self.gram.blocks(np.float32)
@@ -37,19 +43,33 @@ class ClassPairSMO(DirectSMO):
         lower: np.ndarray,
         upper: np.ndarray,
         split: int,
-        room: int,
+        tol: float,
+        most: int,
     ) -> tuple[int, float, int]:
         return solve_class_pair(
-            self.K, self.is_filled, *self.blocks, beta, grad, lower, upper, self.tol, room
+            self.K, self.is_filled, *self.blocks, beta, grad, lower, upper, tol, most
         )
 
     def _sum_f(self) -> None:
         coef = self.problem.at_points(self.beta, self.gram.n)
         support = np.flatnonzero(coef)
-        block = self.gram.block(support, np.float64)
-        sums = []
+        error = self.gram.sum_error(np.float64)
+        weight = error.weight(coef[support], support)
+        f, bound = np.zeros(coef.size), np.zeros(coef.size)
+        start = 0
+        for tile in self._tiles(support):
+            rows = slice(start, start + tile.shape[0])
+            add_tile_bounded(tile, coef[support], weight, f[rows], bound[rows])
+            start = rows.stop
+        self.f, self.f_error = f, error.bound(bound, coef)
+
+    def _matrix(self, rows: np.ndarray) -> np.ndarray:
+        return np.concatenate([tile.copy() for tile in self._tiles(rows)])
+
+    def _tiles(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """K in float64 of each part with some points, in scratch memory."""
+        block = self.gram.block(rows, np.float64)
         for part in self.gram.part_blocks(np.float64):
             tile = self.gram.buffer("tile", (len(part), len(block)))
             self.gram.kernel.tile(part, block, tile)
-            sums.append(tile @ coef[support])
-        self.f = np.concatenate(sums)
+            yield tile

@@ -27,6 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.gram.rounding import EntryError, gamma
 from mercer.result import Status
 from mercer.solvers._pegasos import (
     hinge_ends,
@@ -85,6 +86,23 @@ class Corridor:
         return np.where(finite(self.high), -bound, 0.0), np.where(finite(self.low), bound, 0.0)
 
 
+Stop = Callable[[], bool]
+
+
+def never() -> bool:
+    """Nothing stops this."""
+    return False
+
+
+def _slices(orders: Sequence[np.ndarray], size: int, stop: Stop) -> Iterator[np.ndarray]:
+    """Orders one after the other in slices, until ``stop()``."""
+    for order in orders:
+        for start in range(0, order.size, size):
+            if stop():
+                return
+            yield order[start : start + size]
+
+
 class Rows(Protocol):
     """Examples as Pegasos needs them; a model is a vector of ``size`` coefficients."""
 
@@ -106,14 +124,24 @@ class Rows(Protocol):
 
     def norm_sq(self, coef: np.ndarray) -> float: ...
 
+    def rounding(self, coef: np.ndarray) -> np.ndarray:
+        """A bound on the errors of `values`."""
+
+    def norm_rounding(self, beta: np.ndarray) -> float:
+        """A bound on the error of ½‖w‖² of w = Σ βᵢ φ(xᵢ)."""
+
     def ascend(
         self,
         corridor: Corridor,
         bound: np.ndarray,
         orders: Sequence[np.ndarray],
         beta: np.ndarray,
+        stop: Stop = never,
     ) -> None:
-        """Sweeps of coordinate ascent from β, changed in place, one for each order."""
+        """Sweeps of coordinate ascent from β, changed in place, one for each order.
+
+        Once ``stop()`` is true β is left as it is then, which is feasible.
+        """
 
 
 @dataclass
@@ -131,6 +159,8 @@ class Descent:
         Steps taken.
     u, total : float64 arrays
         w = u/(λt), and the sum of all u.
+    image : float64 array or None
+        K u, of rows with a kernel matrix.
     """
 
     lam: float
@@ -141,6 +171,7 @@ class Descent:
     u: np.ndarray = field(init=False)
     total: np.ndarray = field(init=False)
     hits: np.ndarray = field(init=False)
+    image: np.ndarray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.u, self.total = np.zeros(self.size), np.zeros(self.size)
@@ -149,6 +180,7 @@ class Descent:
     def count_anew(self, n: int) -> None:
         """Forget which of n examples were met outside of their corridors."""
         self.hits = np.zeros(n)
+        self.image = None  # summed anew: steps that carry it along add their rounding to it
 
     def coef(self, average: bool) -> np.ndarray:
         """w, or the average of all w so far, step t with weight t."""
@@ -191,10 +223,19 @@ class DenseRows:
         bound: np.ndarray,
         orders: Sequence[np.ndarray],
         beta: np.ndarray,
+        stop: Stop = never,
     ) -> None:
         w, ends = self.combine(beta), (corridor.low, corridor.high)
-        for order in orders:
+        for order in _slices(orders, self.per_call, stop):
             sweep_dense(self.X, self.one, *ends, bound, self.sq_norms, order, beta, w)
+
+    def rounding(self, coef: np.ndarray) -> np.ndarray:
+        return gamma(self.size + 4) * np.sqrt(self.sq_norms) * float(np.linalg.norm(coef))
+
+    def norm_rounding(self, beta: np.ndarray) -> float:
+        length = np.sqrt(self.norm_sq(self.combine(beta)))
+        lost = gamma(self.n + 8) * float(np.abs(beta) @ np.sqrt(self.sq_norms))
+        return length * lost + lost**2 + gamma(self.size + 4) * length**2
 
     @property
     def sq_norms(self) -> np.ndarray:
@@ -230,10 +271,11 @@ class SparseRows(DenseRows):
         bound: np.ndarray,
         orders: Sequence[np.ndarray],
         beta: np.ndarray,
+        stop: Stop = never,
     ) -> None:
         w, X = self.combine(beta), self.X
         arrays, ends = (X.indptr, X.indices, X.data), (corridor.low, corridor.high)
-        for order in orders:
+        for order in _slices(orders, self.per_call, stop):
             sweep_sparse(*arrays, self.one, *ends, bound, self.sq_norms, order, beta, w)
 
     def _squares(self) -> np.ndarray:
@@ -244,15 +286,19 @@ class SparseRows(DenseRows):
 class KernelRows:
     """Points with their kernel matrix; a model's vector has a coefficient for each."""
 
-    def __init__(self, K: np.ndarray):
-        self.K = K
-        self.n = self.size = self.per_call = K.shape[0]
+    def __init__(self, K: np.ndarray, batch_size: int = 1, errors: EntryError | None = None):
+        self.K, self.errors = K, errors
+        self.n = self.size = K.shape[0]
+        some = WORK_PER_CALL // self.n + 1
+        self.per_call = -(-some // batch_size) * batch_size  # whole batches
 
     def run(
         self, corridor: Corridor, weight: np.ndarray, order: np.ndarray, state: Descent
     ) -> None:
+        if state.image is None:
+            state.image = self.K @ state.u
         state.t = run_kernel(
-            self.K, self.K @ state.u, corridor.low, corridor.high, weight, order,
+            self.K, state.image, corridor.low, corridor.high, weight, order,
             state.batch_size, state.lam, state.project, state.t, state.u, state.total, state.hits,
         )  # fmt: skip
 
@@ -265,12 +311,26 @@ class KernelRows:
     def norm_sq(self, coef: np.ndarray) -> float:
         return float(coef @ (self.K @ coef))
 
+    def rounding(self, coef: np.ndarray) -> np.ndarray:
+        """With |k(x, z)|² ≤ k(x, x) k(z, z)."""
+        size = np.sqrt(np.abs(self.K.diagonal()))
+        V, absolute = coef[:, np.newaxis], (size * float(size @ np.abs(coef)))[:, np.newaxis]
+        errors = self.errors
+        if errors is None:
+            return gamma(self.n + 8) * absolute[:, 0]
+        near = absolute * float(errors.near.max(initial=0.0))
+        return errors.of_sums(V, absolute, near, self.n + 8)[:, 0]
+
+    def norm_rounding(self, beta: np.ndarray) -> float:
+        return float(np.abs(beta) @ self.rounding(beta))
+
     def ascend(
         self,
         corridor: Corridor,
         bound: np.ndarray,
         orders: Sequence[np.ndarray],
         beta: np.ndarray,
+        stop: Stop = never,
     ) -> None:
         """A variable for each finite end of a corridor."""
         ends = corridor.low, corridor.high
@@ -281,8 +341,13 @@ class KernelRows:
         lower = np.concatenate([np.zeros(up.size), -down])
         upper = np.concatenate([up, np.zeros(down.size)])
         variables, f = np.clip(beta[row], lower, upper), self.K @ beta
-        for _ in orders:  # cyclic: rows of K in their order are cheaper
-            sweep(self.K, row, target, lower, upper, variables, f, 0.0, row.size)
+        cyclic = np.arange(row.size)  # rows of K in their order are cheaper
+        for part in _slices([cyclic] * len(orders), self.per_call, stop):
+            v = variables[part]
+            sweep(
+                self.K, row[part], target[part], lower[part], upper[part], v, f, 0.0, part.size
+            )  # fmt: skip
+            variables[part] = v
         beta[:] = np.bincount(row, variables, self.n)
 
 
@@ -304,8 +369,9 @@ class Bound:
 
     def primal(self, coef: np.ndarray) -> float:
         """½‖w‖² + Σ Cᵢξᵢ."""
-        slack = self.corridor.loss(self.rows.values(coef))
-        return self.rows.norm_sq(coef) / 2 + float(self.bound @ slack)
+        f = self.rows.values(coef)
+        norm_sq = float(coef @ f) if isinstance(self.rows, KernelRows) else self.rows.norm_sq(coef)
+        return norm_sq / 2 + float(self.bound @ self.corridor.loss(f))
 
     def offer(self, share: np.ndarray) -> None:
         """A new candidate: the share, between −1 and 1, of Cᵢ; it is kept if it is better."""
@@ -318,11 +384,13 @@ class Bound:
             norm_sq *= factor**2
         self._keep(beta, norm_sq)
 
-    def improve(self, rng: np.random.Generator, sweeps: int) -> None:
-        """Coordinate ascent from the best β."""
+    def improve(self, rng: np.random.Generator, sweeps: int, stop: Stop = never) -> None:
+        """Coordinate ascent from the best β; once ``stop()`` is true that is all."""
         beta = self.beta.copy()
         orders = [rng.permutation(beta.size) for _ in range(sweeps)]
-        self.rows.ascend(self.corridor, self.bound, orders, beta)
+        self.rows.ascend(self.corridor, self.bound, orders, beta, stop)
+        if stop():
+            return
         self._keep(beta, self.rows.norm_sq(self.rows.combine(beta)))
 
     def _keep(self, beta: np.ndarray, norm_sq: float) -> None:
@@ -362,8 +430,10 @@ def descend(
         done, since = done + 1, since + 1
         if status is None and done < epochs and (done & (done - 1) or done == 1):
             continue
-        bound.offer(np.clip(state.hits / since, -1.0, 1.0))
-        bound.improve(rng, 1 + since // EPOCHS_PER_SWEEP)
+        if status is None or bound.dual == 0.0:
+            bound.offer(np.clip(state.hits / since, -1.0, 1.0))
+        bound.improve(rng, 1 + since // EPOCHS_PER_SWEEP, lambda: stopped() is not None)
+        status = status or stopped()
         primal = bound.primal(state.coef(average))
         if primal - bound.dual <= tol * primal:
             return Status.SOLVED, primal, done

@@ -71,7 +71,7 @@ class InPlay:
             first = self.whole.n
             self.whole.extend(new)
             coef = problem.at_points(beta, n)[self.whole.columns]
-            self.values.set(new, self.whole.sums(coef, first))
+            self.values.set(new, *self.whole.sums(coef, first))
 
     def join(self, store: RowStore | None, score: np.ndarray, beta: np.ndarray) -> RowStore:
         """Columns in play out of all points: the old ones with more, or chosen anew."""
@@ -86,7 +86,7 @@ class InPlay:
                 store = None
         else:
             store = None
-        self.values.leave(without(self.values.up_to_date(), points, self.gram.n), beta)
+        self.values.deactivate(without(self.values.up_to_date(), points, self.gram.n), beta)
         return store or self._store(points)
 
     def leave(self, store: RowStore, score: np.ndarray, beta: np.ndarray) -> RowStore:
@@ -94,7 +94,7 @@ class InPlay:
         points = self._wanted(score)
         if self.whole or points.size > COMPACT * store.n:
             return store
-        self.values.leave(without(store.columns, points, self.gram.n), beta)
+        self.values.deactivate(without(store.columns, points, self.gram.n), beta)
         return self._store(points)
 
     def _wanted(self, score: np.ndarray) -> np.ndarray:

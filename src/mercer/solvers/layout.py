@@ -6,24 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.problems.boxqp import BoxQP
+from mercer.problems.boxqp import BoxQP, gap_terms
 from mercer.solvers._pairs import LANE
 from mercer.solvers._scan import extremes
 
-__all__ = ["Part", "gap_terms", "growing_samples", "lay_out", "pad", "without"]
+__all__ = ["Part", "growing_samples", "lay_out", "pad", "without"]
 
 # By how much random samples grow.
 SAMPLE_GROWTH = 2
 # The score of a free variable among violators.
 FREE_SCORE = 1e-300
-# What errors may add to the gap, as a share of it, before f is summed afresh: with as much again
-# the stated gap would be twice the true one.
-DOUBT = 0.7
 
 
 @dataclass
 class Part:
-    """The variables of some points, and f there: what a round works on."""
+    """The variables of some points, f there and the sums of its error bound: for one round."""
 
     columns: np.ndarray
     variables: np.ndarray
@@ -35,6 +32,7 @@ class Part:
     n_groups: int
     beta: np.ndarray
     f: np.ndarray
+    sums: np.ndarray
 
     @classmethod
     def of(
@@ -45,8 +43,9 @@ class Part:
         columns: np.ndarray,
         beta: np.ndarray,
         f: np.ndarray,
+        sums: np.ndarray,
     ) -> Part:
-        """Out of arrays over all variables (row, group, beta) and all points (f)."""
+        """Out of arrays over all variables (row, group, beta) and all points (f, sums)."""
         where = np.full(f.size, -1)
         where[columns] = np.arange(columns.size)
         variables = np.flatnonzero(where[row] >= 0)
@@ -61,6 +60,7 @@ class Part:
             n_groups=problem.n_groups,
             beta=beta[variables],
             f=f[columns],
+            sums=sums[columns],
         )
 
     def violation(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
@@ -72,37 +72,32 @@ class Part:
         )  # fmt: skip
         return float((top - bottom).max()), v, top, bottom
 
-    def gap(self, error: np.ndarray | None = None) -> float:
-        """The duality gap, Σ (upper − β) max(0, r) + (β − lower) max(0, −r) with r = v − b.
+    @property
+    def b(self) -> np.ndarray:
+        """The middle of the interval that the KKT conditions leave to each group's multiplier."""
+        _, _, top, bottom = self.violation()
+        return np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
 
-        With ``error``, one for each column: the largest that f ± error allows. Infinite bounds
-        have another gap, and none here.
+    def gap(self, error: np.ndarray) -> tuple[float, np.ndarray]:
+        """The duality gap, and what each column may add to it where f is off by ``error``.
+
+        Infinite bounds have another gap, and none here.
         """
-        if not (np.isfinite(self.lower) & np.isfinite(self.upper)).all():
-            return 0.0
-        _, v, top, bottom = self.violation()
-        b = np.zeros_like(top) if self.n_groups == 0 else (top + bottom) / 2
-        r = v - b[self.group]
-
-        box = self.beta, self.lower, self.upper
-        if error is None:
-            return float(gap_terms(r, *box).sum())
-        delta = error[self.row]
-        return float(np.maximum(gap_terms(r + delta, *box), gap_terms(r - delta, *box)).sum())
+        r = (self.target - self.f[self.row]) - self.b[self.group]
+        error = error[self.row]
+        finite = np.isfinite(self.lower) & np.isfinite(self.upper)
+        lower, upper = np.where(finite, self.lower, -1.0), np.where(finite, self.upper, 1.0)
+        terms = gap_terms(self.beta, r, lower, upper)
+        ends = (gap_terms(self.beta, x, lower, upper) for x in (r + error, r - error))
+        more = np.maximum(*ends) - terms
+        gap = float(terms[finite].sum()) if finite.all() else 0.0
+        return gap, np.bincount(self.row, weights=more, minlength=self.columns.size)
 
     def relative_gap(self) -> float:
-        """The gap as a share of the primal value, about."""
-        gap = self.gap()
+        """The gap over the primal value, about."""
+        gap, _ = self.gap(np.zeros(self.columns.size))
         dual = float(self.beta @ (self.target - 0.5 * self.f[self.row]))
         return gap / max(abs(dual + gap), 1e-300)
-
-    def doubts_gap(self, error: np.ndarray) -> bool:
-        """Whether f ± ``error`` (one for each column) makes most of the duality gap.
-
-        A stated gap has to be close to the true one, and it includes what the error may add.
-        """
-        gap = self.gap()
-        return self.gap(error) - gap > DOUBT * gap
 
     def scores(self) -> tuple[float, np.ndarray]:
         """The violation, and by how much each column violates; a free one counts as doing so.
@@ -123,11 +118,6 @@ class Part:
         by_column = np.full(self.columns.size, -np.inf)
         np.maximum.at(by_column, self.row, score)
         return violation, by_column
-
-
-def gap_terms(r: np.ndarray, beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """What each variable adds to the duality gap, given r = target − f − b and finite bounds."""
-    return (upper - beta) * np.maximum(r, 0.0) + (beta - lower) * np.maximum(-r, 0.0)
 
 
 def growing_samples(n: int, smallest: int) -> list[np.ndarray]:

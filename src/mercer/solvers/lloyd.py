@@ -5,7 +5,9 @@
     ‖φ(x) − μ_c‖² = k(x, x) − 2 φ(x)·μ_c + ‖μ_c‖²      (the cross term has −2)
 
 All starts share the kernel values. An iteration only touches the kernel rows of points that change
-their cluster (in any start), so that later ones, where few do, cost little.
+their cluster (in any start), so that later ones, where few do, cost little. An iteration that is
+stopped halfway is given up: the labels, masses and ‖μ‖² before it are the answer. Where not even
+the first sums were formed, the centres are the rows they were to begin with (`seeds_only`).
 
 References: Lloyd 1982; Arthur and Vassilvitskii 2007 (k-means++, with several trials per centre);
 Dhillon, Guan and Kulis 2004 (kernel k-means).
@@ -13,7 +15,7 @@ Dhillon, Guan and Kulis 2004 (kernel k-means).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +27,13 @@ from mercer.result import Status
 from mercer.solvers._lloyd import assign, cluster_moments, move
 from mercer.solvers.control import Control, Progress
 
-__all__ = ["Clustering", "Lloyd", "draw_rows", "nearest_rows", "spread_rows"]
+__all__ = ["Clustering", "Lloyd", "draw_rows", "nearest_rows", "seeds_only", "spread_rows"]
 
 # Columns a worker takes at a time: the sums of some dozen clusters there stay in the cache.
 CHUNK = 1024
 ROWS_PER_TILE = 256
+# Rows of a matrix that is kept are added so many at a time: some ten milliseconds.
+ROWS_KEPT = 4096
 # A gain below this share of the largest k(x, x) is rounding.
 SLACK = 1e-13
 
@@ -87,7 +91,7 @@ class Lloyd:
         self.total = float(weight @ diag)
 
     def run(self, labels: np.ndarray) -> list[Clustering]:
-        """From labels of shape (starts, n): an answer for each."""
+        """From labels of shape (starts, n): an answer for each, or none at all if stopped early."""
         R, n = labels.shape
         self.labels = np.ascontiguousarray(labels, dtype=np.int32)
         self.new, self.score = self.labels.copy(), np.zeros((R, n))
@@ -97,7 +101,8 @@ class Lloyd:
         self.iterations = np.zeros(R, dtype=np.int64)
         self.status = [Status.ITERATION_LIMIT] * R
         active = np.arange(R)
-        self._carry(active, np.full((R, n), -1, dtype=np.int32))
+        if not self._carry(active, np.full((R, n), -1, dtype=np.int32)):
+            return []
         for _ in range(self.max_iter):
             stopped = self._iterate(active)
             active = np.array([r for r in active if self.status[r] is Status.ITERATION_LIMIT])
@@ -126,7 +131,9 @@ class Lloyd:
         if moving.size:
             old, self.labels = self.labels, self.new
             self.new = old
-            self._carry(moving, old)
+            if not self._carry(moving, old):
+                self.labels = old
+                return self.control.stopped
         for r in moving:
             before, now = self.inertia[r][-2:]
             if before - now <= self.tol * now and self.tol > 0:
@@ -137,15 +144,21 @@ class Lloyd:
         )
         return self.control.stopped
 
-    def _carry(self, active: np.ndarray, old: np.ndarray) -> None:
-        """Bring the sums from the old labels to the present ones; and the objective."""
+    def _carry(self, active: np.ndarray, old: np.ndarray) -> bool:
+        """Bring the sums from the old labels to the present ones; and the objective.
+
+        False if that was stopped: the sums are then of no use, all else is as it was.
+        """
+        is_stopped = self.control.is_stopped
         changed = np.flatnonzero((self.labels[active] != old[active]).any(axis=0))
         before, after = old[:, changed], self.labels[:, changed]
         weight = self.weight[changed]
 
         def one(columns: slice) -> None:
             kept = self.whole.K is not None
-            for part in pieces(changed.size, changed.size if kept else ROWS_PER_TILE):
+            for part in pieces(changed.size, ROWS_KEPT if kept else ROWS_PER_TILE):
+                if is_stopped():
+                    return
                 K, slots = self.whole.tile(changed[part], columns)
                 move(
                     K, slots, before[:, part], after[:, part], weight[part], active,
@@ -153,11 +166,14 @@ class Lloyd:
                 )  # fmt: skip
 
         self.whole.gram.workers.map(one, pieces(self.whole.n, CHUNK))
+        if changed.size and is_stopped():
+            return False
         for r in active:
             cluster_moments(self.sums[r], self.labels[r], self.weight, self.mass[r], self.square[r])
             held = self.mass[r] > 0
             fitted = (self.square[r, held] / self.mass[r, held]).sum()
             self.inertia[r].append(max(self.total - float(fitted), 0.0))
+        return True
 
     def _assign(self, active: np.ndarray) -> None:
         held = self.mass > 0
@@ -192,10 +208,33 @@ class Lloyd:
 # ---------------------------------------------------------------------- starts
 
 
+def seeds_only(
+    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, labels: np.ndarray, k: int, why: Status
+) -> tuple[Clustering, np.ndarray]:
+    """Clusters around one row each, the first of its label, and these rows (−1: none)."""
+    seeds = np.full(k, -1, dtype=np.intp)
+    found, first = np.unique(labels, return_index=True)
+    seeds[found] = first
+    distance = _distances(whole, diag, first)
+    nearest = np.argmin(distance, axis=0)
+    mass, square = np.zeros(k), np.zeros(k)
+    mass[found], square[found] = 1.0, diag[first]
+    inertia = float(weight @ distance[nearest, np.arange(whole.n)])
+    labels = found[nearest].astype(np.int32)
+    return Clustering(labels, mass, square, [inertia], 0, why), seeds
+
+
 def spread_rows(
-    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, k: int, rngs: Sequence[Any]
+    whole: WholeGram,
+    diag: np.ndarray,
+    weight: np.ndarray,
+    k: int,
+    rngs: Sequence[Any],
+    stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
     """k-means++ in feature space: the labels of nearest centres, shape (starts, n).
+
+    Once ``stop()`` is true there is one start with rows drawn at random.
 
     Each centre is the best of 2 + log k rows drawn with probability ∝ s · squared distance to the
     nearest centre so far.
@@ -204,6 +243,8 @@ def spread_rows(
     labels = np.zeros((starts, whole.n), dtype=np.int32)
     closest = np.empty((starts, whole.n))
     for c in range(k):
+        if c > 0 and stop():
+            return draw_rows(whole, diag, weight, k, rngs[:1])
         drawn = [
             _draw(weight if c == 0 else weight * closest[r], 1 if c == 0 else trials, rng)
             for r, rng in enumerate(rngs)
@@ -220,11 +261,20 @@ def spread_rows(
 
 
 def draw_rows(
-    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, k: int, rngs: Sequence[Any]
+    whole: WholeGram,
+    diag: np.ndarray,
+    weight: np.ndarray,
+    k: int,
+    rngs: Sequence[Any],
+    stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
     """Labels of nearest centres where these are k different rows drawn at random."""
     p = weight / weight.sum()
-    rows = [rng.choice(whole.n, size=k, replace=False, p=p) for rng in rngs]
+    rows = [
+        rng.choice(whole.n, size=k, replace=False, p=p)
+        for start, rng in enumerate(rngs)
+        if start == 0 or not stop()
+    ]
     return np.concatenate([nearest_rows(whole, diag, each) for each in rows])
 
 

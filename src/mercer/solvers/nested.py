@@ -12,13 +12,15 @@ there is room, all columns stay in play and no value is computed twice.)
 Before all points are looked at, growing random samples of them are solved loosely: they find most
 support vectors at a fraction of the cost.
 
-f = Kβ is carried in float32 steps (`values`). Where that proves not to be exact enough at the end,
-f is summed afresh in float64 and the solver goes on: what is left to change is then so small that
-float32 steps do no harm (iterative refinement).
+f = Kβ is updated in float32 steps, with a bound on its error (`values`). Where that is too large
+for the certificate at the end, f is recomputed in float64 and the solver goes on: what is left to
+change is then so small that float32 steps do no harm (iterative refinement).
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,7 +31,7 @@ from mercer.result import Status
 from mercer.separability import HardMarginWatch
 from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
 from mercer.solvers._scan import choose
-from mercer.solvers.answer import so_far
+from mercer.solvers.answer import relative_gap, restore_sums, so_far
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.in_play import InPlay
 from mercer.solvers.layout import Part, growing_samples, lay_out, pad, without
@@ -60,6 +62,14 @@ FINEST = 0.2
 # A point out of play is not looked at again while it was satisfied by more than this share of the
 # violations that were left since.
 REACH = 0.5
+# With gap_tol: the first tolerance of the violation.
+FIRST_TOL = 0.3
+# f is exact enough if its error is at most ERROR_OF_TOL · tol, and if what it adds to the primal
+# value and the gap is at most ERROR_OF_GAP of the gap.
+ERROR_OF_TOL = 0.1
+# Stands for an infinite error of f, in sums with zero weights.
+UNKNOWN = 1e300
+ERROR_OF_GAP = 0.05
 # Seconds that may still be spent on f at all points when the fit has to stop.
 QUICK = 0.3
 # Working sets without progress, beyond as many as all variables make, after which f is summed
@@ -81,7 +91,9 @@ class NestedSMO:
     start : float64 array
         Where to begin.
     shrinking : bool
-        Whether points may leave play.
+        Whether points may become inactive.
+    gap_tol : float or None
+        Stop at this certified relative gap instead of at ``tol``.
     """
 
     def __init__(
@@ -94,7 +106,9 @@ class NestedSMO:
         cache_bytes: int,
         start: np.ndarray,
         shrinking: bool = True,
+        gap_tol: float | None = None,
     ):
+        self.gap_tol = gap_tol
         self.problem = problem
         self.gram = gram
         self.control = control
@@ -111,9 +125,11 @@ class NestedSMO:
         self.score = np.zeros(self.n)  # by how much points violate, as of when they were looked at
         self.watch = HardMarginWatch(problem, gram)
         self.in_play = InPlay(gram, self.values, cache_bytes, WORKING_SET, shrinking)
-        self.settled: tuple[np.ndarray, np.ndarray] | None = None  # the last β with f at all points
+        # The last β with f at all points and its error.
+        self.settled: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self.stages: list[np.ndarray] = []  # β before each sample
         self.reached: np.ndarray | None = None  # the last β, where the answer is an earlier one
+        self.certificate_seconds = 0.0
         self.steps = 0
         self.rounds = 0
         self.flags = 0
@@ -140,7 +156,9 @@ class NestedSMO:
         if self.status in (Status.TIME_LIMIT, Status.STOPPED):
             self._close()
         elif self.status is not Status.SOLVED:
-            self.values.refresh(self.beta)
+            self.values.complete(self.beta)
+            self.values.recompute(self.beta, self._relevant()[0])
+        self._restore_sums()
         return self.status
 
     def _solve_sample(self) -> None:
@@ -153,30 +171,39 @@ class NestedSMO:
 
     def _settle(self) -> None:
         """f of a sample's answer at all points: a model to fall back on when the time is up."""
-        f = self.values.caught_up(self.beta, self.values.is_stopped)
-        if f is not None:
-            self.settled = self.beta.copy(), f
+        found = self.values.caught_up(self.beta, self.values.is_stopped)
+        if found is not None:
+            self.settled = self.beta.copy(), *found
 
     def _solve_all(self) -> None:
         store = None
         best, waited, goal, tol = np.inf, 0, 0.0, self.tol
+        if self.gap_tol is not None:
+            tol = max(tol, FIRST_TOL)
         while True:
             if self._must_stop():
                 return
             if self.is_stuck:
-                self.values.refresh(self.beta)
+                self.values.complete(self.beta)
+                self.values.recompute(self.beta, np.arange(self.n))
             violation, score = self._scores(self._part(self.values.up_to_date()))
-            if self.values.is_complete:
-                self.settled = self.beta.copy(), self.values.f.copy()
+            if self.values.is_complete and self.control.time_limit is not None:
+                self.settled = self.beta.copy(), self.values.f.copy(), self.values.error
             if violation <= tol:
                 if not self.values.is_complete:
                     self._catch_up(0.0)  # now look at those who waited
                     continue
-                part = self._part(np.arange(self.n))
-                gap = part.relative_gap()
-                if gap > SMALL_GAP and tol > FINEST * self.tol:
+                gap = self._part(np.arange(self.n)).relative_gap()
+                if self.gap_tol is not None:
+                    if not self._is_exact():
+                        continue
+                    gap = self._certified_gap()
+                    if gap <= self.gap_tol:
+                        self.status = Status.SOLVED
+                    tol *= min(max(self.gap_tol / max(gap, 1e-300), 0.1), 0.7)
+                elif gap > SMALL_GAP and tol > FINEST * self.tol:
                     tol = max(tol * min(0.5, SMALL_GAP / gap), FINEST * self.tol)
-                elif self.values.is_exact(self.beta, score, tol, part.doubts_gap):
+                elif self._is_exact():
                     self.status = Status.SOLVED
                 else:
                     continue  # f is another one now
@@ -228,7 +255,10 @@ class NestedSMO:
 
     def _part(self, columns: np.ndarray) -> Part:
         """The variables of some points."""
-        return Part.of(self.problem, self.row, self.group, columns, self.beta, self.values.f)
+        values = self.values
+        return Part.of(
+            self.problem, self.row, self.group, columns, self.beta, values.f, values.sums
+        )
 
     def _scores(self, part: Part) -> tuple[float, np.ndarray]:
         """The violation, and by how much each point violates (−∞: not among these)."""
@@ -269,7 +299,8 @@ class NestedSMO:
             )
             if changed.size == 0:
                 break
-            store.add_to(part.f, changed, delta)
+            store.add_to(part.f, part.sums, changed, delta)
+            self.values.count(part.columns[changed], delta)
             self._watch(part)
             begin, recent = recent.size, fresh[: size // 2]
             if part.n_groups < 2:  # then ``ws`` has the order of ``chosen``
@@ -279,7 +310,7 @@ class NestedSMO:
 
     def _keep(self, part: Part) -> None:
         self.beta[part.variables] = part.beta
-        self.values.f[part.columns] = part.f
+        self.values.f[part.columns], self.values.sums[part.columns] = part.f, part.sums
 
     def _watch(self, part: Part) -> None:
         """Stop as soon as a hard margin is proved impossible."""
@@ -332,20 +363,68 @@ class NestedSMO:
 
     # ---- the end ----------------------------------------------------------------------------
 
+    def _relevant(self) -> tuple[np.ndarray, bool]:
+        """Points whose error of f is part of the certificate, and whether it is small there.
+
+        These are the support vectors and the points whose term of the gap can be above zero. Their
+        error is small if it is against tol, and if what it adds to primal value and gap is against
+        the gap.
+        """
+        part = self._part(np.arange(self.n))
+        error = np.minimum(self.values.error, UNKNOWN)
+        gap, more = part.gap(error)
+        involved = self.problem.at_points(np.abs(self.beta), self.n) > 0
+        relevant = np.flatnonzero(involved | (more > 0))
+        width = np.minimum(part.upper - part.lower, np.abs(part.beta).max(initial=1.0))
+        doubt = np.bincount(part.row, weights=width, minlength=self.n) * error
+        is_small = (
+            float(error[relevant].max(initial=0.0)) <= ERROR_OF_TOL * self.tol
+            and float(doubt[relevant].sum()) <= ERROR_OF_GAP * gap
+        )
+        return relevant, is_small
+
+    def _is_exact(self) -> bool:
+        """Whether f is exact where it matters; if not, it is recomputed there in float64."""
+        began = time.perf_counter()
+        relevant, is_small = self._relevant()
+        inexact = relevant[~self.values.is_fresh[relevant]]
+        is_exact = is_small or inexact.size == 0
+        if not is_exact:
+            self.values.recompute(self.beta, inexact)
+        self.certificate_seconds += time.perf_counter() - began
+        return is_exact
+
+    def _certified_gap(self) -> float:
+        (problem, snapshot), *_ = so_far(self.problem, self.beta, self.values.f)
+        diag = np.abs(self.gram.diag()) * (1 + 1e-6)
+        return relative_gap(problem, replace(snapshot, f_error=self.values.error, diag=diag))
+
+    def _restore_sums(self) -> None:
+        """Move the rounding of Σβ onto one variable of each group."""
+        for k, change in restore_sums(self.problem, self.beta).items():
+            point = np.array([self.row[k]])
+            self.values.count(point, np.array([change]))
+            everyone = np.arange(self.n)
+            f, sums = self.values.f, self.values.sums
+            self.gram.accumulate(f, everyone, point, np.array([change]), np.float32, bound=sums)
+
     def _close(self) -> None:
         """After a stop: f at all points, of the last β for which that is known or quick."""
         if not self._is_quick():
             self.reached = self.beta
-            self.values.forget()
+            self.values.discard()
             if self.settled is not None:
-                self.beta, f = self.settled
-                self.values.set(np.arange(self.n), f)
+                self.beta, f, error = self.settled
+                everyone = np.arange(self.n)
+                self.values.set(everyone, f, np.zeros(self.n, np.float32))
+                self.values.restore(everyone, f, error)
             while self.stages and not self._is_quick():
                 self.beta = self.stages.pop()
-        self.values.complete(self.beta)
-        doubtful = self._part(np.arange(self.n)).doubts_gap(np.full(self.n, self.values.error))
-        if doubtful and self.values.seconds_afresh(self.beta) <= QUICK:
-            self.values.refresh(self.beta)
+        latest = time.perf_counter() + 2 * QUICK
+        self.values.complete(self.beta, lambda: time.perf_counter() > latest)
+        relevant, _ = self._relevant()
+        if self.values.seconds_to_recompute(self.beta, relevant) <= QUICK:
+            self.values.recompute(self.beta, relevant, lambda: time.perf_counter() > latest)
 
     def _is_quick(self) -> bool:
         """Whether f at all points is, for the present β."""
@@ -360,14 +439,15 @@ class NestedSMO:
     def _state(self, part: Part) -> list:
         beta = self.beta.copy()
         beta[part.variables] = part.beta
-        return so_far(self.problem, beta, self.values.sums(beta, np.arange(self.n)))
+        coef = self.problem.at_points(beta, self.n)
+        return so_far(self.problem, beta, self.gram.bounded_sums(coef, np.arange(self.n))[0])
 
     @property
     def f(self) -> np.ndarray:
         return self.values.f
 
     @property
-    def f_error(self) -> float | np.ndarray:
+    def f_error(self) -> np.ndarray:
         return self.values.error
 
     @property

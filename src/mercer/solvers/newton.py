@@ -12,7 +12,8 @@ carried along. The preconditioner has the Hessian on the span of some random poi
 identity beside it; for few points or columns it is exact.
 
 The run ends at the gap ½ RᵀKR (`mercer.problems.logistic`). Kernel values may be float32 on the
-way, until they hinder progress; the f that is judged is summed in float64.
+way, until they hinder progress. The f and the gap that are judged are summed in float64 once more
+at the end, with bounds on their errors (`with_bounds`), and a time limit leaves time for that.
 
 Reference: Keerthi, Duan, Shevade and Poo, Machine Learning 61, 2005 (the dual).
 """
@@ -21,18 +22,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from mercer.gram import WholeGram
+from mercer.gram import Gram, WholeGram
+from mercer.gram.bounded import bounded_product
 from mercer.gram.gram import pieces
 from mercer.problems import Logistic
 from mercer.result import Result, Status
 from mercer.solvers.control import Control, Progress
 
-__all__ = ["NewtonCG"]
+__all__ = ["NewtonCG", "with_bounds"]
 
 # Points of the preconditioner, and the smallest eigenvalue of their K against the largest.
 LANDMARKS = 256
@@ -41,11 +44,17 @@ ROWS_PER_TILE = 1024
 # A product cᵀKc below minus this share of |c| |Kc| is no rounding of float32 values.
 ROUNDING = 1e-5
 CG_STEPS = 500
+# A factorisation that rounding prevents is tried again with this share of its largest entry on the
+# diagonal, and ten thousand times as much each further time.
+SHIFT, SHIFT_GROWTH, MOST_SHIFTS = 1e-14, 1e4, 4
+# Time that a limit leaves for the final sums, in units of the first product, and in seconds.
+PRODUCTS_LEFT, SECONDS_LEFT = 2.0, 0.05
+# What a fit that was stopped still takes for its final sums, at most.
+GRACE_SECONDS = 0.3
 # A step is solved to this share of its first residual, and better as the gap falls.
 LOOSEST = 0.1
 HALVINGS = 30
-# Where no progress is left, a gap of up to so many times tol is almost a solution.
-ALMOST = 10
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class _Task:
@@ -103,10 +112,15 @@ class NewtonCG:
     ) -> list[Result]:
         began = time.perf_counter()
         tasks = [_Task(problem) for problem in problems]
-        basis = _Basis(whole)
+        basis: _Basis | None = None
         rounds = 0
         while active := [task for task in tasks if task.status is None]:
-            R, KR = _residuals(active, whole)
+            whole.stop = control.is_stopped
+            R, KR, control = self._look(active, whole, control, rounds)
+            if control.stopped is not None:  # the product was given up
+                for task in active:
+                    task.status = control.stopped
+                break
             stopped = self._why_stop(active, control, rounds)
             ending = [t for t in active if stopped is not None or t.relative_gap <= self.tol]
             if ending and whole.dtype != np.float64:
@@ -118,8 +132,11 @@ class NewtonCG:
             going = [i for i, task in enumerate(active) if task.status is None]
             if going:
                 moving = [active[i] for i in going]
+                basis = basis or _Basis(whole)
                 stuck = self._step(moving, whole, basis, R[:, going], KR[:, going], control)
                 rounds += 1
+                if control.is_stopped():
+                    continue
                 if stuck and whole.dtype != np.float64:  # its rounding may be in the way
                     whole = WholeGram(whole.gram, 0, np.float64)
                     _sum_afresh(moving, whole)
@@ -128,6 +145,18 @@ class NewtonCG:
                     task.status = self._verdict(task)
         seconds = time.perf_counter() - began
         return [_result(task, rounds, seconds) for task in tasks]
+
+    @staticmethod
+    def _look(
+        tasks: Sequence[_Task], whole: WholeGram, control: Control, rounds: int
+    ) -> tuple[np.ndarray, np.ndarray, Control]:
+        """R and K R; the first time also the control that leaves time for the final sums."""
+        began = time.perf_counter()
+        R, KR = _residuals(tasks, whole)
+        if rounds == 0 and control.time_limit is not None:
+            left = PRODUCTS_LEFT * (time.perf_counter() - began) + SECONDS_LEFT
+            control = control.until(control.time_limit - left)
+        return R, KR, control
 
     def _why_stop(self, active: Sequence[_Task], control: Control, rounds: int) -> Status | None:
         worst = max(task.relative_gap for task in active)
@@ -152,7 +181,12 @@ class NewtonCG:
         D = np.column_stack([task.problem.curvature(task.f + task.b) for task in tasks])
         eta = np.array([min(LOOSEST, np.sqrt(task.relative_gap)) for task in tasks])
         hessian = _Hessian(D, basis, tasks[0].problem.fit_intercept)
-        delta, K_delta, steps = _conjugate_gradients(whole, hessian, R, KR, eta, control)
+        if control.stopped is not None:
+            return []
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            delta, K_delta, steps = _conjugate_gradients(whole, hessian, R, KR, eta, control)
+        if not (np.isfinite(delta).all() and np.isfinite(K_delta).all()):
+            return list(tasks)
         stuck = []
         for i, task in enumerate(tasks):
             task.steps += steps
@@ -164,9 +198,7 @@ class NewtonCG:
 
     def _verdict(self, task: _Task) -> Status:
         """The status of a task that finds no way down in float64."""
-        if task.is_bent:
-            return Status.NOT_PSD
-        return Status.ALMOST_SOLVED if task.relative_gap <= ALMOST * self.tol else Status.STALLED
+        return Status.NOT_PSD if task.is_bent else Status.STALLED
 
 
 def _conjugate_gradients(
@@ -197,6 +229,8 @@ def _conjugate_gradients(
         K_delta += alpha * Kp
         r -= alpha * (p + bent)
         Kr -= alpha * (Kp + whole.product(bent))
+        if control.is_stopped():  # the product was given up; δ and K δ belong together
+            return delta, K_delta, step + 1
         z, Kz = hessian.precondition(r, Kr)
         before, size = size, np.where(live, _dots(r, Kz), 0.0)
         ratio = np.where(live, size / np.where(live, before, 1.0), 0.0)
@@ -214,18 +248,35 @@ class _Basis:
     def __init__(self, whole: WholeGram):
         gram, n = whole.gram, whole.n
         m = min(n, LANDMARKS)
+        self.whole = whole
         self.points = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-        K = np.empty((n, m))
         here = gram.block(self.points, np.float64)
-
-        def fill(rows: slice) -> None:
-            gram.kernel.tile(gram.block(rows, np.float64), here, K[rows])
-
-        gram.workers.map(fill, pieces(n, ROWS_PER_TILE))
-        values, vectors = np.linalg.eigh(K[self.points])
+        core = np.empty((m, m))
+        gram.kernel.tile(here, here, core)
+        values, vectors = np.linalg.eigh(core)
         keep = values > SMALLEST * max(values[-1], 0.0)
         self.coef = vectors[:, keep] / np.sqrt(values[keep])
-        self.values = K @ self.coef
+        self.values = np.empty((n, self.coef.shape[1]))
+
+        def fill(rows: slice) -> None:
+            if whole.stop():
+                return
+            tile = gram.buffer("tile", (rows.stop - rows.start, m))
+            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
+            np.matmul(tile, self.coef, out=self.values[rows])
+
+        gram.workers.map(fill, pieces(n, ROWS_PER_TILE))
+
+    def weighted_squares(self, d: np.ndarray) -> np.ndarray:
+        """Σ dᵢ vᵢ vᵢᵀ over the values v at all points."""
+        V, whole = self.values, self.whole
+
+        def one(rows: slice) -> np.ndarray:
+            if whole.stop():
+                return np.zeros((V.shape[1], V.shape[1]))
+            return V[rows].T @ (d[rows, np.newaxis] * V[rows])
+
+        return sum(whole.gram.workers.map(one, pieces(whole.n, ROWS_PER_TILE)))
 
 
 class _Hessian:
@@ -237,11 +288,11 @@ class _Hessian:
         V = basis.values
         self.factors = []
         for i, d in enumerate(D.T):
-            H = np.eye(V.shape[1]) + V.T @ (d[:, np.newaxis] * V)
+            H = np.eye(V.shape[1]) + basis.weighted_squares(d)
             if self.total is not None and self.total[i] > 0:
                 mean = V.T @ d
                 H -= np.outer(mean, mean / self.total[i])
-            self.factors.append(cho_factor(H, overwrite_a=True))
+            self.factors.append(_factor(H))
 
     def bend(self, Kc: np.ndarray) -> np.ndarray:
         """D̄ K c."""
@@ -255,10 +306,21 @@ class _Hessian:
         inside = self.basis.values.T @ c
         change = -inside
         for i, factor in enumerate(self.factors):
-            change[:, i] += cho_solve(factor, inside[:, i])
+            change[:, i] += cho_solve(factor, inside[:, i], check_finite=False)
         out = c.copy()
         out[self.basis.points] += self.basis.coef @ change
         return out, Kc + self.basis.values @ change
+
+
+def _factor(H: np.ndarray) -> Any:
+    """The Cholesky factor of H, or of H and a multiple of the identity: a preconditioner."""
+    size = float(np.abs(H.diagonal()).max(initial=1.0))
+    for attempt in range(MOST_SHIFTS):
+        try:
+            return cho_factor(H)
+        except LinAlgError:
+            H = H + SHIFT * SHIFT_GROWTH**attempt * size * np.eye(len(H))
+    return cho_factor(np.eye(len(H)))
 
 
 def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -298,3 +360,46 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
         rounds=rounds,
         seconds=seconds,
     )
+
+
+def with_bounds(
+    problems: Sequence[Logistic], results: Sequence[Result], gram: Gram, control: Control
+) -> list[Result]:
+    """The results with f, a bound on its errors, and one on the length of w − w̃.
+
+    w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
+    given little time for that; beyond it the errors are infinite, but for the model β = 0.
+    """
+    stop = _Grace(control)
+    R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
+    V = np.column_stack([*(r.beta for r in results), *R])
+    found = bounded_product(gram, V, stop)
+    out = []
+    for t, (result, rest) in enumerate(zip(results, R, strict=True)):
+        if found is None:
+            error = np.inf if result.beta.any() else 0.0
+            out.append(replace(result, f_error=np.full(rest.size, error), violation=np.inf))
+            continue
+        product, lost = found[0], found[1]
+        of_f, of_R = t, len(results) + t
+        error = lost[:, of_f] + np.abs(product[:, of_f] - result.f)
+        square = float(rest @ product[:, of_R]) + float(np.abs(rest) @ lost[:, of_R])
+        square += rest.size * _EPS * float(np.abs(rest) @ np.abs(product[:, of_R]))
+        violation = float(np.sqrt(max(square, 0.0)))
+        out.append(replace(result, f_error=error, violation=violation))
+    return out
+
+
+class _Grace:
+    """Whether a fit that has been stopped has used up its last seconds."""
+
+    def __init__(self, control: Control):
+        self.control = control
+        self.end: float | None = None
+
+    def __call__(self) -> bool:
+        if self.end is None:
+            if self.control.stopped is None:
+                return False
+            self.end = time.perf_counter() + GRACE_SECONDS
+        return time.perf_counter() >= self.end

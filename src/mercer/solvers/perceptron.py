@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram import Gram, RowStore, WholeGram
+from mercer.gram.gram import pieces
 from mercer.kernels import Linear
 from mercer.result import Status
 from mercer.solvers._perceptron import first_mistake, kernel_pass, linear_pass, sparse_pass
@@ -33,6 +34,8 @@ DIRECT_POINTS = 2048
 # A block has about as many points as the last epoch had mistakes, within these limits: then K of
 # the block costs no more than the rows of its mistakes.
 SMALLEST_BLOCK, LARGEST_BLOCK, FIRST_BLOCK = 32, 512, 256
+# Multiplications of one compiled call, about: some ten milliseconds.
+WORK_PER_CALL = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +49,8 @@ class Updates:
     visits : int array
         How many points had been visited before it.
     n_visits, epochs : int
-    f : float64 array
-        Kβ of the last model at all points, in float64.
+    f : float64 array or None
+        Kβ of the last model at all points, in float64; None where there was no time to sum it.
     b : float
     status : Status
     """
@@ -56,7 +59,7 @@ class Updates:
     visits: np.ndarray
     n_visits: int
     epochs: int
-    f: np.ndarray
+    f: np.ndarray | None
     b: float
     status: Status
 
@@ -86,24 +89,28 @@ class Perceptron:
         state, b = rows.start(), 0.0
         mistaken: list[np.ndarray] = [np.zeros(0, np.intp)]
         visits: list[np.ndarray] = [np.zeros(0, np.int64)]
-        f, status, epochs = np.zeros(n), Status.ITERATION_LIMIT, 0
+        f: np.ndarray | None = None
+        status, epochs = Status.ITERATION_LIMIT, 0
         while epochs < self.max_iter and status is Status.ITERATION_LIMIT:
             if self.shuffle:
                 rng.shuffle(order)
             hits, b = rows.epoch(y, state, b, bias, order, control)
+            stopped = control.stopped
             mistaken.append(order[hits])
             visits.append(hits + epochs * n)
             epochs += 1
-            if hits.size == 0:
+            if hits.size == 0 and stopped is None:
                 f = rows.values(y * np.bincount(np.concatenate(mistaken), minlength=n), state)
                 if (y * (f + b) > 0).all():
                     status = Status.SOLVED
                 continue
             total = sum(part.size for part in mistaken)
             control.report(Progress(control.seconds, epochs, total, float(hits.size), 0.0))
-            status = control.stopped or status
+            status = stopped or control.stopped or status
         made = np.concatenate(mistaken)
-        if status is not Status.SOLVED:
+        if status in (Status.TIME_LIMIT, Status.STOPPED):
+            f = None
+        elif status is not Status.SOLVED:
             f = rows.values(y * np.bincount(made, minlength=n), state)
         return Updates(made, np.concatenate(visits), epochs * n, epochs, f, b, status)
 
@@ -131,8 +138,13 @@ class _WholeRows:
     ) -> tuple[np.ndarray, float]:
         """One visit to every point: positions in ``order`` of the mistakes, and the new b."""
         hits = np.empty(order.size, np.int64)
-        n_hits, b = kernel_pass(self.whole.K, order, y, f, b, bias, hits)
-        return hits[:n_hits], b
+        found = [np.zeros(0, np.int64)]
+        for part in pieces(order.size, 1 + WORK_PER_CALL // order.size):
+            if control.stopped is not None:
+                break
+            n_hits, b = kernel_pass(self.whole.K, order[part], y, f, b, bias, hits)
+            found.append(part.start + hits[:n_hits])
+        return np.concatenate(found), b
 
     def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Kβ afresh in float64, which is also what goes on from here."""
@@ -153,12 +165,17 @@ class _LinearRows:
         self, y: np.ndarray, w: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
     ) -> tuple[np.ndarray, float]:
         hits = np.empty(order.size, np.int64)
-        if self.block.is_sparse:
-            indptr, columns, values, _ = self.block.csr
-            n_hits, b = sparse_pass(indptr, columns, values, order, y, w, b, bias, hits)
-        else:
-            n_hits, b = linear_pass(self.block.X, order, y, w, b, bias, hits)
-        return hits[:n_hits], b
+        found = [np.zeros(0, np.int64)]
+        for part in pieces(order.size, 1 + WORK_PER_CALL // max(w.size, 1)):
+            if control.stopped is not None:
+                break
+            if self.block.is_sparse:
+                indptr, columns, values, _ = self.block.csr
+                n_hits, b = sparse_pass(indptr, columns, values, order[part], y, w, b, bias, hits)
+            else:
+                n_hits, b = linear_pass(self.block.X, order[part], y, w, b, bias, hits)
+            found.append(part.start + hits[:n_hits])
+        return np.concatenate(found), b
 
     def values(self, beta: np.ndarray, w: np.ndarray) -> np.ndarray:
         w[:] = self.block.X.T @ beta
@@ -172,6 +189,9 @@ class _StoredRows:
         self.gram = gram
         self.store = RowStore(gram, np.arange(gram.n), gram.n, gram.memory(cache_bytes))
         self.K = np.empty((LARGEST_BLOCK, LARGEST_BLOCK), np.float32)
+        self.bound = np.zeros(
+            gram.n, np.float32
+        )  # of the error of f, which nothing here depends on
         self.length = FIRST_BLOCK
 
     def start(self) -> np.ndarray:
@@ -192,7 +212,7 @@ class _StoredRows:
                 K, np.arange(points.size), y[points], f[points], b, bias, hits
             )  # fmt: skip
             wrong = points[hits[:n_hits]]
-            self.store.add_to(f, wrong, y[wrong])
+            self.store.add_to(f, self.bound, wrong, y[wrong])
             found.append(at + hits[:n_hits])
             at = first_mistake(order, y, f, b, at + points.size)
         made = np.concatenate(found)

@@ -32,9 +32,11 @@ import scipy.sparse as sp
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.problems.boxqp import BoxQP
+from mercer.result import Status
 from mercer.separability import prove_inseparable
 from mercer.solvers.answer import intercepts
 from mercer.solvers.control import Control, Progress
+from mercer.solvers.dense import eigen_seconds
 from mercer.solvers.whole import Sweeps, WholeMatrix
 
 __all__ = ["QP", "QPPrimal"]
@@ -57,6 +59,10 @@ def _clarabel() -> ModuleType:
             'pip install "mercer[qp]".'
         ) from None
     return clarabel
+
+
+# An iteration takes about as long as so many eigendecompositions of that size.
+ITERATION_COST = 2.0
 
 
 class _Library(Sweeps):
@@ -108,6 +114,8 @@ class _Library(Sweeps):
         settings.max_iter = min(room, settings.max_iter)
         settings.max_threads = 1
         settings.direct_solve_method = "faer"
+        if np.isfinite(self.control.remaining):
+            settings.time_limit = max(self.control.remaining, 1e-3)
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = LIBRARY_TOL
         return settings
 
@@ -128,9 +136,7 @@ class _Library(Sweeps):
         p = self.problem
         if not (np.isinf(p.upper) | np.isinf(p.lower)).any():  # a box always has one
             return False
-        proof = None
-        if p.row is None:
-            proof = prove_inseparable(ray, self.block, fit_intercept=p.group is not None)
+        proof = prove_inseparable(p, self.gram, ray)
         if proof is None and not certain:
             return False
         self.is_unbounded = True
@@ -146,6 +152,8 @@ class _Library(Sweeps):
         least = intercepts(p, self.beta, self.f)[2]
         at_lower, at_upper = self._guess(b)
         for _ in range(POLISH_ROUNDS):
+            if self.control.stopped is not None:
+                break
             beta = np.where(at_lower, p.lower, np.where(at_upper, p.upper, self.beta))
             self.beta = beta
             self.sum_f()
@@ -290,7 +298,18 @@ def _groups(problem: BoxQP) -> sp.csr_array:
 
 
 @dataclass(frozen=True)
-class QP(WholeMatrix):
+class _Interior(WholeMatrix):
+    """The library asks for limits between two of its iterations only."""
+
+    def _drive(self, run: Sweeps, gram: Gram, control: Control) -> Status:
+        """As ever, but an iteration that would not end in time is not begun."""
+        if ITERATION_COST * eigen_seconds(run.problem.n_variables) > control.remaining:
+            return Status.TIME_LIMIT
+        return super()._drive(run, gram, control)
+
+
+@dataclass(frozen=True)
+class QP(_Interior):
     """The dual in matrix form, by Clarabel (``pip install "mercer[qp]"``).
 
     Parameters
@@ -314,7 +333,7 @@ class QP(WholeMatrix):
 
 
 @dataclass(frozen=True)
-class QPPrimal(WholeMatrix):
+class QPPrimal(_Interior):
     """The primal in (w, b, ξ), by Clarabel (``pip install "mercer[qp]"``).
 
     Parameters

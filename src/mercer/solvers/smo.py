@@ -19,11 +19,11 @@ import numpy as np
 from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
-from mercer.result import Result
+from mercer.result import Result, Status
 from mercer.solvers.answer import answer
 from mercer.solvers.class_pair import ClassPairSMO
 from mercer.solvers.control import Control
-from mercer.solvers.direct import DirectSMO, is_one_to_one
+from mercer.solvers.direct import MOST_SCALE, DirectSMO, is_one_to_one
 from mercer.solvers.nested import NestedSMO
 
 __all__ = ["SMO"]
@@ -45,7 +45,9 @@ class SMO:
     cache_bytes : int
         Budget for kernel rows.
     shrinking : bool
-        Whether points that stay far from violating leave play; if not, all stay in it.
+        Whether points that stay far from violating become inactive.
+    gap_tol : float or None
+        Stop at this certified relative gap instead of at ``tol``.
     """
 
     name: ClassVar[str] = "smo"
@@ -53,6 +55,7 @@ class SMO:
     max_iter: int = -1
     cache_bytes: int = 200 << 20
     shrinking: bool = True
+    gap_tol: float | None = None
 
     def refuses(self, problem: BoxQP, gram: Gram) -> None:
         """What it cannot do: nothing."""
@@ -67,8 +70,7 @@ class SMO:
         run: DirectSMO | NestedSMO
         with single_threaded_blas():
             if problem.n_variables <= DIRECT_VARIABLES:
-                direct = ClassPairSMO if gram.parts and is_one_to_one(problem) else DirectSMO
-                run = direct(problem, gram, control, self.tol, max_steps, beta)
+                run, status = self._solve_direct(problem, gram, control, max_steps, beta)
             else:
                 run = NestedSMO(
                     problem,
@@ -79,7 +81,25 @@ class SMO:
                     self.cache_bytes,
                     beta,
                     self.shrinking,
+                    self.gap_tol,
                 )
-            status = run.run()
-        result = answer(problem, run, status, self.tol, began)
+                status = run.run()
+            result = answer(problem, gram, run, status, self.tol, began, self.gap_tol)
         return replace(result, reached=run.reached) if isinstance(run, NestedSMO) else result
+
+    def _solve_direct(
+        self, problem: BoxQP, gram: Gram, control: Control, max_steps: float, beta: np.ndarray
+    ) -> tuple[DirectSMO | NestedSMO, Status]:
+        """On float32 blocks that class pairs share, and on a float64 matrix where these end."""
+        settings = control, self.tol, max_steps
+        run: DirectSMO
+        if gram.parts and is_one_to_one(problem) and gram.diag().max(initial=0.0) <= MOST_SCALE:
+            run = ClassPairSMO(problem, gram, *settings, beta, self.gap_tol)
+            status = run.run()
+            if status is not Status.STALLED:
+                return run, status
+            first, run = run, DirectSMO(problem, gram, *settings, run.beta, self.gap_tol)
+            run.steps, run.rounds = first.steps, first.rounds
+            return run, run.run()
+        run = DirectSMO(problem, gram, *settings, beta, self.gap_tol)
+        return run, run.run()

@@ -19,7 +19,7 @@ from mercer.gram import Gram
 from mercer.problems.boxqp import BoxQP
 from mercer.result import Result, Status
 from mercer.separability import HardMarginWatch
-from mercer.solvers.answer import answer, intercepts, so_far
+from mercer.solvers.answer import answer, intercepts, restore_sums, so_far
 from mercer.solvers.control import Control, Progress
 
 __all__ = ["Sweeps", "WholeMatrix", "require"]
@@ -56,7 +56,7 @@ class Sweeps(ABC):
         self.problem, self.K, self.beta, self.tol = problem, K, beta, tol
         self.row = np.arange(beta.size) if problem.row is None else problem.row
         self.steps = self.rounds = 0
-        self.f_error = 0.0
+        self.f_error = np.zeros(K.shape[0])
         self.is_unbounded = self.met_negative_curvature = False
         self.sum_f()
 
@@ -137,7 +137,10 @@ class WholeMatrix(ABC):
         with single_threaded_blas():
             run = self._begin(problem, gram, beta, control)
             status = self._drive(run, gram, control)
-        return answer(problem, run, status, self.tol, began)
+            restore_sums(problem, run.beta)
+            coef = problem.at_points(run.beta, gram.n)
+            run.f, run.f_error = gram.bounded_sums(coef, np.arange(gram.n))
+        return answer(problem, gram, run, status, self.tol, began)
 
     def _drive(self, run: Sweeps, gram: Gram, control: Control) -> Status:
         """Rounds until the tolerance, or a limit."""

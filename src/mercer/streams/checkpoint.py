@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer._files import replacing
+from mercer.exceptions import FileError
 
 __all__ = ["Checkpoint"]
 
@@ -70,19 +69,26 @@ class Checkpoint:
             version, of, values = head["version"], head["fingerprint"], head["values"]
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile,
-                zlib.error, NotImplementedError) as error:  # fmt: skip
-            raise ValueError(
-                f"checkpoint {self.path} cannot be read ({error}). It is damaged or no checkpoint: "
-                "delete it to begin anew, or give another path."
-            ) from error
+        except Exception as error:
+            raise self.damaged(error) from error
         if version != VERSION:
-            raise ValueError(
+            raise FileError(
+                str(self.path),
+                None,
                 f"checkpoint {self.path} has version {version}, but this is {VERSION}. Finish the "
-                "run with the version of Mercer that began it, or delete the file to begin anew."
+                "run with the version of Mercer that began it, or delete the file to begin anew.",
             )
         self._refuse_others(of)
         return arrays, values
+
+    def damaged(self, reason: Any) -> FileError:
+        """The error for a file whose content is no checkpoint."""
+        return FileError(
+            str(self.path),
+            None,
+            f"checkpoint {self.path} cannot be read ({reason}). It is damaged or no checkpoint: "
+            "delete it to begin anew, or give another path.",
+        )
 
     def _refuse_others(self, saved: Mapping[str, Any]) -> None:
         differing = [
@@ -91,7 +97,9 @@ class Checkpoint:
             if saved.get(name) != self.fingerprint.get(name)
         ]
         if differing:
-            raise ValueError(
+            raise FileError(
+                str(self.path),
+                None,
                 f"checkpoint {self.path} is of another run: {'; '.join(differing)}. Give what was "
-                "given then, delete the file to begin anew, or give another path."
+                "given then, delete the file to begin anew, or give another path.",
             )

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from mercer._compiled import compiled
+from mercer._files import as_file_errors
 from mercer._prefetch import prefetch
 from mercer._threads import thread_count
+from mercer.exceptions import FileError
 from mercer.streams.ahead import zip_ahead
 from mercer.streams.source import Batch, Stream, check_batch_rows, digest_file
 
@@ -67,7 +69,7 @@ class Parquet(Stream):
         self.path, self.target, self.weight = Path(path), target, weight
         self.files = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
         if not self.files:
-            raise ValueError(f"{path} has no files *.parquet.")
+            raise FileError(str(path), None, "has no files *.parquet.")
         schema = self._open(self.files[0]).schema_arrow
         others = [name for name in schema.names if name not in (target, weight)]
         self.names = others if columns is None else list(columns)
@@ -77,16 +79,16 @@ class Parquet(Stream):
 
     def _open(self, file: Path) -> Any:
         parquet = pyarrow_parquet()
-        try:
+        with as_file_errors(str(file), "cannot be read as Parquet"):
             opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
-        except (OSError, ValueError) as error:  # pyarrow's own are ValueErrors
-            raise type(error)(f"{file}: {error}") from error
         wanted = [self.target, *(self.names or []), *([self.weight] if self.weight else [])]
         missing = [name for name in wanted if name not in opened.schema_arrow.names]
         if missing:
-            raise ValueError(
-                f"{file} has no column {', '.join(map(repr, missing))}; it has "
-                f"{', '.join(map(repr, opened.schema_arrow.names[:20]))}."
+            raise FileError(
+                str(file),
+                None,
+                f"has no column {', '.join(map(repr, missing))}; it has "
+                f"{', '.join(map(repr, opened.schema_arrow.names[:20]))}.",
             )
         return opened
 
@@ -116,7 +118,9 @@ class Parquet(Stream):
             at = 0
             while at < piece.num_rows:
                 some = piece.slice(at, self.batch_rows - filled)
-                pieces.append([_column(some, name, file, start + at) for name in names])
+                pieces.append(
+                    [_column(some, name, file, start + at, name == self.target) for name in names]
+                )
                 at, filled = at + some.num_rows, filled + some.num_rows
                 if filled == self.batch_rows:
                     yield _joined(pieces)
@@ -146,7 +150,13 @@ class Parquet(Stream):
             groups = list(range(opened.num_row_groups))
             while groups and skip >= (rows := opened.metadata.row_group(groups[0]).num_rows):
                 groups, skip, row = groups[1:], skip - rows, row + rows
-            for piece in opened.iter_batches(size, groups, columns, use_threads=False):
+            with as_file_errors(str(file), "cannot be read as Parquet"):
+                pieces = iter(opened.iter_batches(size, groups, columns, use_threads=False))
+            while True:
+                with as_file_errors(str(file), "cannot be read as Parquet"):
+                    piece = next(pieces, None)
+                if piece is None:
+                    break
                 if skip < piece.num_rows:
                     yield file, row + skip, piece.slice(skip)
                 row, skip = row + piece.num_rows, max(skip - piece.num_rows, 0)
@@ -163,7 +173,7 @@ class Parquet(Stream):
 
     def targets(self) -> Iterator[np.ndarray]:
         for file, start, piece in self._pieces([self.target], 0):
-            yield _column(piece, self.target, file, start)
+            yield _column(piece, self.target, file, start, is_label=True)
 
 
 def pyarrow_parquet() -> Any:
@@ -180,27 +190,38 @@ def _common_type(file: Path, schema: Any, names: list[str]) -> np.dtype:
     """float32 if all columns are, else float64."""
     types = []
     for name in names:
-        kind = schema.field(name).type.to_pandas_dtype()
+        with as_file_errors(str(file), f"column {name!r} cannot be used"):
+            kind = schema.field(name).type.to_pandas_dtype()
         if np.dtype(kind).kind not in "fiub":
-            raise ValueError(
-                f"{file}: column {name!r} holds {schema.field(name).type}, not numbers. Leave it "
-                "out with columns=[...], or encode it."
+            raise FileError(
+                str(file),
+                None,
+                f"column {name!r} holds {schema.field(name).type}, not numbers. Leave it out with "
+                "columns=[...], or encode it.",
             )
         types.append(np.dtype(kind))
     if not types:
-        raise ValueError(f"{file} has no column besides target and weight.")
+        raise FileError(str(file), None, "has no column besides target and weight.")
     return np.dtype(np.float32 if set(types) == {np.dtype(np.float32)} else np.float64)
 
 
-def _column(piece: Any, name: str, file: Path, start: int) -> np.ndarray:
+def _column(piece: Any, name: str, file: Path, start: int, is_label: bool = False) -> np.ndarray:
     column = piece.column(name)
     if column.null_count:
         row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
-        raise ValueError(
-            f"{file}: column {name!r} has no value in row {start + row} (and {column.null_count} "
-            f"in rows {start} to {start + piece.num_rows - 1}). Fill or drop such rows first."
+        raise FileError(
+            str(file),
+            None,
+            f"column {name!r} has no value in row {start + row} (and {column.null_count} in rows "
+            f"{start} to {start + piece.num_rows - 1}). Fill or drop such rows first.",
         )
-    return column.to_numpy(zero_copy_only=False)
+    with as_file_errors(str(file), f"column {name!r} cannot be read"):
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind not in "fiub" and not (values.dtype.kind in "OUS" and is_label):
+            raise ValueError(f"it holds {column.type}, not numbers")
+        if values.shape != (piece.num_rows,):
+            raise ValueError(f"it has {len(values)} values for {piece.num_rows} rows")
+    return values
 
 
 def _joined(pieces: list[list[np.ndarray]]) -> list[np.ndarray]:
@@ -228,6 +249,9 @@ def _lay_out(columns: list[np.ndarray], rows: np.ndarray) -> bool:
 
     Compiled code sees all columns as parts of one array, which begins with the lowest of them.
     """
+    for column in columns:  # compiled code believes it
+        if column.shape != rows.shape[:1] or not column.flags.c_contiguous:
+            raise ValueError(f"a column has {column.shape[0]} values for {rows.shape[0]} rows.")
     places = np.array([column.__array_interface__["data"][0] for column in columns])
     lowest = int(places.argmin())
     memory = np.lib.stride_tricks.as_strided(columns[lowest], (MEMORY,), writeable=False)

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._files import as_file_errors
+from mercer.exceptions import FileError
+
 __all__ = ["BATCH_ROWS", "Batch", "Batches", "Npy", "Stream", "as_stream", "digest_file"]
 
 # Rows of a batch: some megabytes, so that reading ahead stays small, and far more work in a batch
@@ -114,20 +117,30 @@ class Npy(Stream):
         self.batch_rows = check_batch_rows(batch_rows)
         arrays = self._open()
         if arrays[0].ndim != 2:
-            raise ValueError(f"{self.paths[0]} must hold rows, has {arrays[0].ndim} dimension(s).")
+            raise FileError(
+                str(self.paths[0]), None, f"must hold rows, has {arrays[0].ndim} dimension(s)."
+            )
         for path, array in zip(self.paths[1:], arrays[1:], strict=True):
             if array.shape != arrays[0].shape[:1]:
-                raise ValueError(
-                    f"{path} has shape {array.shape}, but {self.paths[0]} has "
-                    f"{arrays[0].shape[0]} rows: give one value for each."
+                raise FileError(
+                    str(path),
+                    None,
+                    f"has shape {array.shape}, but {self.paths[0]} has {arrays[0].shape[0]} rows: "
+                    "give one value for each.",
                 )
 
     def _open(self) -> list[np.ndarray]:
-        try:
-            return [np.load(path, mmap_mode="r", allow_pickle=False) for path in self.paths]
-        except (ValueError, EOFError) as error:
-            names = ", ".join(map(str, self.paths))
-            raise ValueError(f"{names}: not .npy files of numbers ({error}).") from error
+        return [self._open_one(path) for path in self.paths]
+
+    @staticmethod
+    def _open_one(path: Path) -> np.ndarray:
+        with as_file_errors(str(path), "is not an .npy file of numbers"):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+            if not isinstance(array, np.ndarray):
+                raise ValueError("it is an archive of several arrays")
+            if array.dtype.kind not in "fiubUS":
+                raise ValueError(f"it holds {array.dtype}")
+            return array
 
     def batches(self, skip: int = 0) -> Iterator[Batch]:
         n = self._open()[0].shape[0]
@@ -185,8 +198,8 @@ def digest_file(path: Path) -> list[Any]:
     """Size and a checksum of both ends: the same wherever the file is."""
     from zlib import crc32
 
-    size = path.stat().st_size
-    with open(path, "rb") as file:
+    with as_file_errors(str(path)), open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
         check = crc32(file.read(ENDS))
         if size > ENDS:
             file.seek(max(ENDS, size - ENDS))

@@ -268,14 +268,14 @@ window.playground = (() => {
   const share = () => copy(location.href, by("share"));
 
   async function copy(text, button) {
-    const name = button.textContent;
+    button.dataset.name ??= button.textContent;
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
       complain("The browser does not allow copying here: take the address from its bar.");
     }
-    setTimeout(() => { button.textContent = name; }, 1200);
+    setTimeout(() => { button.textContent = button.dataset.name; }, 1200);
   }
 
   const KEYS = {

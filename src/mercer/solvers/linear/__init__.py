@@ -11,21 +11,31 @@ descent.py   dual coordinate descent; compiled: _epoch.py
 leap.py      beside it: free duals settled together by conjugate gradients
 both.py      sparse and wide data: coordinate descent, then Newton's method
 joint.py     all classes at once: the sequential dual method; compiled: _shares.py
-rows.py      the data as passes over rows; compiled: _passes.py
+rows.py      the data as passes over rows; compiled: _passes.py, with bounds of rounding _bounded.py
+proof.py     bounds of value and gap of a model as it is stored
+stored.py    solved, rounded as it is stored, proved; again where the proof asks for more
 """
 
 from mercer.solvers.linear.choose import choose
-from mercer.solvers.linear.joint import Joint, evaluate_joint
-from mercer.solvers.linear.newton import Start, evaluate, foreseen
+from mercer.solvers.linear.joint import Joint
+from mercer.solvers.linear.newton import Start, again, evaluate, foreseen
+from mercer.solvers.linear.proof import prove, prove_joint
 from mercer.solvers.linear.rows import Rows, as_rows
+from mercer.solvers.linear.stored import Answer, Shifted, solve_and_prove, until_proved
 
 __all__ = [
+    "Answer",
     "Joint",
     "Rows",
+    "Shifted",
     "Start",
+    "again",
     "as_rows",
     "choose",
     "evaluate",
-    "evaluate_joint",
     "foreseen",
+    "prove",
+    "prove_joint",
+    "solve_and_prove",
+    "until_proved",
 ]

@@ -13,7 +13,7 @@ from mercer.problems.linear import LinearPrimal
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control
 from mercer.solvers.linear.descent import Descent
-from mercer.solvers.linear.newton import Newton, Start
+from mercer.solvers.linear.newton import Newton, Start, by_gap
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import DIRECT_COLUMNS
 
@@ -53,7 +53,7 @@ class Both:
             problem, rows, control, Start(first.w, first.b, WIDTH, first.beta)
         )
         return replace(
-            min(found, replace(first, status=found.status), key=lambda answer: answer.gap),
+            min(found, replace(first, status=found.status), key=by_gap),
             iterations=first.iterations + found.iterations,
             rounds=first.rounds + found.rounds,
             seconds=first.seconds + found.seconds,

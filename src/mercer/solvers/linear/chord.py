@@ -69,7 +69,8 @@ def along(
             chord, grams, left, patience = _Chord.at(here, rows), grams + 1, most, most // 3
     if here.beta is None:
         return _left(first, chord), steps
-    return _left(min(here.result, first, key=lambda answer: answer.gap), chord), steps
+    found = here.result
+    return _left(found if found.gap < first.gap else first, chord), steps
 
 
 def _left(result: LinearResult, chord: _Chord) -> LinearResult:
@@ -109,6 +110,7 @@ class _Chord:
         pairs = [
             (step, change, 1.0 / (step @ change))
             for step, change in zip(self.steps, changes, strict=True)
+            if step @ change > 0
         ]
         shares = []
         for step, change, scale in reversed(pairs):

@@ -9,22 +9,22 @@ together by conjugate gradients in between; along prices from the beginning.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import SQUARED, TUBE
-from mercer.result import LinearResult, Status, Wake
+from mercer.result import Halted, LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear._epoch import epoch, gains, in_sight
 from mercer.solvers.linear.leap import leap, level, onward
-from mercer.solvers.linear.newton import Start, evaluate
+from mercer.solvers.linear.newton import Start, by_gap, evaluate, ratio
 from mercer.solvers.linear.rows import Rows, csr_arrays
 
-__all__ = ["Descent"]
+__all__ = ["Descent", "Slowness", "slices"]
 
 # The gap met on the way is that of moving duals and of the rows that were left in, mostly a little
 # more than the true one. The true one is looked at where the former is this many times what is
@@ -42,6 +42,10 @@ HELPED = 0.5
 RIDGE, WHOLE, SHORT, RIDGE_CHANGES = 0.1, 0.9, 0.3, 5.0
 # By what a model is stretched, in powers of ten.
 STRETCH = (-7.0, -2.0)
+# Numbers of rows visited between two looks at the clock, some 20 ms of work.
+SLICE = 1 << 23
+# Rounding has stopped the method where this many epochs leave more than this part of the gap.
+WINDOW, WINDOW_LEFT = 20_000, 0.9
 
 
 @dataclass(frozen=True)
@@ -65,34 +69,40 @@ class Descent:
         rng = np.random.default_rng(self.seed)
         best = _nothing(problem, rows)
         epochs, rounds, part = 0, 0, FIRST_LOOK
+        slowness = Slowness()
         status: Status | None = None
         while status is None:
             leaps = looked = state.leap_at <= state.visits
             if not leaps:
                 rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
-                gap = state.epoch()
+                is_full = state.active.size == rows.n
+                gap = state.epoch(control)
+                slowness.met(gap, is_full)
                 looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
             epochs += 1
             if looked or state.active.size == 0:
                 looked, rounds = True, rounds + 1
                 found = state.look()
                 stretched = _stretched(problem, found)
-                best = stretched if stretched.gap < best.gap or rounds == 1 else best
+                best = stretched if rounds == 1 else min(best, stretched, key=by_gap)
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
                 if leaps:
-                    state.leap(found, self.tol * best.primal)
+                    with suppress(Halted), rows.asking(control):
+                        state.leap(found, self.tol * best.primal)
                 else:
-                    part *= max(LOOK_AGAIN, 0.9 * self.tol * best.primal / found.gap)
+                    part *= max(LOOK_AGAIN, 0.9 * self.tol / (ratio(found) or 1.0))
                     state.look_around(found)
             control.report(Progress(
-                control.seconds, rounds, epochs, best.gap / best.primal, self.tol,
+                control.seconds, rounds, epochs, ratio(best), self.tol,
                 state=lambda: [(problem, state.look())],
             ))  # fmt: skip
             status = self._limit(epochs, state.visits / rows.n, control)
+            if status is None and slowness.is_stalled:
+                status = Status.STALLED
         if not looked:
-            best = min(best, _stretched(problem, state.look()), key=lambda result: result.gap)
+            best = min(best, _stretched(problem, state.look()), key=by_gap)
             status = Status.SOLVED if best.gap <= self.tol * best.primal else status
         seconds = time.perf_counter() - began
         return replace(
@@ -106,12 +116,37 @@ class Descent:
         return control.stopped or (Status.STALLED if visits > self.patience else None)
 
 
+class Slowness:
+    """Whether a gap that is met once an epoch still falls, over all rows or over those in sight."""
+
+    def __init__(self) -> None:
+        self.of_all = self.of_some = np.inf
+        self.epochs = 0
+
+    def met(self, gap: float, all_rows: bool) -> None:
+        self.epochs += 1
+        if all_rows and gap <= self.of_all:
+            self.of_all, self.of_some, self.epochs = WINDOW_LEFT * gap, np.inf, 0
+        elif not all_rows and gap <= self.of_some:
+            self.of_some, self.epochs = WINDOW_LEFT * gap, 0
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.epochs >= WINDOW
+
+
+def slices(count: int, rows: Rows, width: int = 1) -> list[slice]:
+    """Parts of so many rows that take some milliseconds each; ``width`` models at once."""
+    size = max(1, int(SLICE / max(1.0, width * rows.stored / rows.n)))
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+
 class _State:
     """The duals and the model that belongs to them, and which rows are in sight."""
 
     def __init__(self, problem: LinearPrimal, rows: Rows, start: Start | None):
         self.problem, self.rows = problem, rows
-        self.X = rows.X if rows.is_sparse else sp.csr_matrix(rows.X)
+        self.X = rows.csr
         self.sq_norm = rows.sq_norms()
         self.free = problem.kappa == 0
         self.pull_b = 0.0 if problem.kappa is None else float(self.sq_norm.mean()) or 1.0
@@ -129,13 +164,19 @@ class _State:
         self.stays = np.empty(rows.n, np.bool_)
         self.visits = 0
 
-    def epoch(self) -> float:
-        """One visit of all rows in sight; the gap that was met on the way."""
+    def epoch(self, control: Control) -> float:
+        """One visit of all rows in sight, or of as many as time allows; the gap met on the way."""
         self.visits += self.active.size
-        self.b, gap, worst = epoch(
-            self.problem.kind, *csr_arrays(self.X), self.sq_norm, *self.problem.arrays,
-            self.pull_b, self.active, self.far, self.w, self.beta, self.b, self.stays,
-        )  # fmt: skip
+        gap = worst = 0.0
+        self.stays[: self.active.size] = True
+        for s in slices(self.active.size, self.rows):
+            self.b, more, worst_here = epoch(
+                self.problem.kind, *csr_arrays(self.X), self.sq_norm, *self.problem.arrays,
+                self.pull_b, self.active[s], self.far, self.w, self.beta, self.b, self.stays[s],
+            )  # fmt: skip
+            gap, worst = gap + more, max(worst, worst_here)
+            if control.stopped is not None:
+                break
         self.active = self.active[self.stays[: self.active.size]]
         if self.free:  # what was b is what the next one is penalised around
             self.b += self.pull_b * float(self.beta.sum())

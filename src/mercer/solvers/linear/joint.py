@@ -15,7 +15,9 @@ from mercer.problems.crammer_singer import CrammerSinger
 from mercer.result import LinearResult, Status
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear._shares import at_home, csr_epoch, dense_epoch
-from mercer.solvers.linear.rows import Rows, csr_arrays
+from mercer.solvers.linear.descent import Slowness, slices
+from mercer.solvers.linear.newton import by_gap
+from mercer.solvers.linear.rows import Rows, csr_arrays, precise_dot
 
 __all__ = ["Joint", "evaluate_joint"]
 
@@ -47,14 +49,18 @@ class Joint:
         best: LinearResult | None = None
         epochs, rounds, part, recall = 0, 0, FIRST_LOOK, np.inf
         status: Status | None = None
+        slowness = Slowness()
         while status is None:
             rng.shuffle(state.order[: state.active])
-            gap = state.epoch()
+            is_full = state.is_full
+            gap = state.epoch(control)
+            slowness.met(gap, is_full)
             epochs += 1
             value = max(state.dual(), 0.0) + gap  # about the primal's
-            if gap <= part * self.tol * value or state.active == 0:
+            is_time_to_look = gap <= part * self.tol * value or state.active == 0
+            if is_time_to_look and control.stopped is None:
                 rounds += 1
-                best = _better(best, _look(problem, rows, state))
+                best = _better(best, _look(problem, state))
                 if best.gap <= self.tol * best.primal:
                     status = Status.SOLVED
                     break
@@ -62,11 +68,13 @@ class Joint:
             if gap <= recall:
                 recall = RECALL * gap
                 state.all_again()
-            now = Progress(control.seconds, rounds, epochs, gap / value, self.tol)
-            control.report(now)
+            reached = gap / value if value > 0 else 0.0
+            control.report(Progress(control.seconds, rounds, epochs, reached, self.tol))
             status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else control.stopped
+            if status is None and slowness.is_stalled:
+                status = Status.STALLED
         else:
-            best = _better(best, _look(problem, rows, state))
+            best = _better(best, _look(problem, state))
             status = Status.SOLVED if best.gap <= self.tol * best.primal else status
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
@@ -78,7 +86,8 @@ class _State:
     def __init__(self, problem: CrammerSinger, rows: Rows, beta: np.ndarray | None):
         n, k = rows.n, problem.n_classes
         self.problem, self.rows = problem, rows
-        self.mean, rows = _around_mean(rows, problem.kappa == 0)
+        self.mean, self.centred = _around_mean(rows, problem.kappa == 0)
+        rows = self.centred
         self.X, self.sq_norm = rows.X, rows.sq_norms()
         self.pull_b = 0.0 if problem.kappa is None else float(self.sq_norm.mean()) or 1.0
         if problem.kappa:
@@ -99,23 +108,35 @@ class _State:
         """Bring everything back in sight."""
         self.active = self.rows.n
         self.count[:] = self.problem.n_classes
+        self.is_full = True
 
     def dual(self) -> float:
         """The dual's value, without what the intercepts' prices add."""
         away = float(self.problem.cost.sum()) - at_home(self.shares, self.problem.codes)
         return away - float(np.vdot(self.W, self.W)) / 2
 
-    def epoch(self) -> float:
-        """One visit of all rows in sight; the gap that was met on the way."""
+    def epoch(self, control: Control) -> float:
+        """One visit of all rows in sight, or of as many as time allows; the gap met on the way."""
         problem, X = self.problem, self.X
         run = csr_epoch if self.rows.is_sparse else dense_epoch
         arrays = csr_arrays(X) if self.rows.is_sparse else (X,)
-        before = self.b.copy()
-        self.active, gap, worst = run(
-            *arrays, self.sq_norm, problem.codes, problem.cost, self.pull_b, self.order,
-            self.active, self.far, self.W, self.b, self.shares, self.classes, self.count,
-            *self.work,
-        )  # fmt: skip
+        self.is_full = False
+        before, gap, worst = self.b.copy(), 0.0, 0.0
+        stay, leave = [], []
+        for s in slices(self.active, self.rows, problem.n_classes):
+            order = self.order[s]
+            count, more, worst_here = order.size, 0.0, 0.0
+            if control.stopped is None:
+                count, more, worst_here = run(
+                    *arrays, self.sq_norm, problem.codes, problem.cost, self.pull_b, order,
+                    order.size, self.far, self.W, self.b, self.shares, self.classes, self.count,
+                    *self.work,
+                )  # fmt: skip
+            gap, worst = gap + more, max(worst, worst_here)
+            stay.append(order[:count])
+            leave.append(order[count:])
+        self.order[: self.active] = np.concatenate([*stay, *leave])
+        self.active = sum(part.size for part in stay)
         if problem.kappa == 0:  # what was b is what the next one is penalised around
             self.sums += (self.b - before) / self.pull_b
             self.b += self.pull_b * self.sums
@@ -127,20 +148,25 @@ def _around_mean(rows: Rows, free: bool) -> tuple[np.ndarray, Rows]:
     """Dense rows less their mean, which free intercepts make up for; all others as they are."""
     if rows.is_sparse or not free:
         return np.zeros(rows.d), rows
-    mean = rows.X.mean(axis=0, dtype=np.float64)
-    return mean, Rows(rows.X - mean.astype(rows.X.dtype), rows.workers)
+    mean = rows.X.mean(axis=0, dtype=np.float64).astype(rows.X.dtype)
+    return mean.astype(np.float64), Rows(rows.X - mean, rows.workers)
 
 
-def _look(problem: CrammerSinger, rows: Rows, state: _State) -> LinearResult:
+def _look(problem: CrammerSinger, state: _State) -> LinearResult:
     """The true gap, at the model that belongs to the duals."""
     beta = problem.feasible(problem.duals(state.shares))
-    w = _sum(rows, beta).T
-    b = beta.sum(axis=0) / problem.kappa if problem.kappa else state.b - w @ state.mean
-    return evaluate_joint(problem, rows, w, b - b.mean(), beta, w)
+    w = np.ascontiguousarray(_sum(state.centred, beta).T)
+    b = beta.sum(axis=0) / problem.kappa if problem.kappa else state.b
+    b = b - b.mean()
+    found = evaluate_joint(problem, state.centred, w, b, beta, w)
+    if not state.mean.any():
+        return found
+    shift = np.array([precise_dot(state.mean, row) for row in w])
+    return replace(found, b=(b - shift) - (b - shift).mean())
 
 
 def _better(one: LinearResult | None, other: LinearResult) -> LinearResult:
-    return other if one is None or other.gap <= one.gap else one
+    return other if one is None else min(other, one, key=by_gap)
 
 
 def evaluate_joint(

@@ -76,7 +76,10 @@ def leap(
         if rho <= end or left <= PART * enough:
             break
         q = settled(some.scores(some.sum(p), pull_b * float(p.sum())) + (diagonal + ridge) * p)
-        a = rho / float(p @ q)
+        bend = float(p @ q)
+        if not 0 < bend < np.inf:  # beyond what float64 can tell
+            break
+        a = rho / bend
         step += a * p
         r -= a * q
         rho, before = float(r @ r), rho

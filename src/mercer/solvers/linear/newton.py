@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from mercer.problems.linear import LinearPrimal
 from mercer.problems.losses import TUBE, responses, scale
-from mercer.result import LinearResult, Status, Wake
+from mercer.result import Halted, LinearResult, Status, Wake
 from mercer.solvers.control import Control, Progress
 from mercer.solvers.linear.chord import along
 from mercer.solvers.linear.nearby import Nearby
@@ -27,7 +29,7 @@ from mercer.solvers.linear.proximal import Proximal
 from mercer.solvers.linear.rows import Rows
 from mercer.solvers.linear.smooth import DIRECT_COLUMNS, Smooth
 
-__all__ = ["Newton", "Start", "evaluate", "foreseen"]
+__all__ = ["Newton", "Start", "again", "by_gap", "evaluate", "foreseen", "ratio"]
 
 # A sample is worth its time from so many rows on; it has this part of them, and rows enough to
 # determine w.
@@ -46,8 +48,8 @@ ROUNDS = 4
 # many times as far.
 FURTHEST = 1.5
 TINY = 1e-300
-# Prices have all grown alike if they did so up to rounding.
-SAME = 1e-12
+# Prices have all grown alike if they did so up to rounding; scores of the same rows are the same.
+SAME, SAME_SCORES = 1e-12, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +92,8 @@ class Newton:
             return control.stopped
 
         def now(state: Callable) -> Progress:
-            steps, gap = before + method.steps, best.gap / best.primal
-            return Progress(control.seconds, rounds, steps, gap, self.tol, state=state)
+            steps = before + method.steps
+            return Progress(control.seconds, rounds, steps, ratio(best), self.tol, state=state)
 
         def stop() -> bool:
             """Between two steps: tell, and whether that was enough."""
@@ -107,7 +109,8 @@ class Newton:
         best = first
         wake = start.wake
         if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
-            best, before = along(problem, rows, first, wake, self.tol)
+            with suppress(Halted, LinAlgError), rows.asking(control):
+                best, before = along(problem, rows, first, wake, self.tol)
         if best.gap <= self.tol * best.primal:
             seconds = time.perf_counter() - began
             return replace(best, iterations=before, rounds=1, seconds=seconds)
@@ -118,10 +121,11 @@ class Newton:
             if status is not None:
                 break
             enough = INNER_GAP * AGAIN ** (rounds - 1) * self.tol * best.primal
-            method.solve(enough, start.width, stop)
+            with suppress(Halted, LinAlgError), rows.asking(control):
+                method.solve(enough, start.width, stop)
             steps = before + method.steps
             found = value(method.w, method.b, method.beta)
-            best = min(best, found, key=lambda result: result.gap)
+            best = min(best, found, key=by_gap)
             control.report(now(partial(list, [(problem, best)])))
         else:
             solved = best.gap <= self.tol * best.primal
@@ -194,6 +198,52 @@ def evaluate(
         w_beta = rows.sum(beta)
     primal, gap = problem.values(w, b, beta, g, w_beta)
     return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
+
+
+def ratio(result: LinearResult) -> float:
+    """The gap against the primal value, as far as a solver knows them."""
+    return result.gap / result.primal if result.primal > 0 else float(result.gap > 0)
+
+
+def by_gap(result: LinearResult) -> float:
+    """A key for the better of two answers; what is beyond float64 is the worse."""
+    return result.gap if math.isfinite(result.primal) and result.gap >= 0 else math.inf
+
+
+def again(problem: LinearPrimal, rows: Rows, last: LinearResult, cost: np.ndarray) -> Start | None:
+    """Where to begin after a fit to rows that may have been others: nothing of it is believed.
+
+    Value and gap of the old model are those on these rows; what its fit left on the way is used if
+    the scores are still the same. A model that is worse than none is left.
+    """
+    if last.w.size != rows.d or not np.isfinite(last.w).all():
+        return None
+    nothing = float(problem.values(np.zeros(rows.d), 0.0, *_nothing(problem, rows))[0])
+    if last.beta.shape != (problem.n,):
+        found = evaluate(problem, rows, last.w, last.b)
+        return Start(last.w, last.b) if found.primal < nothing else None
+    kept = np.empty(problem.n)
+    scale(last.beta, cost, problem.cost, kept)
+    kept, _ = problem.in_domain(kept)
+    found = evaluate(problem, rows, last.w, last.b, kept if problem.kind == TUBE else None)
+    if not found.primal < nothing:
+        return None
+    start = foreseen(problem, last, cost)
+    size = float(np.abs(last.g).max(initial=1.0))
+    if start.known is None or np.abs(found.g - last.g).max() > SAME_SCORES * size:
+        return Start(last.w, last.b, WIDTH[True], kept, found)
+    wake = start.wake
+    if wake is not None and problem.kind != TUBE:  # a way of scores is that of the rows then
+        fresh = found.wake or Wake()
+        wake = replace(wake, growth=0.0, sums=fresh.sums, totals=fresh.totals)
+        found = replace(found, wake=wake)
+    return replace(start, beta=kept, known=found, wake=wake)
+
+
+def _nothing(problem: LinearPrimal, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Duals, scores and sum of the model w = 0."""
+    zero = np.zeros(problem.n)
+    return zero, zero, np.zeros(rows.d)
 
 
 def foreseen(problem: LinearPrimal, last: LinearResult, cost: np.ndarray) -> Start:

@@ -7,6 +7,8 @@ their order: results do not depend on the threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,9 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import Workers
-from mercer.solvers.linear import _passes
+from mercer.problems.losses import UNIT
+from mercer.result import Halted
+from mercer.solvers.control import Control
+from mercer.solvers.linear import _bounded, _passes
 
-__all__ = ["Rows", "as_csr", "as_rows", "csr_arrays"]
+__all__ = ["Rows", "as_csr", "as_rows", "csr_arrays", "precise_dot"]
 
 # Numbers (nonzeros of sparse rows) in a piece, a few tenths of a millisecond of work, and how many
 # pieces there are at the most.
@@ -27,6 +32,9 @@ SUMMED = 6
 PANEL = 1024
 # Pieces of XᵀDX, each of which has a matrix of its own.
 GRAM_PIECES = 8
+# The smallest number above zero, some of which a product below the normal range may be off by, and
+# what the bounds of rounding are multiplied by for their own.
+LEAST, OVER = 1e-322, 1.001
 # Arrays of at least so many columns with a smaller share of nonzeros are kept as CSR.
 SPARSE_COLUMNS, SPARSE_SHARE = 64, 0.25
 
@@ -37,6 +45,7 @@ class Rows:
     def __init__(self, X: Any, workers: Workers):
         self.X = X
         self.workers = workers
+        self._control: Control | None = None
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
         self.stored = stored = int(X.nnz if self.is_sparse else X.size)
@@ -45,8 +54,22 @@ class Rows:
         # Each piece of a sum touches d numbers, of wide data more than the piece has itself.
         self.summed = _cut(self.n, min(count, max(1, stored // (SUMMED * self.d))))
 
+    @contextmanager
+    def asking(self, control: Control) -> Iterator[None]:
+        """Within, a pass that begins after the fit has to stop raises `Halted`."""
+        self._control = control
+        try:
+            yield
+        finally:
+            self._control = None
+
+    def _ask(self) -> None:
+        if self._control is not None and self._control.stopped is not None:
+            raise Halted
+
     def _parts(self, pieces: list[slice]) -> Iterator[tuple]:
         """The arrays of each piece, as compiled passes take them."""
+        self._ask()
         for s in pieces:
             if self.is_sparse:
                 indptr, columns, values = csr_arrays(self.X)
@@ -114,6 +137,7 @@ class Rows:
         panel = np.empty((2 * PANEL, self.d + 1), dtype=dtype)
         used = 0
         for first in range(s.start, s.stop, PANEL):
+            self._ask()
             last = min(first + PANEL, s.stop)
             used += _passes.dense_scale(self.X, curvature, first, last, panel[used:])
             if used >= PANEL or last == s.stop:
@@ -121,9 +145,87 @@ class Rows:
                 total += block.T @ block
                 used = 0
 
+    # ------------------------------------------------------------------ with bounds of rounding
+
+    @cached_property
+    def csr(self) -> sp.csr_matrix:
+        """The rows as CSR."""
+        return self.X if self.is_sparse else as_csr(self.X, self.workers)
+
+    @cached_property
+    def tops(self) -> np.ndarray:
+        """The largest |x| of each column."""
+        run = _bounded.csr_tops if self.is_sparse else _bounded.dense_tops
+
+        def one(part: tuple) -> np.ndarray:
+            out = np.empty(self.d)
+            run(*part[1], out)
+            return out
+
+        parts = self.workers.map(one, self._parts(self.summed))
+        return parts[0] if len(parts) == 1 else np.max(parts, axis=0)
+
+    def score_error(self, w: np.ndarray) -> float:
+        """By how much any score of `scores` may be off, some units of rounding of b and g apart."""
+        return OVER * (self.d + 8) * UNIT * float(self.tops @ np.abs(w)) + self.d * LEAST
+
+    def sum_error(self, size: float) -> np.ndarray:
+        """By how much each column of `sum` or `sides` may be off, where Σ|β| = size."""
+        return OVER * (self._length + 8) * UNIT * size * self.tops + self.n * LEAST
+
+    @property
+    def _length(self) -> int:
+        """Of the longest chain of additions in a sum over rows."""
+        return max(s.stop - s.start for s in self.summed) + len(self.summed) + 2
+
+    def bounded_scores(
+        self, w: np.ndarray, b: float, precise: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """X w + b and, for each row, by how much it may be off."""
+        g, size = np.full(self.n, float(b)), np.zeros(self.n)
+        if not w.any():
+            return g, size
+        run = _bounded.csr_sized_scores if self.is_sparse else _bounded.dense_sized_scores
+        total, parts = np.empty(self.n), self._parts(self.pieces)
+        self.workers.map(lambda part: run(*part[1], w, total[part[0]], size[part[0]]), parts)
+        if precise:
+            run = _bounded.csr_precise_scores if self.is_sparse else _bounded.dense_precise_scores
+            parts = self._parts(self.pieces)
+            self.workers.map(lambda part: run(*part[1], w, float(b), g[part[0]]), parts)
+            size = ((self.d + 2) * UNIT) ** 2 * (size + abs(b))
+            return g, OVER * (UNIT * np.abs(g) + size) + self.d * LEAST
+        np.add(total, b, out=g)
+        size *= (self.d + 2) * UNIT
+        if b != 0:
+            size += UNIT * np.abs(g)
+        return g, OVER * size + self.d * LEAST
+
+    def bounded_sum(self, beta: np.ndarray, precise: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Xᵀβ and, for each column, by how much it may be off."""
+        if not beta.any():
+            return np.zeros(self.d), np.zeros(self.d)
+        run = _bounded.csr_sized_sum if self.is_sparse else _bounded.dense_sized_sum
+        total, size = self._summed(run, beta, (2, self.d))
+        if precise:
+            run = _bounded.csr_precise_sum if self.is_sparse else _bounded.dense_precise_sum
+            total, rest = np.zeros(self.d), np.zeros(self.d)
+            for s, arrays in self._parts(self.summed):
+                run(*arrays, beta[s], total, rest)
+            total += rest
+            size = UNIT * np.abs(total) + ((self.n + 2) * UNIT) ** 2 * size
+        else:
+            size = self._length * UNIT * size
+        return total, OVER * size + self.n * LEAST
+
     def take(self, index: np.ndarray) -> Rows:
         """Some of the rows, copied together."""
-        return Rows(self.X[index], self.workers)
+        some = Rows(self.X[index], self.workers)
+        some._control = self._control
+        return some
+
+    def around(self, shift: np.ndarray) -> Rows:
+        """Dense rows less a shift, in float64."""
+        return Rows(self.X - shift, self.workers)
 
     def sq_norms(self) -> np.ndarray:
         """‖x‖² of each row."""
@@ -170,6 +272,13 @@ def as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
         lambda s: _passes.take_nonzeros(X[s], indptr[s.start : s.stop + 1], columns, values), pieces
     )
     return sp.csr_matrix((values, columns, indptr), shape=(n, d), copy=False)
+
+
+def precise_dot(x: np.ndarray, w: np.ndarray) -> float:
+    """x·w with doubled precision."""
+    out = np.empty(1)
+    _bounded.dense_precise_scores(np.ascontiguousarray(x)[np.newaxis], w, 0.0, out)
+    return float(out[0])
 
 
 def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

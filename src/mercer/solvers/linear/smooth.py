@@ -11,6 +11,7 @@ gradients.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -34,6 +35,8 @@ STEPS = 100
 FLOAT32_ROWS = 30_000
 RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
 RIDGE_GROWS = 30.0
+# Equations are scaled where their diagonal is more uneven than this.
+UNEVEN = 1e4
 
 
 class Smooth:
@@ -142,7 +145,10 @@ class Smooth:
             if rho <= end or (left + self.reach * abs(r_b)) ** 2 <= self.enough:
                 break
             q, q_b = apply(p, p_b)
-            a = rho / (p @ q + p_b * q_b)
+            bend = p @ q + p_b * q_b
+            if not 0 < bend < np.inf:  # beyond what float64 can tell
+                break
+            a = rho / bend
             x += a * p
             x_b += a * p_b
             q *= a
@@ -215,23 +221,33 @@ def newton_equations(
         H = H[:d, :d]
     else:
         diagonal[d] += kappa + hold_b
-    factor = _factor(H, ridge)
+    diagonal = H.diagonal()
+    least, most = float(diagonal.min()), float(diagonal.max())
+    if not 0 < least <= most < np.inf:
+        raise LinAlgError("Newton's equations are not finite")
+    scale: Any = 1.0
+    if most > UNEVEN * least:
+        # A diagonal of ones: rounding, and the ridge for it, are then as small as columns allow.
+        scale = 1 / np.sqrt(diagonal)
+        H = H * scale * scale[:, np.newaxis]
+        most = 1.0
+    factor = _factor(H, ridge, most)
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if kappa is None:
-            return dpotrs(factor, right_w)[0], 0.0
-        step, _ = dpotrs(factor, np.append(right_w, right_b))
+            return scale * dpotrs(factor, scale * right_w)[0], 0.0
+        step, _ = dpotrs(factor, scale * np.append(right_w, right_b))
+        step = scale * step
         return step[:d], float(step[d])
 
     return solve
 
 
-def _factor(H: np.ndarray, ridge: float) -> np.ndarray:
+def _factor(H: np.ndarray, ridge: float, most: float) -> np.ndarray:
     """Cholesky's, of H with as much on its diagonal as rounding asks for.
 
     The lower half is the upper one of the transpose, which LAPACK takes without a copy.
     """
-    most = float(H.diagonal().max())
     while ridge < 1:
         stiff = H.copy()
         stiff.ravel()[:: len(H) + 1] += ridge * most

@@ -1,0 +1,196 @@
+"""Double-double arithmetic on NumPy arrays: an unevaluated sum hi + lo of two float64 values.
+
+About 106 bits, from the error-free transformations of Knuth (sum) and Dekker (product).
+Matrix products follow Ozaki, Ogita, Oishi and Rump (Numerical Algorithms 59, 2012, Algorithm 3):
+each factor is cut into slices of so few bits that the product of two slices is exact in float64,
+whatever order BLAS sums in; the exact partial products are then added in double-double.
+
+Every function states a bound of its relative error as a multiple of `UNIT` = 2⁻¹⁰⁴. Overflow and
+underflow are the caller's business: values above 1e290 or products below 1e-290 lose the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "DD",
+    "UNIT",
+    "add",
+    "exp_negative",
+    "matmul",
+    "multiply",
+    "power",
+    "sum_rows",
+    "two_product",
+    "two_sum",
+]  # fmt: skip
+
+UNIT = 2.0**-104
+_SPLITTER = 134217729.0  # 2²⁷ + 1
+# Bits of each factor that `matmul` keeps, relative to the largest entry of a row or column.
+_KEPT_BITS = 115
+# ln 2 in three parts, to 2⁻¹²².
+_LN2 = (0.6931471804855391, 7.440617109802979e-11, 2.0941744292700725e-21)
+# The argument of the series of exp is halved this often.
+_HALVINGS = 8
+
+DD = tuple[np.ndarray, np.ndarray]
+
+
+def two_sum(a: Any, b: Any) -> DD:
+    """a + b exactly, as rounded sum and error (Knuth)."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def _quick_two_sum(a: Any, b: Any) -> DD:
+    """The same where |a| ≥ |b| (Dekker)."""
+    s = a + b
+    return s, b - (s - a)
+
+
+def _halves(a: Any) -> DD:
+    t = _SPLITTER * a
+    high = t - (t - a)
+    return high, a - high
+
+
+def two_product(a: Any, b: Any) -> DD:
+    """a · b exactly, as rounded product and error (Dekker)."""
+    p = a * b
+    a1, a2 = _halves(a)
+    b1, b2 = _halves(b)
+    return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def add(x: DD, y: DD) -> DD:
+    """x + y, within 3 units of it even where the two cancel (the accurate variant)."""
+    s, e = two_sum(x[0], y[0])
+    t, f = two_sum(x[1], y[1])
+    s, e = _quick_two_sum(s, e + t)
+    return _quick_two_sum(s, e + f)
+
+
+def multiply(x: DD, y: DD) -> DD:
+    """x · y, within 4 units."""
+    p, e = two_product(x[0], y[0])
+    return _quick_two_sum(p, e + (x[0] * y[1] + x[1] * y[0]))
+
+
+def power(x: DD, exponent: int) -> DD:
+    """xⁿ for an integer n ≥ 0, within 5n units, by repeated squaring."""
+    out: DD = (np.ones_like(x[0]), np.zeros_like(x[0]))
+    while exponent:
+        if exponent & 1:
+            out = multiply(out, x)
+        exponent >>= 1
+        if exponent:
+            x = multiply(x, x)
+    return out
+
+
+def sum_rows(x: DD) -> tuple[np.ndarray, np.ndarray, int]:
+    """The sum along the last axis, by halves, and its error in units of Σ|x|."""
+    high, low = x
+    rounds = 0
+    while high.shape[-1] > 1:
+        half = high.shape[-1] // 2
+        rest = (high[..., 2 * half :], low[..., 2 * half :])
+        high, low = add(
+            (high[..., :half], low[..., :half]),
+            (high[..., half : 2 * half], low[..., half : 2 * half]),
+        )
+        if rest[0].shape[-1]:
+            high, low = (
+                np.concatenate([a, b], axis=-1) for a, b in zip((high, low), rest, strict=True)
+            )
+        rounds += 1
+    if high.shape[-1] == 0:
+        return np.zeros(high.shape[:-1]), np.zeros(high.shape[:-1]), 0
+    return high[..., 0], low[..., 0], 4 * rounds
+
+
+def exp_negative(x: DD) -> tuple[np.ndarray, np.ndarray, float]:
+    """exp(x) for x ≤ 0; the last value is a bound of the relative error (x taken as exact).
+
+    x = m ln 2 + 2⁸ t with |t| < 0.0014, exp(t) − 1 by its series, squared eight times in the form
+    (1 + p)² − 1 = 2p + p², which loses nothing for small p. Below −650 it is zero, to 1e-282.
+    """
+    tiny = x[0] < -650
+    high, low = np.where(tiny, 0.0, x[0]), np.where(tiny, 0.0, x[1])
+    m = np.rint(high / _LN2[0])
+    r = add((high, low), two_product(-m, _LN2[0]))
+    r = add(r, two_product(-m, _LN2[1]))
+    r = add(r, two_product(-m, _LN2[2]))
+    t = (r[0] / 2.0**_HALVINGS, r[1] / 2.0**_HALVINGS)
+    p: DD = (np.zeros_like(high), np.zeros_like(high))
+    for k in range(9, 0, -1):  # p = t (1 + p) / k
+        one = add(p, (np.ones_like(high), np.zeros_like(high)))
+        p = _divide(multiply(one, t), float(k))
+    for _ in range(_HALVINGS):
+        p = add((2 * p[0], 2 * p[1]), multiply(p, p))
+    e = add(p, (np.ones_like(high), np.zeros_like(high)))
+    scale = np.exp2(m)
+    return np.where(tiny, 0.0, e[0] * scale), np.where(tiny, 0.0, e[1] * scale), 1e-28
+
+
+def _divide(x: DD, k: float) -> DD:
+    """x / k for a small integer k."""
+    q = x[0] / k
+    p, e = two_product(q, k)
+    return _quick_two_sum(q, ((x[0] - p) - e + x[1]) / k)
+
+
+def matmul(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A @ B of two float64 matrices (A dense or CSR, B dense or CSC), as hi, lo and error bound.
+
+    The bound is about d · 2⁻¹¹⁰ max|A_i| max|B_j| + 3 UNIT |hi|, for d the inner dimension.
+    """
+    d = A.shape[1]
+    dropped_bits = math.ceil((53 + math.log2(max(d, 2))) / 2)
+    bits = 52 - dropped_bits  # that a slice brings at least
+    count = math.ceil(_KEPT_BITS / bits)
+    left, a_max = _slices(A, dropped_bits, 1, count)
+    right, b_max = _slices(B, dropped_bits, 0, count)
+    shape = (A.shape[0], B.shape[1])
+    out: DD = (np.zeros(shape), np.zeros(shape))
+    size = np.zeros(shape)
+    for order in range(count - 1, -1, -1):  # small ones first
+        for i in range(order + 1):
+            if i < len(left) and order - i < len(right):
+                part = left[i] @ right[order - i]
+                part = part.toarray() if sp.issparse(part) else np.asarray(part)
+                out = add(out, (part, np.zeros(shape)))
+                size += np.abs(part)
+    error = np.multiply.outer(4.0 * d * (count + 2) * 2.0 ** (-bits * count) * a_max, b_max)
+    error += 4 * count**2 * UNIT * size
+    return out[0], out[1], error
+
+
+def _slices(A: Any, dropped_bits: int, axis: int, count: int) -> tuple[list[Any], np.ndarray]:
+    """A as a sum of slices whose products are exact, largest first; max|A| along the axis.
+
+    Adding and subtracting σ = 2^(dropped_bits + e), for 2^e above the largest entry, rounds to a
+    multiple of 2^(e + dropped_bits − 53). A sparse matrix has one σ for all of its entries.
+    """
+    is_sparse = sp.issparse(A)
+    values = A.data if is_sparse else np.asarray(A)
+    along = None if is_sparse else axis
+    found: list[Any] = []
+    top = np.zeros(())
+    for k in range(count):
+        largest = np.abs(values).max(axis=along, keepdims=not is_sparse, initial=0.0)
+        top = largest if k == 0 else top
+        if not np.any(largest):
+            break
+        sigma = np.ldexp(1.0, np.frexp(largest)[1] + dropped_bits)
+        part = (values + sigma) - sigma
+        values = values - part
+        found.append(type(A)((part, A.indices, A.indptr), shape=A.shape) if is_sparse else part)
+    return found, np.broadcast_to(np.ravel(top), (A.shape[1 - axis],))

@@ -1,0 +1,377 @@
+"""Linear machines in extended precision: values of stored models, feasible duals, optimal values.
+
+Everything is written from the problem statements, with balls of 400 bits (python-flint's arb), so
+that a comparison is proved or not; nothing is shared with the package. Tasks are plain dicts:
+``kind`` ("tube", "squared", "logistic"), ``X`` (rows of floats), ``low``, ``high`` (None: no edge),
+``cost`` (arb), ``kappa`` (arb, 0 or None).
+"""
+
+from flint import arb, arb_mat, ctx, fmpq
+
+BITS = 400
+
+
+def ball(x):
+    """A float or an exact product of floats, as a ball without width."""
+    n, d = float(x).as_integer_ratio()
+    return arb(fmpq(n, d))
+
+
+def positive(x):
+    """max(0, x)."""
+    return x.max(arb(0))
+
+
+def scores(task, w, b):
+    return [sum((x * v for x, v in zip(row, w, strict=True)), b) for row in task["X"]]
+
+
+def loss(task, i, g):
+    """The loss of row i at the score g."""
+    c = task["cost"][i]
+    if task["kind"] == "logistic":
+        return c * softplus(-task["y"][i] * g)
+    low, high = task["low"][i], task["high"][i]
+    under = arb(0) if low is None else positive(low - g)
+    over = arb(0) if high is None else positive(g - high)
+    return c * (under + over) if task["kind"] == "tube" else c * (under * under + over * over)
+
+
+def softplus(x):
+    """log(1 + exp(x))."""
+    return x + (-x).exp().log1p() if x > 0 else x.exp().log1p()
+
+
+def primal(task, w, b):
+    """P(w, b)."""
+    value = sum((v * v for v in w), arb(0)) / 2
+    if task["kappa"] is not None:
+        value += task["kappa"] * b * b / 2
+    for i, g in enumerate(scores(task, w, b)):
+        value += loss(task, i, g)
+    return value
+
+
+def dual(task, beta):
+    """D(β) of a feasible β."""
+    value = arb(0)
+    for i, v in enumerate(beta):
+        value += gain(task, i, v)
+    for j in range(len(task["X"][0])):
+        column = sum((v * row[j] for v, row in zip(beta, task["X"], strict=True)), arb(0))
+        value -= column * column / 2
+    if task["kappa"] is not None and task["kappa"] > 0:
+        total = sum(beta, arb(0))
+        value -= total * total / (2 * task["kappa"])
+    return value
+
+
+def gain(task, i, v):
+    """−L*(−β)."""
+    c = task["cost"][i]
+    if task["kind"] == "logistic":
+        a = task["y"][i] * v / c
+        rest = 1 - a
+        value = arb(0)
+        if a > 0:
+            value -= a * a.log()
+        if rest > 0:
+            value -= rest * rest.log()
+        return c * value
+    edge = task["low"][i] if v > 0 else task["high"][i]
+    value = arb(0) if v == 0 else edge * v
+    return value - v * v / (4 * c) if task["kind"] == "squared" else value
+
+
+def bounds(task, i):
+    """Smallest and largest β of a row (None: there is none)."""
+    c = task["cost"][i]
+    if task["kind"] == "logistic":
+        return (arb(0), c) if task["y"][i] > 0 else (-c, arb(0))
+    least = arb(0) if task["high"][i] is None else -c
+    most = arb(0) if task["low"][i] is None else c
+    if task["kind"] == "squared":
+        least = least if least == 0 else None
+        most = most if most == 0 else None
+    return least, most
+
+
+def middle(x):
+    return x.mid()
+
+
+def feasible(task, beta):
+    """β in its bounds, with a sum of exactly zero where the intercept is free.
+
+    Midpoints are exact numbers. A drift goes to the dual with most room towards zero; where that is
+    not enough the heavier side is scaled down first.
+    """
+    out = []
+    for i, v in enumerate(beta):
+        least, most = bounds(task, i)
+        v = middle(v)
+        if least is not None and not v >= least:
+            v = middle(least) * (1 if least == middle(least) else arb(fmpq(2**300 - 1, 2**300)))
+        if most is not None and not v <= most:
+            v = middle(most) * (1 if most == middle(most) else arb(fmpq(2**300 - 1, 2**300)))
+        out.append(middle(v))
+    if task["kappa"] is None or task["kappa"] > 0:
+        return out
+    up = sum((v for v in out if v > 0), arb(0))
+    down = -sum((v for v in out if v < 0), arb(0))
+    if abs(up - down) > up.max(down) / 10**9:
+        if up > down:
+            out = [middle(v * down / up) if v > 0 else v for v in out]
+        else:
+            out = [middle(v * up / down) if v < 0 else v for v in out]
+    old = ctx.prec
+    ctx.prec = 20000  # sums of midpoints without rounding
+    drift = sum(out, arb(0))
+    if drift != 0:
+        k = max(range(len(out)), key=lambda i: float(out[i]) * (1 if drift > 0 else -1))
+        if not abs(out[k]) >= abs(drift):
+            out = [arb(0)] * len(out)
+        else:
+            out[k] = out[k] - drift
+    ctx.prec = old
+    return out
+
+
+def own_duals(task, w, b):
+    """−L'(g)."""
+    out = []
+    for i, g in enumerate(scores(task, w, b)):
+        c = task["cost"][i]
+        if task["kind"] == "logistic":
+            y = task["y"][i]
+            out.append(y * c / (1 + (y * g).exp()))
+            continue
+        low, high = task["low"][i], task["high"][i]
+        under = arb(0) if low is None else positive(low - g)
+        over = arb(0) if high is None else positive(g - high)
+        out.append(2 * c * (under - over))
+    return out
+
+
+# ---------------------------------------------------------------------- optimal values
+
+
+def optimum(task):
+    """A lower and an upper bound of the optimal value: an interior point, or Newton's method."""
+    old = ctx.prec
+    ctx.prec = BITS
+    try:
+        if task["kind"] == "tube":
+            w, b, beta = _interior_point(task)
+        else:
+            w, b = _newton(task)
+            beta = own_duals(task, w, b)
+        return dual(task, feasible(task, beta)), primal(task, w, b)
+    finally:
+        ctx.prec = old
+
+
+def _solve(A, right):
+    """A system of midpoints, solved to a midpoint."""
+    n = len(A)
+    x = arb_mat(n, n, [middle(v) for row in A for v in row]).solve(
+        arb_mat(n, 1, [middle(v) for v in right]), algorithm="approx"
+    )
+    return [middle(x[i, 0]) for i in range(n)]
+
+
+def _rows(task):
+    """Rows with the column of the intercept, and what the regularizer has on its diagonal."""
+    X = [list(row) for row in task["X"]]
+    penalty = [arb(1)] * len(X[0])
+    if task["kappa"] is not None:
+        X = [[*row, arb(1)] for row in X]
+        penalty.append(task["kappa"])
+    return X, penalty
+
+
+def _model(task, v):
+    return (v, arb(0)) if task["kappa"] is None else (v[:-1], v[-1])
+
+
+def _newton(task, steps=400):
+    """Damped Newton steps for a smooth loss."""
+    X, penalty = _rows(task)
+    d = len(penalty)
+    v = [arb(0)] * d
+    tiny = arb(2) ** (-BITS // 2)
+    value = primal(task, *_model(task, v))
+    for _ in range(steps):
+        w, b = _model(task, v)
+        g, beta = scores(task, w, b), own_duals(task, w, b)
+        gradient = [penalty[j] * v[j] - sum((beta[i] * X[i][j] for i in range(len(X))), arb(0))
+                    for j in range(d)]  # fmt: skip
+        curvature = [_curvature(task, i, g[i]) for i in range(len(X))]
+        top = max((float(abs(c)) for c in curvature), default=1.0) or 1.0
+        H = [[sum((curvature[i] * X[i][j] * X[i][k] for i in range(len(X))), arb(0))
+              for k in range(d)] for j in range(d)]  # fmt: skip
+        for j in range(d):
+            H[j][j] = H[j][j] + penalty[j] + tiny * top
+        step = _solve(H, gradient)
+        t = arb(1)
+        for _ in range(60):
+            new = [middle(a - t * s) for a, s in zip(v, step, strict=True)]
+            there = primal(task, *_model(task, new))
+            if not there >= value:
+                break
+            t = t / 2
+        else:
+            return _model(task, v)
+        v, gain_here, value = new, value - there, there
+        if gain_here < abs(value) * arb(2) ** (-200):
+            return _model(task, v)
+    return _model(task, v)
+
+
+def _curvature(task, i, g):
+    c = task["cost"][i]
+    if task["kind"] == "logistic":
+        p = 1 / (1 + (task["y"][i] * g).exp())
+        return c * p * (1 - p)
+    low, high = task["low"][i], task["high"][i]
+    outside = (low is not None and g < low) or (high is not None and g > high)
+    return 2 * c if outside else arb(0)
+
+
+def _interior_point(task, steps=300):
+    """Mehrotra's steps on the dual with variables α in [0, c], one for each edge of a row.
+
+    maximise t·α − ½‖Σ s α (x, 1)‖² over the penalised columns, Σ s α = 0 where b is free. With the
+    multipliers z of α ≥ 0 and u of α ≤ c:  s x·w + s b + u − z = t.
+    """
+    X, penalty = _rows(task)
+    signs, rows, t, c = [], [], [], []
+    for i in range(len(X)):
+        for sign, edge in ((1, task["low"][i]), (-1, task["high"][i])):
+            if edge is not None:
+                signs.append(sign)
+                rows.append([sign * x for x in X[i]])
+                t.append(sign * edge)
+                c.append(middle(task["cost"][i]))
+    m, d = len(rows), len(penalty)
+    a = [v / 2 for v in c]
+    v = [arb(0)] * d
+    z, u = [arb(1)] * m, [arb(1)] * m
+    for _ in range(steps):
+        mu = sum((a[k] * z[k] + (c[k] - a[k]) * u[k] for k in range(m)), arb(0)) / (2 * m)
+        if mu < arb(10) ** (-60):
+            break
+        aim = mu / 10
+        # Residuals of  penalty·v = Σ α row  and of  row·v + u − z = t.
+        low = [sum((a[k] * rows[k][j] for k in range(m)), arb(0)) - penalty[j] * v[j]
+               for j in range(d)]  # fmt: skip
+        off = [t[k] - sum((x * y for x, y in zip(rows[k], v, strict=True)), arb(0)) - u[k] + z[k]
+               for k in range(m)]  # fmt: skip
+        room = [c[k] - a[k] for k in range(m)]
+        weight = [1 / (z[k] / a[k] + u[k] / room[k]) for k in range(m)]
+        rest = [off[k] - (aim / room[k] - u[k]) + (aim / a[k] - z[k]) for k in range(m)]
+        H = [[sum((weight[k] * rows[k][i] * rows[k][j] for k in range(m)), arb(0))
+              + (penalty[i] if i == j else 0) for j in range(d)] for i in range(d)]  # fmt: skip
+        right = [low[j] + sum((weight[k] * rest[k] * rows[k][j] for k in range(m)), arb(0))
+                 for j in range(d)]  # fmt: skip
+        dv = _solve(H, right)
+        da = [middle(weight[k] * (rest[k] - sum((x * y for x, y in zip(rows[k], dv, strict=True)),
+              arb(0)))) for k in range(m)]  # fmt: skip
+        dz = [middle(aim / a[k] - z[k] - z[k] / a[k] * da[k]) for k in range(m)]
+        du = [middle(aim / room[k] - u[k] + u[k] / room[k] * da[k]) for k in range(m)]
+        s = arb(1)
+        pairs = [*zip(a, da, strict=True), *zip(room, [-x for x in da], strict=True),
+                 *zip(z, dz, strict=True), *zip(u, du, strict=True)]  # fmt: skip
+        for value, change in pairs:
+            if change < 0:
+                s = s.min(arb(fmpq(99, 100)) * value / -change)
+        s = middle(s)
+        a = [middle(x + s * y) for x, y in zip(a, da, strict=True)]
+        v = [middle(x + s * y) for x, y in zip(v, dv, strict=True)]
+        z = [middle(x + s * y) for x, y in zip(z, dz, strict=True)]
+        u = [middle(x + s * y) for x, y in zip(u, du, strict=True)]
+    beta = [arb(0)] * len(X)
+    k = 0
+    for i in range(len(X)):
+        for sign, edge in ((1, task["low"][i]), (-1, task["high"][i])):
+            if edge is not None:
+                beta[i] = beta[i] + sign * a[k]
+                k += 1
+    return (*_model(task, v), beta)
+
+
+# ---------------------------------------------------------------------- all classes at once
+
+
+def joint_primal(task, W, b):
+    """Crammer and Singer's P."""
+    value = sum((v * v for w in W for v in w), arb(0)) / 2
+    if task["kappa"] is not None:
+        value += task["kappa"] * sum((v * v for v in b), arb(0)) / 2
+    g = [scores(task, w, v) for w, v in zip(W, b, strict=True)]
+    for i, y in enumerate(task["codes"]):
+        most = arb(0)
+        for r in range(len(W)):
+            if r != y:
+                most = most.max(1 + g[r][i] - g[y][i])
+        value += task["cost"][i] * most
+    return value
+
+
+def joint_feasible(task, beta):
+    """Shares for other classes, in their bounds, whose flows balance where intercepts are free."""
+    k, codes = task["n_classes"], task["codes"]
+    shares = []
+    for i, y in enumerate(codes):
+        row = [arb(0) if r == y else positive(-beta[i][r]) for r in range(k)]
+        total = sum(row, arb(0))
+        if not total <= task["cost"][i]:
+            row = [middle(v * task["cost"][i] / total * (1 - arb(2) ** -300)) for v in row]
+        shares.append(row)
+    if task["kappa"] is None or task["kappa"] > 0:
+        return shares
+    old = ctx.prec
+    ctx.prec = 6000  # sums without rounding
+    for _ in range(k):
+        over = [sum((sum(shares[i], arb(0)) if y == r else -shares[i][r]
+                     for i, y in enumerate(codes)), arb(0)) for r in range(k)]  # fmt: skip
+        r, s = (pick(range(k), key=lambda c: float(over[c])) for pick in (max, min))
+        by = over[r].min(-over[s])
+        if over[r] == 0 or over[s] == 0:
+            break
+
+        def share(i, s=s, shares=shares):
+            total = sum(shares[i], arb(0))
+            return task["cost"][i] - total if codes[i] == s else shares[i][s]
+
+        i = max(range(len(codes)), key=lambda i: float(share(i)))
+        if not share(i) >= by:
+            shares = [[arb(0)] * k for _ in codes]
+            break
+        if codes[i] != s:
+            shares[i][s] = shares[i][s] - by
+        if codes[i] != r:
+            shares[i][r] = shares[i][r] + by
+    ctx.prec = old
+    return shares
+
+
+def joint_dual(task, shares):
+    """D of the shares that rows give to other classes."""
+    k, codes = task["n_classes"], task["codes"]
+    beta = [[arb(0)] * k for _ in codes]
+    value = arb(0)
+    for i, y in enumerate(codes):
+        total = sum((shares[i][r] for r in range(k) if r != y), arb(0))
+        assert total <= task["cost"][i] * (1 + arb(2) ** (-200))
+        value += total
+        for r in range(k):
+            beta[i][r] = total if r == y else -shares[i][r]
+    for r in range(k):
+        for j in range(len(task["X"][0])):
+            column = sum((beta[i][r] * task["X"][i][j] for i in range(len(codes))), arb(0))
+            value -= column * column / 2
+        if task["kappa"] is not None and task["kappa"] > 0:
+            total = sum((row[r] for row in beta), arb(0))
+            value -= total * total / (2 * task["kappa"])
+    return value

@@ -1,0 +1,119 @@
+"""Where compiled code is cached: nowhere that another user could have put a file first."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from mercer._compiled import private_folder
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
+NAME = f"mercer-numba-cache-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """Like /tmp: everybody writes, nobody removes what others have."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    private_folder.cache_clear()
+    yield folder
+    private_folder.cache_clear()
+
+
+def test_a_new_folder_is_for_this_user_alone(shared):
+    found = private_folder(str(shared))
+    assert found == str(shared / NAME)
+    assert os.stat(found).st_mode & 0o777 == 0o700
+    private_folder.cache_clear()
+    assert private_folder(str(shared)) == found  # the second process uses it again
+
+
+def test_a_link_is_refused(shared, tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (shared / NAME).symlink_to(tmp_path / "elsewhere")
+    assert private_folder(str(shared)) is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o755, 0o1777])
+def test_a_folder_open_to_others_is_refused(shared, mode):
+    (shared / NAME).mkdir()
+    (shared / NAME).chmod(mode)
+    assert private_folder(str(shared)) is None
+
+
+def test_a_file_in_its_place_is_refused(shared):
+    (shared / NAME).write_text("")
+    assert private_folder(str(shared)) is None
+
+
+def test_a_parent_in_which_others_can_rename_is_refused(shared):
+    shared.chmod(0o777)
+    assert private_folder(str(shared)) is None
+
+
+def test_a_folder_of_another_user_is_refused(shared, monkeypatch):
+    (shared / NAME).mkdir(mode=0o700)
+    another = os.lstat(shared / NAME).st_uid + 1
+    if os.getuid() == 0:
+        os.chown(shared / NAME, another, -1)
+    else:  # the same seen from the other side
+        (shared / NAME).rename(shared / f"mercer-numba-cache-{another}")
+        monkeypatch.setattr(os, "getuid", lambda: another)
+    assert private_folder(str(shared)) is None
+
+
+SCRIPT = """
+import sys, tempfile
+from numba.core import caching
+for name in ("InTreeCacheLocator", "UserWideCacheLocator"):
+    getattr(caching, name).from_function = classmethod(lambda cls, f, path: None)
+tempfile.tempdir = sys.argv[1]
+import numpy as np
+from mercer._compiled import compiled
+
+def double(x):
+    return 2 * x
+
+made = compiled(double)
+assert made(np.float64(3.0)) == 6.0
+print(type(made._cache).__name__, getattr(made._cache, "_cache_path", ""))
+"""
+
+
+def run(folder):
+    script = folder.parent / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder)],
+        capture_output=True, text=True, timeout=120, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_process_without_writable_folders(shared):
+    kind, path = run(shared)
+    assert kind == "FunctionCache"
+    assert Path(path).is_relative_to(shared / NAME)
+    assert list(Path(path).glob("*.nbi"))
+
+
+class Bomb:
+    def __reduce__(self):
+        return (os._exit, (42,))
+
+
+def test_files_that_were_there_first_are_not_executed(shared):
+    kind, path = run(shared)  # the names of the files
+    assert kind == "FunctionCache"
+    for index in Path(path).glob("*.nbi"):
+        index.write_bytes(pickle.dumps("any version") + pickle.dumps(Bomb()))
+    (shared / NAME).chmod(0o777)
+    assert run(shared) == ["NullCache"]  # compiled in memory
