@@ -53,7 +53,7 @@ test: $(VENV)/.dev
 	$(PYTEST) -m serial $(PYTEST_ARGS) || status=$$?; exit $$status
 
 # SCIPY_ARRAY_API lets scikit-learn's checks of array API input run, which are skipped otherwise.
-NOT_NUMERICAL := app benchmarks cli diagnosis io plots streams \
+NOT_NUMERICAL := playground benchmarks cli diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
 
 test-blas: $(VENV)/.dev

@@ -25,7 +25,7 @@ FIT = """
 import sys, time
 from mercer import SVC
 began = time.perf_counter()
-from mercer.io import read_table
+from mercer.data import read_table
 data = read_table(sys.argv[1])
 seconds = time.perf_counter() - began
 SVC(C=float(sys.argv[2]), gamma=float(sys.argv[3])).fit(data.X, data.y)

@@ -19,7 +19,7 @@ def floor_seconds(X: Any, support: np.ndarray, gamma: float, dtype: Any) -> floa
     The best of some passes; every tile is thrown away, so that no memory traffic is counted.
     """
     from mercer._threads import Workers, single_threaded_blas, thread_count
-    from mercer.gram.gram import TILE_COLUMNS, TILE_ROWS, pieces
+    from mercer.gram._blocked import TILE_COLUMNS, TILE_ROWS, pieces
     from mercer.kernels import RBF, Points
 
     kernel = RBF(gamma=gamma)

@@ -175,7 +175,7 @@ def measure(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
 
 def _products(model: Any, X: Any, y: np.ndarray) -> float:
     """Passes' worth of XᵀDX in such a fit: the rows that went into it, over all rows."""
-    from mercer.solvers.linear.rows import Rows
+    from mercer.solvers.linear._design_matrix import Rows
 
     gram, used = Rows.gram, 0
 

@@ -30,9 +30,9 @@ def add_command(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the slowest pictures, and quantiles of all."""
-    from mercer.app import State, draw
-    from mercer.app.catalogue import KERNELS, MACHINES
-    from mercer.app.paint import axes, columns
+    from mercer.playground import State, draw
+    from mercer.playground._catalogue import KERNELS, MACHINES
+    from mercer.playground._render import axes, columns
 
     points = _points()
     times: list[tuple[float, str]] = []
@@ -61,7 +61,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _points() -> tuple:
-    from mercer.app.presets import as_points
+    from mercer.playground._presets import as_points
 
     rng = np.random.default_rng(0)
     X = np.clip(rng.normal(0, 1.2, (POINTS, 2)), -4, 4)
@@ -70,7 +70,7 @@ def _points() -> tuple:
 
 
 def _run_browser(state: Any) -> None:
-    from tests.app.browser import missing, opened, served
+    from tests.playground.browser import missing, opened, served
 
     reason = missing()
     if reason is not None:

@@ -18,7 +18,7 @@ from sklearn.datasets import load_svmlight_file
 
 from benchmarks.data import MissingData, load
 from benchmarks.report import table
-from mercer.io import Schema, Table, read_table, write_table
+from mercer.data import Schema, Table, read_table, write_table
 
 __all__ = ["add_command"]
 

@@ -95,7 +95,7 @@ def columns_scan(path: Path) -> float:
 def stream(path: Path) -> float:
     """One pass; the accuracy of every hundredth row, which is held out."""
     from mercer import PegasosClassifier
-    from mercer.streams import Parquet
+    from mercer.data import Parquet
 
     model = PegasosClassifier(lam=1e-6, random_state=0)
     model.fit_stream(Parquet(path, target="label"), classes=[0, 1], holdout=100)

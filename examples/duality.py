@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mercer import style
 from mercer.duality import Program, draw_dual, draw_image
+from mercer.plots import _style as style
 from mercer.plots import write_figure
 
 SQUARE = [(-2, 2), (-2, 2)]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from mercer.certificate import certify, summarise
+from mercer._result import Result, Status
+from mercer.certificates._certificate import certify, summarise
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.result import Result, Status
 from tests.oracles.dense_qp import solve_problem
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mercer._compiled import private_folder
+from mercer._numba import private_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
 NAME = f"mercer-numba-cache-{os.getuid() if hasattr(os, 'getuid') else 0}"
@@ -75,7 +75,7 @@ for name in ("InTreeCacheLocator", "UserWideCacheLocator"):
     getattr(caching, name).from_function = classmethod(lambda cls, f, path: None)
 tempfile.tempdir = sys.argv[1]
 import numpy as np
-from mercer._compiled import compiled
+from mercer._numba import compiled
 
 def double(x):
     return 2 * x

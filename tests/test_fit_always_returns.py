@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mercer
 from mercer import SVC, SVR
-from mercer.estimators import base
-from mercer.result import Status
+from mercer._result import Status
+from mercer.estimators.svm import _base as base
 from mercer.solvers import Control
 from tests.solvers.small import make_data, shrink
 

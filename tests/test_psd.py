@@ -24,10 +24,12 @@ from mercer import (
     OneClassSVM,
     check_kernel,
     nearest_psd,
-    psd,
 )
 from mercer._threads import Workers
 from mercer.gram import Gram
+from mercer.gram import _psd as psd
+from mercer.gram._psd import psd_bound
+from mercer.gram._symmetry import require_symmetric
 from mercer.kernels import (
     RBF,
     IndefiniteKernelWarning,
@@ -37,9 +39,7 @@ from mercer.kernels import (
     Sigmoid,
     as_kernel,
 )
-from mercer.kernels.points import Points
-from mercer.psd import psd_bound
-from mercer.symmetry import require_symmetric
+from mercer.kernels._samples import Points
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 

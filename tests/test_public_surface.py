@@ -36,20 +36,20 @@ def test_public_names():
     assert set(mercer.__all__) == expected | {
         "NotSeparableError",
         "Status",
-        "app",
         "check_kernel",
+        "data",
         "doctor",
         "duality",
         "embeddings",
         "geometry",
-        "io",
         "kernels",
         "load",
         "nearest_psd",
         "path",
+        "persistence",
+        "playground",
         "plots",
         "save",
-        "streams",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
@@ -60,10 +60,10 @@ MODULES = [
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,
-    mercer.io,
-    mercer.app,
+    mercer.data,
+    mercer.persistence,
+    mercer.playground,
     mercer.plots,
-    mercer.streams,
 ]
 
 
@@ -114,7 +114,7 @@ def test_import_alone_is_light_and_names_come_when_asked_for():
         "import sys, mercer\n"
         "assert set(mercer.__all__) <= set(dir(mercer))\n"
         "print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))\n"
-        "import mercer.hyperplane, mercer.verification\n"
+        "import mercer.estimators.svm._geometry, mercer.verification._verify\n"
         "print(callable(mercer.geometry), callable(mercer.verify), hasattr(mercer, 'SVX'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,30 +13,31 @@ import mercer
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "mercer"
-# docs/design.md: a room may import the rooms before it.
-ROOMS = [
-    "style",
-    "columns",
+# docs/design.md: a package may import those before it. Every package and root module is listed.
+ORDER = [
+    "__init__",
+    "_deprecated",
+    "exceptions",
+    "_numba",
+    "_threads",
     "kernels",
     "gram",
-    "psd",
     "problems",
-    "result",
-    "streams",
-    "residuals",
-    "certificate",
+    "_result",
+    "data",
+    "certificates",
     "solvers",
-    "expansion",
-    "multiclass",
-    "calibration",
+    "_expansion",
+    "_multiclass",
+    "_calibration",
     "estimators",
-    "hyperplane",
+    "verification",
     "embeddings",
-    "duality",
-    "diagnosis",
-    "io",
+    "persistence",
+    "diagnostics",
     "plots",
-    "app",
+    "duality",
+    "playground",
     "cli",
 ]
 
@@ -49,11 +50,12 @@ def test_versions_agree():
     assert project["version"] == mercer.__version__ == newest.group(1)
 
 
-def _room(path: Path) -> str:
+def _package(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def _imported_rooms(path: Path) -> set[str]:
+def _imports(path: Path) -> set[str]:
+    """Packages and root modules that a file imports, also within functions."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mercer."):
@@ -66,13 +68,17 @@ def _imported_rooms(path: Path) -> set[str]:
     return found
 
 
+def test_every_package_has_a_place_in_the_import_order():
+    assert {_package(path) for path in PACKAGE.rglob("*.py")} == set(ORDER)
+
+
 def test_imports_point_left():
     backwards = [
         f"{path.relative_to(PACKAGE)} imports {other}"
         for path in PACKAGE.rglob("*.py")
-        if (room := _room(path)) in ROOMS
-        for other in _imported_rooms(path) & set(ROOMS)
-        if ROOMS.index(other) > ROOMS.index(room)
+        if (package := _package(path)) != "__init__"
+        for other in _imports(path) & set(ORDER)
+        if ORDER.index(other) > ORDER.index(package)
     ]
     assert backwards == []
 

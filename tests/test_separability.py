@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer import SVC, SVR, NotSeparableError
-from mercer._rational import (
-    as_integers,
-    basis_columns,
-    encloses_positive,
-    feasible_point,
-    monomials,
-    solve_exactly,
-)
+from mercer._result import Status
 from mercer._threads import Workers
 from mercer.gram import Gram
 from mercer.kernels import (
@@ -33,10 +26,22 @@ from mercer.kernels import (
     Precomputed,
     as_kernel,
 )
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 from mercer.problems import svc, svr
-from mercer.result import Status
-from mercer.separability import HardMarginWatch, hull_distance_sq, prove_inseparable, separates
+from mercer.solvers.separability._hull import (
+    HardMarginWatch,
+    hull_distance_sq,
+    prove_inseparable,
+    separates,
+)
+from mercer.solvers.separability._rational import (
+    as_integers,
+    basis_columns,
+    encloses_positive,
+    feasible_point,
+    monomials,
+    solve_exactly,
+)
 
 from .oracles.rational_lp import is_feasible, is_separable
 

@@ -91,7 +91,7 @@ def test_the_gallery_is_large_enough():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_links_into_the_playground_are_states(page):
-    from mercer.app import State
+    from mercer.playground import State
 
     for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
         state = State.from_query(query)

@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from mercer import SVC, SVR, NotSeparableError
 from mercer import _threads as threads
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.estimators import base
+from mercer.estimators.svm import _base as base
 from tests.solvers.small import make_data, shrink
 
 X, y, t, _ = make_data(700)

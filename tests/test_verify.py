@@ -11,11 +11,11 @@ from sklearn import svm
 from sklearn.exceptions import NotFittedError
 
 import mercer
-from mercer.certificate import certify
+from mercer._result import Result, Status
+from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.result import Result, Status
-from mercer.verification import verify
+from mercer.verification._verify import verify
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(90, 3))

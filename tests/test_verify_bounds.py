@@ -9,10 +9,10 @@ from scipy.spatial.distance import cdist
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer import _double_double as dd
-from mercer._naive import Sums, bounded_sums, precise_sums
 from mercer.kernels import RBF, AllSubsets, Chi2, Cosine, Laplacian, Linear, Polynomial
-from mercer.verification import verify
+from mercer.kernels import _double_double as dd
+from mercer.kernels._reference import Sums, bounded_sums, precise_sums
+from mercer.verification._verify import verify
 from tests.oracles.exact_certificate import exact_numbers, kernel_sums, mp_context, mpf
 
 DATA = {

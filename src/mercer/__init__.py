@@ -7,11 +7,14 @@ that `verify` recomputes from the model alone.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mercer._deprecated import MOVED, install
+
 if TYPE_CHECKING:
-    from mercer import app, duality, embeddings, io, kernels, plots, streams
-    from mercer.c_path import path
-    from mercer.certificate import Certificate
-    from mercer.diagnosis import doctor
+    from mercer import data, duality, embeddings, kernels, persistence, playground, plots
+    from mercer._expansion import Expansion
+    from mercer._result import Status
+    from mercer.certificates._certificate import Certificate
+    from mercer.diagnostics import doctor
     from mercer.estimators import (
         SVC,
         SVR,
@@ -24,15 +27,14 @@ if TYPE_CHECKING:
         NuSVR,
         OneClassSVM,
     )
-    from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
-    from mercer.estimators.pegasos import PegasosClassifier, PegasosRegressor
+    from mercer.estimators.linear._classes import LinearSVC, LinearSVR, LogisticRegression
+    from mercer.estimators.linear._path import path
+    from mercer.estimators.pegasos._classes import PegasosClassifier, PegasosRegressor
+    from mercer.estimators.svm._geometry import Geometry, geometry
     from mercer.exceptions import FileError, NotSeparableError
-    from mercer.expansion import Expansion
-    from mercer.hyperplane import Geometry, geometry
-    from mercer.io import load, save
-    from mercer.psd import check_kernel, nearest_psd
-    from mercer.result import Status
-    from mercer.verification import verify
+    from mercer.gram._psd import check_kernel, nearest_psd
+    from mercer.persistence import load, save
+    from mercer.verification._verify import verify
 
 __version__ = "0.1.0"
 
@@ -58,47 +60,52 @@ __all__ = [
     "PegasosClassifier",
     "PegasosRegressor",
     "Status",
-    "app",
     "check_kernel",
+    "data",
     "doctor",
     "duality",
     "embeddings",
     "geometry",
-    "io",
     "kernels",
     "load",
     "nearest_psd",
     "path",
+    "persistence",
+    "playground",
     "plots",
     "save",
-    "streams",
     "verify",
 ]
 
 # Where each name lives. All are imported when they are first asked for, so that the command line
 # answers at once; no home may be called like one of its names, or it would take the name's place.
 _HOMES = {
-    "c_path": ("path",),
-    "certificate": ("Certificate",),
-    "diagnosis": ("doctor",),
+    "_expansion": ("Expansion",),
+    "_result": ("Status",),
+    "certificates._certificate": ("Certificate",),
+    "diagnostics": ("doctor",),
     "estimators": (
         "SVC", "SVR", "KernelKMeans", "KernelLogisticRegression", "KernelPCA", "KernelPerceptron",
         "KernelRidge", "NuSVC", "NuSVR", "OneClassSVM",
     ),
     "estimators.linear": ("LinearSVC", "LinearSVR", "LogisticRegression"),
+    "estimators.linear._path": ("path",),
     "estimators.pegasos": ("PegasosClassifier", "PegasosRegressor"),
+    "estimators.svm._geometry": ("Geometry", "geometry"),
     "exceptions": ("FileError", "NotSeparableError"),
-    "expansion": ("Expansion",),
-    "hyperplane": ("Geometry", "geometry"),
-    "io": ("load", "save"),
-    "psd": ("check_kernel", "nearest_psd"),
-    "result": ("Status",),
+    "gram._psd": ("check_kernel", "nearest_psd"),
+    "persistence": ("load", "save"),
     "verification": ("verify",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
+install()
+
+
 def __getattr__(name: str) -> Any:
+    if name in MOVED:
+        return import_module(f"mercer.{name}")  # warns
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOME_OF:

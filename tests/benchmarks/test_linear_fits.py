@@ -8,7 +8,7 @@ import pytest
 from benchmarks.linear_fits import _products
 from benchmarks.linear_report import summary
 from mercer import LinearSVC
-from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear._design_matrix import Rows
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0])

@@ -17,13 +17,14 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
 import mercer as package
-from mercer.cli.machines import KERNELS, MACHINES
-from mercer.cli.options import KINDS, SOLVERS
-from mercer.cli.verify import broken_claims
-from mercer.estimators._params import KERNEL_NAMES
-from mercer.io import open_model, read_table
+from mercer.cli._estimators import KERNELS, MACHINES
+from mercer.cli._options import KINDS, SOLVERS
+from mercer.cli._verify import broken_claims
+from mercer.data import read_table
+from mercer.estimators._parameters import KERNEL_NAMES
+from mercer.persistence import open_model
 from mercer.plots import KINDS as ALL_KINDS
-from mercer.solvers.choice import NAMES
+from mercer.solvers._registry import NAMES
 
 
 def columns(text):

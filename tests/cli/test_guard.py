@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from mercer.cli.guard import Failed, Misused, guarded, in_options
+from mercer.cli._errors import Failed, Misused, guarded, in_options
 from mercer.exceptions import FileError
 
 

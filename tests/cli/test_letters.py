@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.cli.guard import Misused
-from mercer.cli.letters import MEANING, join_weights, translate
+from mercer.cli._errors import Misused
+from mercer.cli._svm_train_options import MEANING, join_weights, translate
 
 NOTHING = dict.fromkeys(
     ["machine", "kernel", "scale", *MEANING, *(name for name, _ in MEANING.values())]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import mercer as package
-from mercer.cli.app import app
+from mercer.cli._app import app
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [command.name for command in app.registered_commands]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mercer import SVC, LinearSVC
-from mercer.cli.progress import Bar, Descent, measure_of
+from mercer.cli._progress import Bar, Descent, measure_of
 from mercer.solvers import Progress
 
 

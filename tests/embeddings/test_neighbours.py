@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC
-from mercer.embeddings import LaplacianEigenmaps, LocallyLinearEmbedding, _neighbours
+from mercer.embeddings import LaplacianEigenmaps, LocallyLinearEmbedding
+from mercer.embeddings import _neighbour_graph as _neighbours
 
 BOTH = [LaplacianEigenmaps, LocallyLinearEmbedding]
 ROLL, ALONG = make_swiss_roll(500, random_state=0)

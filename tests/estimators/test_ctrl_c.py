@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from mercer import KernelKMeans, KernelLogisticRegression, KernelPerceptron, LinearSVC, LinearSVR
-from mercer.estimators.linear import LogisticRegression
+from mercer.estimators.linear._classes import LogisticRegression
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))

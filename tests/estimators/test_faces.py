@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import SVC, SVR, NotSeparableError, NuSVC, NuSVR, OneClassSVM
-from mercer.certificate import Certificate
-from mercer.estimators import base
+from mercer.certificates._certificate import Certificate
+from mercer.estimators.svm import _base as base
 from mercer.exceptions import ConvergenceWarning, WarmStartWarning
 from mercer.kernels import RBF, Linear, Precomputed
 

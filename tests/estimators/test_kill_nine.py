@@ -17,7 +17,7 @@ KILLED = """
 import sys
 import numpy as np
 from mercer import PegasosClassifier
-from mercer.streams import Npy, Parquet, Svmlight
+from mercer.data import Npy, Parquet, Svmlight
 
 kind, folder, checkpoint = sys.argv[1:]
 stream = {

@@ -153,8 +153,8 @@ def test_threads_and_budget_do_not_change_the_model():
 def test_restarts_end_at_the_same_place(monkeypatch):
     X = data(600, d=30)
     expected = KernelPCA(5, kernel="rbf", eigen_solver="dense").fit(X)
-    monkeypatch.setattr("mercer.solvers.eigen.BASIS", 10)
-    monkeypatch.setattr("mercer.solvers.eigen.BASIS_EACH", 3)
+    monkeypatch.setattr("mercer.solvers._eigen.BASIS", 10)
+    monkeypatch.setattr("mercer.solvers._eigen.BASIS_EACH", 3)
     model = KernelPCA(5, kernel="rbf").fit(X)
     assert model.certificate_.status is Status.SOLVED
     assert_same_up_to_sign(model.transform(X), expected.transform(X))

@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, PegasosClassifier
+from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant, Linear
-from mercer.result import Status
 from tests.solvers.small import make_data
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
@@ -188,7 +188,7 @@ def test_errors(monkeypatch):
         PegasosClassifier().fit(X, np.ones(200))
     with pytest.raises(ValueError, match="Scale the columns"):
         PegasosClassifier().fit(X * 1e200, y)
-    monkeypatch.setattr("mercer.estimators._pegasos.MOST_BYTES", 1000)
+    monkeypatch.setattr("mercer.estimators.pegasos._base.MOST_BYTES", 1000)
     with pytest.raises(ValueError, match="whole kernel matrix"):
         PegasosClassifier(kernel="rbf").fit(X, y)
 

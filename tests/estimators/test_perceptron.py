@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-import mercer.solvers.perceptron as module
+import mercer.solvers._perceptron as module
 from mercer import SVC, KernelPerceptron
 from mercer.kernels import RBF, Linear
 

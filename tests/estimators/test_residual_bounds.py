@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, KernelLogisticRegression, KernelPCA, KernelRidge, verify
-from mercer.result import Status
+from mercer._result import Status
 
 seeds = st.integers(0, 10**6)
 kernels = st.sampled_from(["linear", "rbf", "poly"])

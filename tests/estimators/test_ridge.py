@@ -162,7 +162,7 @@ def test_threads_and_budget_do_not_change_the_model():
 
 def test_auto_falls_back_to_a_factorisation(monkeypatch):
     """Many small eigenvalues and a tiny alpha: the iteration would take longer."""
-    monkeypatch.setattr("mercer.solvers.ridge.DIRECT", 200)
+    monkeypatch.setattr("mercer.solvers._kernel_ridge.DIRECT", 200)
     X, Y = data(400, d=3)
     model = KernelRidge(1e-7, kernel="rbf", tol=1e-5).fit(X, Y)
     assert model.solver_ == "cholesky"

@@ -14,10 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR, PegasosClassifier, PegasosRegressor
+from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant
-from mercer.result import Status
-from mercer.solvers.descent import Corridor, DenseRows, Descent
+from mercer.solvers._pegasos import Corridor, DenseRows, Descent
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
 EXPECTED = {
@@ -97,7 +97,7 @@ def test_the_bound_of_the_regressor_holds(kind, fit_intercept, epsilon):
 
 def test_sweeps_over_tubes_reach_the_optimum():
     """Coordinate ascent alone, on dense rows and on the kernel matrix, against an exact solver."""
-    from mercer.solvers.descent import Bound, KernelRows
+    from mercer.solvers._pegasos import Bound, KernelRows
 
     n, C = 60, 0.3
     best = SVR(kernel="linear", C=C, epsilon=0.4, fit_intercept=False, tol=1e-9)
@@ -300,7 +300,7 @@ def test_limits_keep_the_model_so_far(tmp_path):
 )
 def test_checkpoints_after_so_many_rows_or_batches(every, saves, tmp_path, monkeypatch):
     """Ten batches of 100 rows in two passes of five, and one checkpoint at the end."""
-    from mercer.streams import Checkpoint
+    from mercer.data import Checkpoint
 
     saved, save = [], Checkpoint.save
     monkeypatch.setattr(
@@ -349,7 +349,7 @@ def test_parquet_is_the_same_rows_in_memory(of, kind, tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    from mercer.streams import Parquet
+    from mercer.data import Parquet
 
     rows, y = X.astype(kind), (label == "yes").astype(of)
     table = pa.table({f"x{j}": rows[:, j] for j in range(4)} | {"label": y})
@@ -368,7 +368,7 @@ def test_what_is_wrong_in_parquet_is_told_with_its_rows(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    from mercer.streams import Parquet
+    from mercer.data import Parquet
 
     for bad in (np.nan, np.inf):
         wrong = X.copy()
@@ -386,7 +386,7 @@ def test_columns_of_parquet_are_named(tmp_path):
 
     table = pa.table({f"x{j}": X[:, j] for j in range(4)} | {"label": label})
     pq.write_table(table, tmp_path / "rows.parquet")
-    from mercer.streams import Parquet
+    from mercer.data import Parquet
 
     model = PegasosClassifier(lam=LAM, random_state=0)
     model.fit_stream(Parquet(tmp_path / "rows.parquet", target="label", batch_rows=100))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mercer._threads import Workers
 from mercer.gram import Gram
-from mercer.gram.bounded import bounded_columns, bounded_product, error_norm
+from mercer.gram._bounded_products import bounded_columns, bounded_product, error_norm
 from mercer.kernels import RBF, Linear, Polynomial
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 
 KERNELS = {
     "rbf": RBF(0.7),

@@ -6,10 +6,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._threads import Workers
-from mercer.gram import Gram, arena
-from mercer.gram import gram as gram_module
+from mercer.gram import Gram
+from mercer.gram import _blocked as gram_module
+from mercer.gram import _buffer_pool as arena
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 from tests.oracles.naive_kernels import naive_matrix
 
 N, D = 90, 5

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._threads import Workers
-from mercer.gram import Gram, RowStore, store
+from mercer.gram import Gram, RowStore
+from mercer.gram import _row_cache as store
 from mercer.kernels import RBF, Linear
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 
 N, D = 120, 4
 SLOTS = 7

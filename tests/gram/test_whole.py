@@ -8,7 +8,7 @@ import pytest
 from mercer._threads import Workers
 from mercer.gram import Gram, WholeGram
 from mercer.kernels import RBF
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 
 N = 700
 X = np.random.default_rng(0).normal(size=(N, 4))

@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC
-from mercer.estimators._data import make_points
+from mercer.estimators._validation import make_points
 from mercer.kernels import RBF, Linear
-from mercer.kernels._lines import LINE_BYTES, gathered, nonzeros
-from mercer.kernels._products import products
-from mercer.kernels.points import Points
+from mercer.kernels._compiled.products import products
+from mercer.kernels._compiled.sparse_dot import LINE_BYTES, gathered, nonzeros
+from mercer.kernels._samples import Points
 
 
 def rows(n, d=90, share=0.1, seed=0):
@@ -78,7 +78,7 @@ def test_a_block_that_grows_lays_out_new_rows_only():
 @pytest.mark.parametrize("origin", [None, np.linspace(0, 1, 90)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 def test_nonzeros_are_those_of_scipy(monkeypatch, dtype, origin):
-    monkeypatch.setattr("mercer.kernels._lines._ROWS_LISTED", 7)
+    monkeypatch.setattr("mercer.kernels._compiled.sparse_dot._ROWS_LISTED", 7)
     X = (100 * rows(20)).astype(dtype)
     X[3] = 0
     expected = sp.csr_matrix(X if origin is None else X - origin)

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from mercer.kernels import RBF, Linear, Points
-from mercer.kernels._maps import flat_rows, power_map, rbf_map32, rbf_map64
-from mercer.kernels._products import DENSE_FROM
-from mercer.kernels._sparse import PANEL
+from mercer.kernels._compiled.elementwise import flat_rows, power_map, rbf_map32, rbf_map64
+from mercer.kernels._compiled.products import DENSE_FROM
+from mercer.kernels._compiled.sparse_pairwise import PANEL
 
 
 def exp_by_map(x):

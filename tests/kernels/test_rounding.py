@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 pytest.importorskip("flint", reason="needs python-flint")
 
-from mercer.estimators._data import make_points
+from mercer.estimators._validation import make_points
 from mercer.kernels import (
     RBF,
     AllSubsets,
@@ -19,7 +19,7 @@ from mercer.kernels import (
     Polynomial,
     Sigmoid,
 )
-from mercer.kernels.rounding import LARGEST_RELATIVE
+from mercer.kernels._rounding import LARGEST_RELATIVE
 from tests.oracles.exact_kernels import exact_matrix
 
 with warnings.catch_warnings():

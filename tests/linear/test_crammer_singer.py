@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import LinearSVC
-from mercer.problems.crammer_singer import CrammerSinger
+from mercer.problems._crammer_singer import CrammerSinger
 from tests.estimators.weights import with_tol
 from tests.oracles.dense_qp import solve_box_qp
 
@@ -86,7 +86,7 @@ def test_weights_are_repetitions():
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_sparse_rows_and_float32(intercept, monkeypatch):
-    monkeypatch.setattr("mercer.estimators._data.SMALL_CELLS", 0)
+    monkeypatch.setattr("mercer.estimators._validation.SMALL_CELLS", 0)
     thin = np.where(np.abs(X) > 0.7, X, 0.0)
     params = {**TIGHT, "tol": 1e-6, **INTERCEPTS[intercept]}
     dense = LinearSVC(**params).fit(thin, NAMES)

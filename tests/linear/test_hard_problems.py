@@ -13,8 +13,8 @@ from flint import arb, ctx
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression, Status, verify
 from mercer.exceptions import ConvergenceWarning
-from mercer.problems.linear import regression
-from mercer.problems.losses import kkt
+from mercer.problems._losses import kkt
+from mercer.problems._regularized_loss import regression
 from tests.linear import exact, hard_problems
 
 SMOOTH = "squared_epsilon_insensitive"

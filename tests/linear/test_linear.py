@@ -150,8 +150,8 @@ def test_the_gap_is_a_bound(seed, name, C):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_threads_do_not_change_the_model(loss, monkeypatch):
-    monkeypatch.setattr("mercer.estimators._linear.THREADS_PAY", 0)
-    monkeypatch.setattr("mercer.solvers.linear.rows.PIECE", 5_000)
+    monkeypatch.setattr("mercer.estimators.linear._base.THREADS_PAY", 0)
+    monkeypatch.setattr("mercer.solvers.linear._design_matrix.PIECE", 5_000)
     X = rng.normal(size=(20_000, 3))
     y = np.where(X[:, 0] + rng.normal(size=20_000) > 0, 1, -1)
     one, two = (LinearSVC(loss=loss, n_jobs=jobs).fit(X, y) for jobs in (1, 2))

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose
 import mercer
 from mercer import LinearSVC, LogisticRegression
 from mercer._threads import Workers
-from mercer.problems.linear import classification, logistic
-from mercer.problems.losses import own_terms, responses, sides, terms
+from mercer.problems._losses import own_terms, responses, sides, terms
+from mercer.problems._regularized_loss import classification, logistic
 from mercer.solvers import Control
 from mercer.solvers.linear import as_rows, evaluate
-from mercer.solvers.linear.descent import Descent, _stretched
-from mercer.solvers.linear.leap import leap, level
-from mercer.solvers.linear.rows import Rows
+from mercer.solvers.linear._coordinate_descent import Descent, _stretched
+from mercer.solvers.linear._design_matrix import Rows
+from mercer.solvers.linear._free_variable_cg import leap, level
 
 rng = np.random.default_rng(5)
 TALL = rng.normal(size=(600, 8)) + np.arange(8) / 4
@@ -113,7 +113,7 @@ def test_a_leap_never_lowers_the_dual(kind, C):
 
 def test_a_leap_solves_the_equations_of_free_duals(monkeypatch):
     """Squared losses at a low price: all rows remain below their margin, K β + β/2C = y."""
-    monkeypatch.setattr("mercer.solvers.linear.leap.REDUCTION", 1e-10)
+    monkeypatch.setattr("mercer.solvers.linear._free_variable_cg.REDUCTION", 1e-10)
     problem = wide("squared", 0.01)
     rows, before = feasible_start(problem)
     made = leap(problem, rows, before, 0.0, 0.0)

@@ -11,18 +11,19 @@ from sklearn.base import clone
 
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression
-from mercer._prefetch import prefetch
+from mercer._numba import prefetch
+from mercer._result import Status
 from mercer._threads import Workers
-from mercer.problems.linear import classification, logistic, regression
-from mercer.problems.losses import SQUARED, TUBE
-from mercer.result import Status
+from mercer.problems._losses import SQUARED, TUBE
+from mercer.problems._regularized_loss import classification, logistic, regression
 from mercer.solvers import Control
-from mercer.solvers.linear import as_rows, both, evaluate, foreseen
-from mercer.solvers.linear._epoch import gains
-from mercer.solvers.linear._proximal import prox_slope, respond
-from mercer.solvers.linear.both import HANDOVER, Both
-from mercer.solvers.linear.descent import Descent
-from mercer.solvers.linear.newton import Newton
+from mercer.solvers.linear import _two_phase as both
+from mercer.solvers.linear import as_rows, evaluate, foreseen
+from mercer.solvers.linear._coordinate_core import gains
+from mercer.solvers.linear._coordinate_descent import Descent
+from mercer.solvers.linear._newton import Newton
+from mercer.solvers.linear._proximal_core import prox_slope, respond
+from mercer.solvers.linear._two_phase import HANDOVER, Both
 
 rng = np.random.default_rng(11)
 N, D = 300, 6
@@ -68,7 +69,7 @@ def test_the_slope_is_that_of_its_integral():
 def test_all_roads_lead_to_one_optimum(name, kappa, columns, monkeypatch):
     """Direct equations or conjugate gradients, with and without coordinate descent first."""
     if columns == "many":
-        monkeypatch.setattr("mercer.solvers.linear.smooth.DIRECT_COLUMNS", 1)
+        monkeypatch.setattr("mercer.solvers.linear._smooth_newton.DIRECT_COLUMNS", 1)
     problem = PROBLEMS[name](kappa)
     rows = as_rows(X, Workers(1))
     values = []
@@ -196,7 +197,7 @@ def test_rows_left_out_keep_their_duals_and_join_again(monkeypatch):
     Cs = [0.01, 0.02, 0.5, 1.0]
     estimator = LinearSVC(loss="hinge", tol=1e-6)
     expected = mercer.path(TALL, SIDES, Cs=Cs, estimator=estimator)
-    monkeypatch.setattr("mercer.solvers.linear.nearby.SLACK", 1e-6)
+    monkeypatch.setattr("mercer.solvers.linear._active_rows.SLACK", 1e-6)
     found = mercer.path(TALL, SIDES, Cs=Cs, estimator=estimator)
     for mine, other in zip(found.certificates, expected.certificates, strict=True):
         assert mine.relative_gap <= 1.01e-6
@@ -252,7 +253,7 @@ def test_conjugate_gradients_end_where_the_equations_do(loss, kappa, monkeypatch
     )  # fmt: skip
     rows = as_rows(shifted, Workers(1))
     direct = Newton(tol=1e-12).solve(problem, rows, Control())
-    monkeypatch.setattr("mercer.solvers.linear.smooth.DIRECT_COLUMNS", 0)
+    monkeypatch.setattr("mercer.solvers.linear._smooth_newton.DIRECT_COLUMNS", 0)
     found = Newton(tol=1e-9).solve(problem, rows, Control())
     assert found.status is Status.SOLVED
     assert found.gap <= 1e-9 * found.primal

@@ -49,7 +49,7 @@ def test_gaps_close_and_end_at_the_certificate(machine):
 
 
 def test_working_sets_show_their_state_too(monkeypatch):
-    from mercer.solvers import smo
+    from mercer.solvers.smo import _solver as smo
 
     monkeypatch.setattr(smo, "DIRECT_VARIABLES", 10)
     big, labels = make_moons(600, noise=0.3, random_state=1)

@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from mercer import style
+from mercer.plots import _style as style
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {
@@ -92,7 +92,8 @@ def test_settings_are_those_of_matplotlib_and_come_back():
 
 def test_style_and_plots_are_imported_without_matplotlib():
     code = (
-        "import sys, mercer.style, mercer.plots, mercer.duality\nprint('matplotlib' in sys.modules)"
+        "import sys, mercer.plots._style, mercer.plots, mercer.duality\n"
+        "print('matplotlib' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

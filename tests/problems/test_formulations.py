@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.problems.boxqp import fill_from_front
+from mercer.problems._dual_qp import fill_from_front
 from tests.oracles.dense_qp import solve_problem
 
 

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.certificate import certify
+from mercer._result import Status
+from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
-from mercer.result import Status
 from mercer.solvers import Control
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix

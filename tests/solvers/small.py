@@ -6,11 +6,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import Workers
-from mercer.gram import Gram, gram, store
+from mercer.gram import Gram
+from mercer.gram import _blocked as gram
+from mercer.gram import _row_cache as store
 from mercer.kernels import RBF, Linear, Polynomial
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.solvers import SMO, Control, in_play, nested, smo
+from mercer.solvers import SMO, Control
+from mercer.solvers.smo import _decomposition as nested
+from mercer.solvers.smo import _shrinking as in_play
+from mercer.solvers.smo import _solver as smo
 
 __all__ = ["KERNELS", "PROBLEMS", "SOLVERS", "make_data", "make_gram", "shrink", "solve"]
 

@@ -7,19 +7,19 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer import SVC, SVR, NotSeparableError, NuSVC, NuSVR, OneClassSVM
-from mercer.certificate import certify
+from mercer._result import Status
+from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear, Precomputed, Sigmoid
-from mercer.kernels.base import Kernel
+from mercer.kernels._base import Kernel
 from mercer.problems import svc
-from mercer.problems.boxqp import BoxQP
-from mercer.result import Status
+from mercer.problems._dual_qp import BoxQP
 from mercer.solvers import SMO, Control
-from mercer.solvers.choice import NAMES
-from mercer.solvers.coordinate import CoordinateAscent
-from mercer.solvers.gradient import ProjectedGradient
-from mercer.solvers.pegasos import Pegasos
-from mercer.solvers.platt import Platt
-from mercer.solvers.qp import QP, QPPrimal
+from mercer.solvers._coordinate_ascent import CoordinateAscent
+from mercer.solvers._interior_point import QP, QPPrimal
+from mercer.solvers._pegasos_dual import Pegasos
+from mercer.solvers._platt import Platt
+from mercer.solvers._projected_gradient import ProjectedGradient
+from mercer.solvers._registry import NAMES
 from tests.solvers.conformance import ONE_GROUP, TWO_GROUPS, WITHOUT, SolverConformance
 from tests.solvers.small import make_data, make_gram
 
@@ -121,7 +121,7 @@ def test_lambda_of_pegasos():
     """One step from w = 0 adds yx/λ, and λ = 1/(nC): with n = 2 and C = 1, twice the point."""
     gram = make_gram(Linear(), np.array([[1.0, 0.0], [0.0, 1.0]]))
     problem = svc(np.array([1.0, -1.0]), 1.0, fit_intercept=False)
-    from mercer.solvers.descent import Corridor, Descent, KernelRows
+    from mercer.solvers._pegasos import Corridor, Descent, KernelRows
 
     state = Descent(1 / 2, 2)
     rows, corridor = KernelRows(gram.matrix()), Corridor.hinge(problem.target)

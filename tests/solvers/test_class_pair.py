@@ -8,11 +8,11 @@ from mercer import SVC, verify
 from mercer._threads import Workers
 from mercer.gram import Gram
 from mercer.kernels import RBF, Polynomial
-from mercer.kernels.points import Points
+from mercer.kernels._samples import Points
 from mercer.problems import svc
 from mercer.solvers import Control
-from mercer.solvers.class_pair import ClassPairSMO
-from mercer.solvers.direct import DirectSMO
+from mercer.solvers.smo._class_pair import ClassPairSMO
+from mercer.solvers.smo._dense import DirectSMO
 from tests.solvers.small import make_data
 
 

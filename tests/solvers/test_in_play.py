@@ -9,8 +9,8 @@ from mercer._threads import Workers
 from mercer.gram import Gram
 from mercer.kernels import RBF, Points
 from mercer.problems import svc
-from mercer.solvers.control import Control
-from mercer.solvers.nested import NestedSMO
+from mercer.solvers._stopping import Control
+from mercer.solvers.smo._decomposition import NestedSMO
 
 rng = np.random.default_rng(0)
 N = 12_000

@@ -6,10 +6,10 @@ import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC
+from mercer._multiclass import by_class, pair_tasks, pairs
+from mercer._result import Status
 from mercer.kernels import RBF, Linear, Sigmoid
-from mercer.multiclass import by_class, pair_tasks, pairs
 from mercer.problems import svc
-from mercer.result import Status
 from mercer.solvers import SMO, Control, solve_class_pairs
 from tests.solvers.small import make_gram
 
@@ -58,7 +58,7 @@ def test_b_is_the_middle_of_its_interval_where_no_vector_is_free():
     assert_allclose(together[0].b, [0.0], atol=1e-15)
 
 
-@pytest.mark.filterwarnings("ignore::mercer.kernels.dot.IndefiniteKernelWarning")
+@pytest.mark.filterwarnings("ignore::mercer.kernels._dot_product.IndefiniteKernelWarning")
 def test_what_is_not_solved_at_once_is_left_to_the_general_solver():
     X, codes = make_classes()
     bound = np.full(codes.size, 10.0)

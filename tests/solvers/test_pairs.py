@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.solvers._pairs import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
-from mercer.solvers._scan import choose, extremes
-from mercer.solvers.layout import lay_out, pad
+from mercer.solvers._violation import extremes
+from mercer.solvers.smo._pair_update import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
+from mercer.solvers.smo._selection import choose
+from mercer.solvers.smo._working_set import lay_out, pad
 from tests.oracles.dense_qp import solve_box_qp
 
 

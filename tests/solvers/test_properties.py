@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.certificate import certify
+from mercer._result import Status
+from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear
 from mercer.problems import nu_svc, svc
-from mercer.result import Status
 from tests.solvers.small import PROBLEMS, make_data, make_gram, shrink, solve
 
 KERNELS = [RBF(gamma=1.0), Linear()]

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.certificate import certify
+from mercer._result import Status
+from mercer.certificates._certificate import certify
 from mercer.gram import RowStore
 from mercer.kernels import RBF
 from mercer.problems import svc
-from mercer.result import Status
-from mercer.solvers import Control, nested, values
-from mercer.solvers.answer import intercepts
-from mercer.solvers.in_play import InPlay
+from mercer.solvers import Control
+from mercer.solvers._solution import intercepts
+from mercer.solvers.smo import _decomposition as nested
+from mercer.solvers.smo import _gradient as values
+from mercer.solvers.smo._shrinking import InPlay
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix
 from tests.solvers.small import (

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mercer._result import Status
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.problems import one_class, svc
-from mercer.result import Status
-from mercer.solvers import Control, nested
+from mercer.solvers import Control
+from mercer.solvers.smo import _decomposition as nested
 from tests.solvers.small import make_data, make_gram, shrink, solve
 
 X, y, t, w = make_data(240)

@@ -33,9 +33,9 @@ import numpy as np
 from flint import arb, fmpq
 
 import mercer
+from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, WarmStartWarning
 from mercer.kernels import IndefiniteKernelWarning
-from mercer.result import Status
 from tests.soundness.exact import Rows, kernel_matrix
 from tests.soundness.generator import Problem, data, estimator, first_data
 from tests.soundness.machines import read_tasks
@@ -210,7 +210,7 @@ def _judge_separability(
 
 def _kernel(p: Problem, X: Any, weight: Any) -> Any:
     """The kernel that a fit would have used."""
-    from mercer.estimators._params import resolve_kernel
+    from mercer.estimators._parameters import resolve_kernel
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

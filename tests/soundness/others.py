@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from flint import arb, arb_mat
 
 import mercer
-from mercer.result import Status
+from mercer._result import Status
 from tests.soundness.check import verify
 from tests.soundness.exact import Rows, ball, kernel_matrix, rational
 from tests.soundness.generator import Problem

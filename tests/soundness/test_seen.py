@@ -15,8 +15,8 @@ pytest.importorskip("flint")
 from sklearn.datasets import load_iris
 
 import mercer
+from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning, NotSeparableError
-from mercer.result import Status
 from tests.soundness.check import judge_machine
 from tests.soundness.exact import Rows
 from tests.soundness.fitter import Fitter

@@ -30,6 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mercer 0.1.0
     0
     """
-    from mercer.cli.app import start
+    from mercer.cli._app import start
 
     return start(arguments)

@@ -9,9 +9,9 @@ games.py       `minimax` of a matrix, `coordinate_ascent` on a quadratic
 =============  ==============================================================================
 """
 
-from mercer.duality.games import Minimax, coordinate_ascent, minimax
-from mercer.duality.picture import draw_dual, draw_image, draw_path
-from mercer.duality.program import Program, Solution
+from mercer.duality._games import Minimax, coordinate_ascent, minimax
+from mercer.duality._picture import draw_dual, draw_image, draw_path
+from mercer.duality._program import Program, Solution
 
 __all__ = [
     "Minimax",

@@ -11,9 +11,9 @@ lle.py          `LocallyLinearEmbedding`
 ==============  ================================================================================
 """
 
-from mercer.embeddings.eigenmaps import LaplacianEigenmaps
-from mercer.embeddings.empirical import EmpiricalKernelMap
-from mercer.embeddings.lle import LocallyLinearEmbedding
-from mercer.embeddings.nystroem import Nystroem
+from mercer.embeddings._empirical_map import EmpiricalKernelMap
+from mercer.embeddings._laplacian_eigenmaps import LaplacianEigenmaps
+from mercer.embeddings._lle import LocallyLinearEmbedding
+from mercer.embeddings._nystroem import Nystroem
 
 __all__ = ["EmpiricalKernelMap", "LaplacianEigenmaps", "LocallyLinearEmbedding", "Nystroem"]

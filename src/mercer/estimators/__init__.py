@@ -24,14 +24,14 @@ _report.py         warnings, errors and progress shown to the user
 =================  ==============================================================
 """
 
-from mercer.estimators.kmeans import KernelKMeans
-from mercer.estimators.logistic import KernelLogisticRegression
-from mercer.estimators.oneclass import OneClassSVM
-from mercer.estimators.pca import KernelPCA
-from mercer.estimators.perceptron import KernelPerceptron
-from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.svc import SVC, NuSVC
-from mercer.estimators.svr import SVR, NuSVR
+from mercer.estimators._kmeans import KernelKMeans
+from mercer.estimators._logistic import KernelLogisticRegression
+from mercer.estimators._pca import KernelPCA
+from mercer.estimators._perceptron import KernelPerceptron
+from mercer.estimators._ridge import KernelRidge
+from mercer.estimators.svm._one_class import OneClassSVM
+from mercer.estimators.svm._svc import SVC, NuSVC
+from mercer.estimators.svm._svr import SVR, NuSVR
 
 __all__ = [
     "SVC",

@@ -8,9 +8,9 @@ symmetric.py  products K V, with half of K kept as far as a budget goes
 _rows.py      compiled passes over stored rows
 """
 
-from mercer.gram.gram import Gram
-from mercer.gram.store import RowStore
-from mercer.gram.symmetric import SymmetricProduct
-from mercer.gram.whole import WholeGram
+from mercer.gram._blocked import Gram
+from mercer.gram._cached import WholeGram
+from mercer.gram._row_cache import RowStore
+from mercer.gram._symmetric import SymmetricProduct
 
 __all__ = ["Gram", "RowStore", "SymmetricProduct", "WholeGram"]

@@ -16,13 +16,13 @@ _maps.py        compiled in-place maps from dot products to kernel values
 ==============  ==================================================================
 """
 
-from mercer.kernels.algebra import Constant, Power, Product, Scaled, Sum
-from mercer.kernels.base import Kernel
-from mercer.kernels.coordinate import AllSubsets
-from mercer.kernels.custom import Callable, Precomputed, as_kernel
-from mercer.kernels.distance import RBF, Chi2, Laplacian
-from mercer.kernels.dot import Cosine, IndefiniteKernelWarning, Linear, Polynomial, Sigmoid
-from mercer.kernels.points import Block, Points
+from mercer.kernels._base import Kernel
+from mercer.kernels._composite import Constant, Power, Product, Scaled, Sum
+from mercer.kernels._dot_product import Cosine, IndefiniteKernelWarning, Linear, Polynomial, Sigmoid
+from mercer.kernels._histogram import AllSubsets
+from mercer.kernels._samples import Block, Points
+from mercer.kernels._stationary import RBF, Chi2, Laplacian
+from mercer.kernels._user_defined import Callable, Precomputed, as_kernel
 
 __all__ = [
     "RBF",

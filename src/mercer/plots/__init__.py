@@ -2,7 +2,7 @@
 
 ``SomeDisplay.from_estimator(model, X, y)`` draws a fitted model and keeps the numbers behind the
 picture; ``plot(ax)`` draws them again. matplotlib is imported when something is drawn. Colours,
-markers and fonts are those of `mercer.style`.
+markers and fonts are those of `mercer.plots._style`.
 
 ============  ======================================================================
 boundary.py   regions, margins, support vectors by KKT group, the bias interval
@@ -20,15 +20,15 @@ _base.py      what displays share
 ============  ======================================================================
 """
 
-from mercer.plots.boundary import BoundaryDisplay
-from mercer.plots.gap import GapDisplay, Trace
-from mercer.plots.kinds import KINDS, Kind, draw
-from mercer.plots.kkt import KKTDisplay
-from mercer.plots.losses import LossDisplay
-from mercer.plots.matrix import KernelMatrixDisplay, SpectrumDisplay
-from mercer.plots.tube import TubeDisplay
-from mercer.plots.weights import PathDisplay, WeightsDisplay
-from mercer.plots.writing import write_figure
+from mercer.plots._boundary import BoundaryDisplay
+from mercer.plots._gap import GapDisplay, Trace
+from mercer.plots._kernel_matrix import KernelMatrixDisplay, SpectrumDisplay
+from mercer.plots._kinds import KINDS, Kind, draw
+from mercer.plots._kkt import KKTDisplay
+from mercer.plots._losses import LossDisplay
+from mercer.plots._regression import TubeDisplay
+from mercer.plots._weights import PathDisplay, WeightsDisplay
+from mercer.plots._write import write_figure
 
 __all__ = [
     "KINDS",

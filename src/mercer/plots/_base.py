@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer import style
-from mercer.certificate import BOUND, FREE, ZERO, Certificate
+from mercer.certificates._certificate import BOUND, FREE, ZERO, Certificate
+from mercer.plots import _style as style
 
 __all__ = ["APART", "Display", "marker_options"]
 

@@ -12,11 +12,11 @@
 | `ridge` | kernel ridge regression, a linear system instead |
 """
 
-from mercer.problems.boxqp import BoxQP
-from mercer.problems.classification import nu_svc, svc
-from mercer.problems.logistic import Logistic
-from mercer.problems.oneclass import one_class
-from mercer.problems.regression import nu_svr, svr
-from mercer.problems.ridge import Ridge
+from mercer.problems._classification import nu_svc, svc
+from mercer.problems._dual_qp import BoxQP
+from mercer.problems._logistic import Logistic
+from mercer.problems._one_class import one_class
+from mercer.problems._regression import nu_svr, svr
+from mercer.problems._ridge import Ridge
 
 __all__ = ["BoxQP", "Logistic", "Ridge", "nu_svc", "nu_svr", "one_class", "svc", "svr"]

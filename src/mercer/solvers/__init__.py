@@ -30,11 +30,11 @@ _pairs.py    compiled: second-order pair steps on a dense block
 _scan.py     compiled: violation, choice of the working set
 """
 
-from mercer.solvers.choice import Choice, choose, make_solver
-from mercer.solvers.control import Control, Progress
-from mercer.solvers.many import solve_class_pairs
-from mercer.solvers.smo import SMO
-from mercer.solvers.whole import require
+from mercer.solvers._base import require
+from mercer.solvers._registry import Choice, choose, make_solver
+from mercer.solvers._stopping import Control, Progress
+from mercer.solvers.smo._many_pairs import solve_class_pairs
+from mercer.solvers.smo._solver import SMO
 
 __all__ = [
     "SMO",

@@ -1,67 +1,304 @@
-"""Compiled steps of k-means in feature space; several starts side by side.
+"""k-means in feature space: seeds, and Lloyd's iterations from several starts side by side.
 
-With labels z and weights s, each start has the sums S[c, i] = Σ_{z_j = c} s_j K_ij, from which
-φ(x_i)·μ_c = S[c, i] / W_c, where W_c = Σ_{z_j = c} s_j.
+    minimise over labels z   Σ sᵢ ‖φ(xᵢ) − μ_{zᵢ}‖²,    μ_c = Σ_{zᵢ = c} sᵢ φ(xᵢ) / W_c
+
+    ‖φ(x) − μ_c‖² = k(x, x) − 2 φ(x)·μ_c + ‖μ_c‖²      (the cross term has −2)
+
+All starts share the kernel values. An iteration only touches the kernel rows of points that change
+their cluster (in any start), so that later ones, where few do, cost little. An iteration that is
+stopped halfway is given up: the labels, masses and ‖μ‖² before it are the answer. Where not even
+the first sums were formed, the centres are the rows they were to begin with (`seeds_only`).
+
+References: Lloyd 1982; Arthur and Vassilvitskii 2007 (k-means++, with several trials per centre);
+Dhillon, Guan and Kulis 2004 (kernel k-means).
 """
 
 from __future__ import annotations
 
-from mercer._compiled import REASSOCIATE, compiled
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["assign", "cluster_moments", "move"]
+import numpy as np
+
+from mercer._result import Status
+from mercer.gram import WholeGram
+from mercer.gram._blocked import pieces
+from mercer.solvers._lloyd_core import assign, cluster_moments, move
+from mercer.solvers._stopping import Control, Progress
+
+__all__ = ["Clustering", "Lloyd", "draw_rows", "nearest_rows", "seeds_only", "spread_rows"]
+
+# Columns a worker takes at a time: the sums of some dozen clusters there stay in the cache.
+CHUNK = 1024
+ROWS_PER_TILE = 256
+# Rows of a matrix that is kept are added so many at a time: some ten milliseconds.
+ROWS_KEPT = 4096
+# A gain below this share of the largest k(x, x) is rounding.
+SLACK = 1e-13
 
 
-@compiled(fastmath=REASSOCIATE)
-def move(K, slots, old, new, weight, active, sums):
-    """Take points out of their old clusters and put them into their new ones.
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """The answer from one start.
 
-    K[slots_t] is the kernel row of point t, ``old`` and ``new`` (starts, points) its clusters
-    (old −1: none), ``sums`` (starts, clusters, columns).
+    Attributes
+    ----------
+    labels : int32 array
+    mass, square : float64 arrays
+        Weight of each cluster, and ‖Σ s φ‖² over it: ‖μ‖² is square / mass².
+    inertia : list of float
+        The objective at the start and after each iteration.
+    iterations : int
+    status : Status
     """
-    for t in range(slots.size):
-        row, s = K[slots[t]], weight[t]
+
+    labels: np.ndarray
+    mass: np.ndarray
+    square: np.ndarray
+    inertia: list[float]
+    iterations: int
+    status: Status
+
+
+class Lloyd:
+    """Lloyd's iterations on one kernel matrix.
+
+    Parameters
+    ----------
+    whole : WholeGram
+    diag, weight : float64 arrays
+        k(x, x) and s of every point.
+    n_clusters, max_iter : int
+    tol : float
+        Stop once an iteration improves the objective by less than this share of it.
+    control : Control
+    """
+
+    def __init__(
+        self,
+        whole: WholeGram,
+        diag: np.ndarray,
+        weight: np.ndarray,
+        n_clusters: int,
+        max_iter: int,
+        tol: float,
+        control: Control,
+    ):
+        self.whole, self.diag, self.weight = whole, diag, weight
+        self.k, self.max_iter, self.tol, self.control = n_clusters, max_iter, tol, control
+        self.slack = SLACK * float(np.abs(diag).max())
+        self.total = float(weight @ diag)
+
+    def run(self, labels: np.ndarray) -> list[Clustering]:
+        """From labels of shape (starts, n): an answer for each, or none at all if stopped early."""
+        R, n = labels.shape
+        self.labels = np.ascontiguousarray(labels, dtype=np.int32)
+        self.new, self.score = self.labels.copy(), np.zeros((R, n))
+        self.sums = np.zeros((R, self.k, n))
+        self.mass, self.square = np.zeros((R, self.k)), np.zeros((R, self.k))
+        self.inertia: list[list[float]] = [[] for _ in range(R)]
+        self.iterations = np.zeros(R, dtype=np.int64)
+        self.status = [Status.ITERATION_LIMIT] * R
+        active = np.arange(R)
+        if not self._carry(active, np.full((R, n), -1, dtype=np.int32)):
+            return []
+        for _ in range(self.max_iter):
+            stopped = self._iterate(active)
+            active = np.array([r for r in active if self.status[r] is Status.ITERATION_LIMIT])
+            if stopped is not None:
+                for r in active:
+                    self.status[r] = stopped
+            if stopped is not None or active.size == 0:
+                break
+        return [
+            Clustering(
+                self.labels[r], self.mass[r], self.square[r], self.inertia[r],
+                int(self.iterations[r]), self.status[r],
+            )
+            for r in range(R)
+        ]  # fmt: skip
+
+    def _iterate(self, active: np.ndarray) -> Status | None:
+        """One iteration of the active starts; those that are done say so in ``status``."""
+        self._assign(active)
         for r in active:
-            before, after = old[r, t], new[r, t]
-            if before == after:
-                continue
-            into = sums[r, after]
-            if before < 0:
-                for i in range(row.size):
-                    into[i] += s * row[i]
-            else:
-                out = sums[r, before]
-                for i in range(row.size):
-                    step = s * row[i]
-                    into[i] += step
-                    out[i] -= step
+            self._fill_empty(r)
+            self.iterations[r] += 1
+            if np.array_equal(self.new[r], self.labels[r]):
+                self.status[r] = Status.SOLVED
+        moving = np.array([r for r in active if self.status[r] is not Status.SOLVED], dtype=np.intp)
+        if moving.size:
+            old, self.labels = self.labels, self.new
+            self.new = old
+            if not self._carry(moving, old):
+                self.labels = old
+                return self.control.stopped
+        for r in moving:
+            before, now = self.inertia[r][-2:]
+            if before - now <= self.tol * now and self.tol > 0:
+                self.status[r] = Status.SOLVED
+        least = min(values[-1] for values in self.inertia)
+        self.control.report(
+            Progress(self.control.seconds, int(self.iterations.max()), moving.size, least, self.tol)
+        )
+        return self.control.stopped
+
+    def _carry(self, active: np.ndarray, old: np.ndarray) -> bool:
+        """Bring the sums from the old labels to the present ones; and the objective.
+
+        False if that was stopped: the sums are then of no use, all else is as it was.
+        """
+        is_stopped = self.control.is_stopped
+        changed = np.flatnonzero((self.labels[active] != old[active]).any(axis=0))
+        before, after = old[:, changed], self.labels[:, changed]
+        weight = self.weight[changed]
+
+        def one(columns: slice) -> None:
+            kept = self.whole.K is not None
+            for part in pieces(changed.size, ROWS_KEPT if kept else ROWS_PER_TILE):
+                if is_stopped():
+                    return
+                K, slots = self.whole.tile(changed[part], columns)
+                move(
+                    K, slots, before[:, part], after[:, part], weight[part], active,
+                    self.sums[:, :, columns],
+                )  # fmt: skip
+
+        self.whole.gram.workers.map(one, pieces(self.whole.n, CHUNK))
+        if changed.size and is_stopped():
+            return False
+        for r in active:
+            cluster_moments(self.sums[r], self.labels[r], self.weight, self.mass[r], self.square[r])
+            held = self.mass[r] > 0
+            fitted = (self.square[r, held] / self.mass[r, held]).sum()
+            self.inertia[r].append(max(self.total - float(fitted), 0.0))
+        return True
+
+    def _assign(self, active: np.ndarray) -> None:
+        held = self.mass > 0
+        inverse = np.divide(1.0, self.mass, out=np.zeros_like(self.mass), where=held)
+        offset = np.where(held, self.square * inverse**2, np.inf)
+
+        def one(columns: slice) -> None:
+            for r in active:
+                assign(
+                    self.sums[r, :, columns], self.labels[r, columns], offset[r], 2 * inverse[r],
+                    self.slack, self.new[r, columns], self.score[r, columns],
+                )  # fmt: skip
+
+        self.whole.gram.workers.map(one, pieces(self.whole.n, CHUNK))
+
+    def _fill_empty(self, r: int) -> None:
+        """Give each empty cluster the point farthest from its centre: the objective falls by its
+        squared distance at least. Where all distances are zero there is nothing to gain."""
+        count = np.bincount(self.new[r], minlength=self.k)
+        empty = np.flatnonzero(count == 0)
+        if empty.size == 0:
+            return
+        distance = self.diag + self.score[r]
+        for i in np.argsort(-distance, kind="stable"):
+            if empty.size == 0 or distance[i] <= 2 * self.slack:
+                return
+            if count[self.new[r, i]] > 1:
+                count[self.new[r, i]] -= 1
+                self.new[r, i], empty = empty[0], empty[1:]
 
 
-@compiled
-def cluster_moments(sums, labels, weight, mass, square):
-    """W_c and ‖Σ_{z_i = c} s_i φ(x_i)‖² of one start."""
-    mass[:] = 0.0
-    square[:] = 0.0
-    for i in range(labels.size):
-        c = labels[i]
-        mass[c] += weight[i]
-        square[c] += weight[i] * sums[c, i]
+# ---------------------------------------------------------------------- starts
 
 
-@compiled(fastmath=REASSOCIATE)
-def assign(sums, labels, offset, scale, slack, new, score):
-    """The nearest centre of each point: the smallest offset_c − scale_c · S[c, i].
+def seeds_only(
+    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, labels: np.ndarray, k: int, why: Status
+) -> tuple[Clustering, np.ndarray]:
+    """Clusters around one row each, the first of its label, and these rows (−1: none)."""
+    seeds = np.full(k, -1, dtype=np.intp)
+    found, first = np.unique(labels, return_index=True)
+    seeds[found] = first
+    distance = _distances(whole, diag, first)
+    nearest = np.argmin(distance, axis=0)
+    mass, square = np.zeros(k), np.zeros(k)
+    mass[found], square[found] = 1.0, diag[first]
+    inertia = float(weight @ distance[nearest, np.arange(whole.n)])
+    labels = found[nearest].astype(np.int32)
+    return Clustering(labels, mass, square, [inertia], 0, why), seeds
 
-    That is ‖φ(x_i) − μ_c‖² − k(x_i, x_i). A point moves only for a gain of more than ``slack``, so
-    that rounding cannot send it back and forth.
+
+def spread_rows(
+    whole: WholeGram,
+    diag: np.ndarray,
+    weight: np.ndarray,
+    k: int,
+    rngs: Sequence[Any],
+    stop: Callable[[], bool] = lambda: False,
+) -> np.ndarray:
+    """k-means++ in feature space: the labels of nearest centres, shape (starts, n).
+
+    Once ``stop()`` is true there is one start with rows drawn at random.
+
+    Each centre is the best of 2 + log k rows drawn with probability ∝ s · squared distance to the
+    nearest centre so far.
     """
-    for i in range(labels.size):
-        c = labels[i]
-        new[i] = c
-        score[i] = offset[c] - scale[c] * sums[c, i] - slack
-    for c in range(offset.size):
-        row, o, f = sums[c], offset[c], scale[c]
-        for i in range(labels.size):
-            value = o - f * row[i]
-            if value < score[i]:
-                score[i] = value
-                new[i] = c
+    trials, starts = 2 + int(np.log(k)), len(rngs)
+    labels = np.zeros((starts, whole.n), dtype=np.int32)
+    closest = np.empty((starts, whole.n))
+    for c in range(k):
+        if c > 0 and stop():
+            return draw_rows(whole, diag, weight, k, rngs[:1])
+        drawn = [
+            _draw(weight if c == 0 else weight * closest[r], 1 if c == 0 else trials, rng)
+            for r, rng in enumerate(rngs)
+        ]
+        distance = _distances(whole, diag, np.concatenate(drawn))
+        for r, tried in enumerate(np.split(distance, starts)):
+            if c > 0:
+                np.minimum(tried, closest[r], out=tried)
+            best = tried[np.argmin(tried @ weight)]
+            if c > 0:
+                labels[r, best < closest[r]] = c
+            closest[r] = best
+    return labels
+
+
+def draw_rows(
+    whole: WholeGram,
+    diag: np.ndarray,
+    weight: np.ndarray,
+    k: int,
+    rngs: Sequence[Any],
+    stop: Callable[[], bool] = lambda: False,
+) -> np.ndarray:
+    """Labels of nearest centres where these are k different rows drawn at random."""
+    p = weight / weight.sum()
+    rows = [
+        rng.choice(whole.n, size=k, replace=False, p=p)
+        for start, rng in enumerate(rngs)
+        if start == 0 or not stop()
+    ]
+    return np.concatenate([nearest_rows(whole, diag, each) for each in rows])
+
+
+def nearest_rows(whole: WholeGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which of the given rows is nearest to each point: shape (1, n)."""
+    return np.argmin(_distances(whole, diag, rows), axis=0).astype(np.int32)[np.newaxis]
+
+
+def _draw(p: np.ndarray, count: int, rng: Any) -> np.ndarray:
+    """Rows with probability ∝ p (all alike where p is zero)."""
+    total = np.cumsum(p)
+    if total[-1] <= 0:
+        return rng.randint(p.size, size=count)
+    return np.minimum(np.searchsorted(total, rng.uniform(size=count) * total[-1]), p.size - 1)
+
+
+def _distances(whole: WholeGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """‖φ(x_r) − φ(x_i)‖² of some rows r to all points i."""
+    out = np.empty((rows.size, whole.n))
+
+    def one(columns: slice) -> None:
+        K, slots = whole.tile(rows, columns)
+        out[:, columns] = diag[rows, np.newaxis] + diag[columns] - 2.0 * K[slots]
+
+    whole.gram.workers.map(one, pieces(whole.n, CHUNK))
+    np.maximum(out, 0.0, out=out)
+    return out

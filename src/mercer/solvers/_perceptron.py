@@ -1,84 +1,226 @@
-"""Compiled passes of the perceptron: a mistake is y (f + b) ≤ 0, and moves f by y K[i], b by y."""
+"""The kernel perceptron: β_i += y_i, b += y_i at every point i with y_i (f_i + b) ≤ 0.
+
+Points are visited in turn, epoch after epoch, until an epoch has no mistake. b is the weight of a
+constant feature 1, so the model with intercept is the one without under the kernel k + 1.
+
+f is kept at all points. Where K fits into the budget an epoch is one compiled pass. Else only rows
+of mistaken points are computed: a block of points that begins with a mistake is passed over with K
+of the block alone, then the rows of its mistakes are added to f, from a store within the budget.
+The linear kernel keeps w instead of f.
+
+A last epoch without mistakes is believed once f has been summed afresh in float64.
+
+References: Rosenblatt 1958; Novikoff 1962 (the bound); Freund and Schapire 1999 (voting).
+"""
 
 from __future__ import annotations
 
-from mercer._compiled import REASSOCIATE, compiled
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["count_votes", "first_mistake", "kernel_pass", "linear_pass", "sparse_pass"]
+import numpy as np
 
+from mercer._result import Status
+from mercer.gram import Gram, RowStore, WholeGram
+from mercer.gram._blocked import pieces
+from mercer.kernels import Linear
+from mercer.solvers._perceptron_core import first_mistake, kernel_pass, linear_pass, sparse_pass
+from mercer.solvers._stopping import Control, Progress
 
-@compiled
-def first_mistake(order, y, f, b, start):
-    """The first position from ``start`` on whose point is on the wrong side."""
-    for t in range(start, order.size):
-        i = order[t]
-        if y[i] * (f[i] + b) <= 0.0:
-            return t
-    return order.size
+__all__ = ["Perceptron", "Updates", "rows_for"]
 
-
-@compiled(fastmath=REASSOCIATE)
-def kernel_pass(K, order, y, f, b, bias, hits):
-    """Visit points in order; returns how many mistakes (their positions in ``hits``), and b."""
-    n_hits = 0
-    for t in range(order.size):
-        i = order[t]
-        if y[i] * (f[i] + b) <= 0.0:
-            hits[n_hits] = t
-            n_hits += 1
-            row, s = K[i], y[i]
-            for j in range(f.size):
-                f[j] += s * row[j]
-            b += s * bias
-    return n_hits, b
+# Up to so many points K is held whole whatever the budget.
+DIRECT_POINTS = 2048
+# A block has about as many points as the last epoch had mistakes, within these limits: then K of
+# the block costs no more than the rows of its mistakes.
+SMALLEST_BLOCK, LARGEST_BLOCK, FIRST_BLOCK = 32, 512, 256
+# Multiplications of one compiled call, about: some ten milliseconds.
+WORK_PER_CALL = 10_000_000
 
 
-@compiled(fastmath=REASSOCIATE)
-def linear_pass(X, order, y, w, b, bias, hits):
-    """The same with w itself, for the linear kernel."""
-    n_hits = 0
-    for t in range(order.size):
-        i = order[t]
-        row = X[i]
-        f = 0.0
-        for j in range(w.size):
-            f += row[j] * w[j]
-        if y[i] * (f + b) <= 0.0:
-            hits[n_hits] = t
-            n_hits += 1
-            for j in range(w.size):
-                w[j] += y[i] * row[j]
-            b += y[i] * bias
-    return n_hits, b
+@dataclass(frozen=True, eq=False)
+class Updates:
+    """All that happened, from which every variant of the model is made.
+
+    Attributes
+    ----------
+    rows : int array
+        The point of each mistake, in order.
+    visits : int array
+        How many points had been visited before it.
+    n_visits, epochs : int
+    f : float64 array or None
+        Kβ of the last model at all points, in float64; None where there was no time to sum it.
+    b : float
+    status : Status
+    """
+
+    rows: np.ndarray
+    visits: np.ndarray
+    n_visits: int
+    epochs: int
+    f: np.ndarray | None
+    b: float
+    status: Status
+
+    @property
+    def survival(self) -> np.ndarray:
+        """How many visits the model after each mistake lived."""
+        return np.diff(self.visits, append=self.n_visits)
+
+    def coefficients(self, y: np.ndarray, averaged: bool) -> np.ndarray:
+        """β of the last model, or of the mean over the models of all visits."""
+        share = (self.n_visits - self.visits) / max(self.n_visits, 1) if averaged else None
+        return y * np.bincount(self.rows, weights=share, minlength=y.size)
 
 
-@compiled
-def sparse_pass(indptr, columns, values, order, y, w, b, bias, hits):
-    """`linear_pass` on CSR rows."""
-    n_hits = 0
-    for t in range(order.size):
-        i = order[t]
-        f = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            f += values[k] * w[columns[k]]
-        if y[i] * (f + b) <= 0.0:
-            hits[n_hits] = t
-            n_hits += 1
-            for k in range(indptr[i], indptr[i + 1]):
-                w[columns[k]] += y[i] * values[k]
-            b += y[i] * bias
-    return n_hits, b
+@dataclass(frozen=True)
+class Perceptron:
+    """Settings: ``max_iter`` epochs, points in random order or in their own, intercept or none."""
+
+    max_iter: int
+    shuffle: bool = True
+    fit_intercept: bool = True
+
+    def solve(self, y: np.ndarray, rows: Any, control: Control, rng: Any) -> Updates:
+        """Labels y = ±1; ``rows`` is what `rows_for` made of the Gram."""
+        n, bias = y.size, float(self.fit_intercept)
+        order = np.arange(n)
+        state, b = rows.start(), 0.0
+        mistaken: list[np.ndarray] = [np.zeros(0, np.intp)]
+        visits: list[np.ndarray] = [np.zeros(0, np.int64)]
+        f: np.ndarray | None = None
+        status, epochs = Status.ITERATION_LIMIT, 0
+        while epochs < self.max_iter and status is Status.ITERATION_LIMIT:
+            if self.shuffle:
+                rng.shuffle(order)
+            hits, b = rows.epoch(y, state, b, bias, order, control)
+            stopped = control.stopped
+            mistaken.append(order[hits])
+            visits.append(hits + epochs * n)
+            epochs += 1
+            if hits.size == 0 and stopped is None:
+                f = rows.values(y * np.bincount(np.concatenate(mistaken), minlength=n), state)
+                if (y * (f + b) > 0).all():
+                    status = Status.SOLVED
+                continue
+            total = sum(part.size for part in mistaken)
+            control.report(Progress(control.seconds, epochs, total, float(hits.size), 0.0))
+            status = stopped or control.stopped or status
+        made = np.concatenate(mistaken)
+        if status in (Status.TIME_LIMIT, Status.STOPPED):
+            f = None
+        elif status is not Status.SOLVED:
+            f = rows.values(y * np.bincount(made, minlength=n), state)
+        return Updates(made, np.concatenate(visits), epochs * n, epochs, f, b, status)
 
 
-@compiled
-def count_votes(K, slots, signs, bias, survival, out):
-    """out_r += Σ_s survival_s · sign(f_s), where f_s at row r is the sum of the first s updates."""
-    for r in range(K.shape[0]):
-        row = K[r]
-        f = 0.0
-        for s in range(slots.size):
-            f += signs[s] * (row[slots[s]] + bias)
-            if f > 0.0:
-                out[r] += survival[s]
-            elif f < 0.0:
-                out[r] -= survival[s]
+def rows_for(gram: Gram, cache_bytes: int) -> Any:
+    """The way to kernel rows that suits the Gram; several tasks may share it."""
+    if type(gram.kernel) is Linear:
+        return _LinearRows(gram)
+    if gram.n <= DIRECT_POINTS or 4 * gram.n**2 <= cache_bytes:
+        return _WholeRows(gram, max(cache_bytes, 8 * DIRECT_POINTS**2))
+    return _StoredRows(gram, cache_bytes)
+
+
+class _WholeRows:
+    """K as a whole."""
+
+    def __init__(self, gram: Gram, cache_bytes: int):
+        self.whole = WholeGram(gram, cache_bytes)
+
+    def start(self) -> np.ndarray:
+        return np.zeros(self.whole.n)
+
+    def epoch(
+        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
+    ) -> tuple[np.ndarray, float]:
+        """One visit to every point: positions in ``order`` of the mistakes, and the new b."""
+        hits = np.empty(order.size, np.int64)
+        found = [np.zeros(0, np.int64)]
+        for part in pieces(order.size, 1 + WORK_PER_CALL // order.size):
+            if control.stopped is not None:
+                break
+            n_hits, b = kernel_pass(self.whole.K, order[part], y, f, b, bias, hits)
+            found.append(part.start + hits[:n_hits])
+        return np.concatenate(found), b
+
+    def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Kβ afresh in float64, which is also what goes on from here."""
+        f[:] = self.whole.product(beta[:, np.newaxis], np.float64)[:, 0]
+        return f
+
+
+class _LinearRows:
+    """w = Σ β x in place of f."""
+
+    def __init__(self, gram: Gram):
+        self.block = gram.block(slice(0, gram.n), np.float64)
+
+    def start(self) -> np.ndarray:
+        return np.zeros(self.block.points.d)
+
+    def epoch(
+        self, y: np.ndarray, w: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
+    ) -> tuple[np.ndarray, float]:
+        hits = np.empty(order.size, np.int64)
+        found = [np.zeros(0, np.int64)]
+        for part in pieces(order.size, 1 + WORK_PER_CALL // max(w.size, 1)):
+            if control.stopped is not None:
+                break
+            if self.block.is_sparse:
+                indptr, columns, values, _ = self.block.csr
+                n_hits, b = sparse_pass(indptr, columns, values, order[part], y, w, b, bias, hits)
+            else:
+                n_hits, b = linear_pass(self.block.X, order[part], y, w, b, bias, hits)
+            found.append(part.start + hits[:n_hits])
+        return np.concatenate(found), b
+
+    def values(self, beta: np.ndarray, w: np.ndarray) -> np.ndarray:
+        w[:] = self.block.X.T @ beta
+        return np.asarray(self.block.X @ w)
+
+
+class _StoredRows:
+    """float32 rows of mistaken points, within a budget."""
+
+    def __init__(self, gram: Gram, cache_bytes: int):
+        self.gram = gram
+        self.store = RowStore(gram, np.arange(gram.n), gram.n, gram.memory(cache_bytes))
+        self.K = np.empty((LARGEST_BLOCK, LARGEST_BLOCK), np.float32)
+        self.bound = np.zeros(
+            gram.n, np.float32
+        )  # of the error of f, which nothing here depends on
+        self.length = FIRST_BLOCK
+
+    def start(self) -> np.ndarray:
+        self.length = FIRST_BLOCK
+        return np.zeros(self.gram.n)
+
+    def epoch(
+        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
+    ) -> tuple[np.ndarray, float]:
+        found: list[np.ndarray] = [np.zeros(0, np.int64)]
+        hits = np.empty(LARGEST_BLOCK, np.int64)
+        at = first_mistake(order, y, f, b, 0)
+        while at < order.size and control.stopped is None:
+            points = order[at : at + self.length]
+            K = self.K[: points.size, : points.size]
+            self.store.square(points, K, 0)
+            n_hits, b = kernel_pass(
+                K, np.arange(points.size), y[points], f[points], b, bias, hits
+            )  # fmt: skip
+            wrong = points[hits[:n_hits]]
+            self.store.add_to(f, self.bound, wrong, y[wrong])
+            found.append(at + hits[:n_hits])
+            at = first_mistake(order, y, f, b, at + points.size)
+        made = np.concatenate(found)
+        self.length = int(np.clip(made.size, SMALLEST_BLOCK, LARGEST_BLOCK))
+        return made, b
+
+    def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
+        f[:] = 0.0
+        rows = np.flatnonzero(beta)
+        self.gram.accumulate(f, np.arange(self.gram.n), rows, beta[rows])
+        return f

@@ -16,12 +16,12 @@ proof.py     bounds of value and gap of a model as it is stored
 stored.py    solved, rounded as it is stored, proved; again where the proof asks for more
 """
 
-from mercer.solvers.linear.choose import choose
-from mercer.solvers.linear.joint import Joint
-from mercer.solvers.linear.newton import Start, again, evaluate, foreseen
-from mercer.solvers.linear.proof import prove, prove_joint
-from mercer.solvers.linear.rows import Rows, as_rows
-from mercer.solvers.linear.stored import Answer, Shifted, solve_and_prove, until_proved
+from mercer.solvers.linear._bounded_gap import prove, prove_joint
+from mercer.solvers.linear._crammer_singer import Joint
+from mercer.solvers.linear._design_matrix import Rows, as_rows
+from mercer.solvers.linear._newton import Start, again, evaluate, foreseen
+from mercer.solvers.linear._selection import choose
+from mercer.solvers.linear._stored_model import Answer, Shifted, solve_and_prove, until_proved
 
 __all__ = [
     "Answer",

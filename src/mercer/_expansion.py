@@ -1,0 +1,295 @@
+"""The fitted function f(x) = Σ cᵢ k(xᵢ, x) + b, over support vectors only.
+
+Several outputs (the tasks of a multiclass model) share the kernel values: each tile of rows ×
+support vectors is computed once and multiplied by the coefficients of every output that uses it.
+Tiles are the same whatever the number of threads, so values do not depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.gram._sum_error import SumError
+from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
+from mercer.kernels import Kernel, Linear
+from mercer.kernels._rounding import unit
+from mercer.kernels._samples import Block, Points
+
+__all__ = ["Expansion"]
+
+# A tile of 512 × 1024 float32 values is 2 MB: it stays in the second-level cache between the kernel
+# map and the product with the coefficients, and keeps Python's share of the time below a percent.
+ROWS_PER_TILE = 512
+VECTORS_PER_TILE = 1024
+# Products of float32 values are summed so many at a time, then in float64: a sum over all vectors
+# of one class is large, and its rounding would outweigh all the others once the classes cancel.
+TERMS_PER_SUM = 128
+# float32 tiles take half the time, and only time that matters is worth digits: models with fewer
+# multiplications per row than this are evaluated in float64.
+WORTH_FLOAT32 = 100_000
+# float32 values come with a bound on their error (`SumError`). Rows are evaluated again in float64
+# if a value may have the other sign, or if the bound is above LARGEST_ERROR of the largest value
+# at PROBES support vectors. Kernels that are not shift-invariant are always evaluated in float64.
+LARGEST_ERROR = 2e-3
+PROBES = 128
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class Expansion:
+    """A kernel expansion with one or several outputs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    support : Points
+        The support vectors. For a precomputed kernel only their number matters.
+    coef : float64 array of shape (m, n_support)
+    b : float64 array of shape (n_outputs,)
+    blocks : sequence of (start, stop, outputs), optional
+        Row r of ``coef[:, start:stop]`` belongs to output ``outputs[r]``; by default row r is
+        output r everywhere. One-vs-one models have one block per class.
+    columns : int array, optional
+        For a precomputed kernel: which columns of the kernel matrix are the support vectors'.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        support: Points,
+        coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Sequence[tuple[int, int, np.ndarray]] | None = None,
+        columns: np.ndarray | None = None,
+    ):
+        self.kernel = kernel
+        self.support = support
+        self.coef = np.atleast_2d(coef)
+        self.b = np.asarray(b, dtype=np.float64)
+        self.blocks = blocks or [(0, self.coef.shape[1], np.arange(self.coef.shape[0]))]
+        self.columns = columns
+        self._prepared: dict[Any, Any] = {}
+        self._scratch = threading.local()
+
+    @property
+    def n_support(self) -> int:
+        return self.coef.shape[1]
+
+    def __getstate__(self) -> dict:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_prepared", "_scratch")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state, _prepared={}, _scratch=threading.local())
+
+    def __call__(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """f at the rows of X (dense or CSR, like the support vectors): shape (n, n_outputs)."""
+        return self._rounded(X, n_jobs, LARGEST_ERROR)
+
+    def exact(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """As the call, with float64 kernel values whatever they cost."""
+        return self._values(X, FLOAT64, n_jobs)
+
+    def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+        """As the call, but only the signs are as good as float64's: all that votes need."""
+        return self._rounded(X, n_jobs, np.inf)
+
+    def _rounded(self, X: Any, n_jobs: int | None, largest_error: float) -> np.ndarray:
+        """Values from float32 tiles, and from float64 ones where the bound asks for it."""
+        if not self._is_worth_float32 or self._error_at_probes > largest_error * self._scale:
+            return self._values(X, FLOAT64, n_jobs)
+        error = np.zeros((X.shape[0], self.b.size))
+        values = self._values(X, FLOAT32, n_jobs, error)
+        unsure = (np.abs(values) <= error) | (error > largest_error * self._scale)
+        again = np.flatnonzero(unsure.any(axis=1))
+        if again.size:
+            values[again] = self._values(X[again], FLOAT64, n_jobs)
+        return values
+
+    @property
+    def _is_worth_float32(self) -> bool:
+        worth = self.n_support * self.support.d >= WORTH_FLOAT32
+        return worth and self.kernel.is_shift_invariant and self.columns is None
+
+    @property
+    def _scale(self) -> float:
+        """The largest value at some support vectors."""
+        return self._at_probes()[0]
+
+    @property
+    def _error_at_probes(self) -> float:
+        """The bound on the error of float32 values, in the median of some support vectors."""
+        return self._at_probes()[1]
+
+    def _at_probes(self) -> tuple[float, float]:
+        if "probes" not in self._prepared:
+            probes = np.unique(np.linspace(0, self.n_support - 1, PROBES).astype(np.intp))
+            error = np.zeros((probes.size, self.b.size))
+            values = self._values(self.support.X[probes], FLOAT32, 1, error)
+            self._prepared["probes"] = float(np.abs(values).max()), float(np.median(error))
+        return self._prepared["probes"]
+
+    def _values(
+        self, X: Any, dtype: np.dtype, n_jobs: int | None, error: np.ndarray | None = None
+    ) -> np.ndarray:
+        """f at the rows of X; a bound on its error is written into ``error``."""
+        n = X.shape[0]
+        if self.n_support == 0:
+            return np.tile(self.b, (n, 1))
+        if type(self.kernel) is Linear:
+            origin = self.support.origin
+            return np.asarray((X if origin is None else X - origin) @ self.weights().T) + self.b
+        out = np.tile(self.b, (n, 1))
+        pieces = self._pieces(dtype)
+        chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
+
+        def one(rows: slice) -> None:
+            self._add(X[rows], pieces, out[rows], None if error is None else error[rows])
+
+        if len(chunks) == 1:  # a small input needs no threads
+            one(chunks[0])
+            return out
+        with single_threaded_blas(), Workers(thread_count(n_jobs)) as workers:
+            workers.map(one, chunks)
+        return out
+
+    def values_of_kernel(self, X: Any) -> np.ndarray:
+        """k(x, support vector) in float64, for a few rows at a time."""
+        points = Points(X, self.support.origin)
+        out = np.empty((points.n, self.n_support))
+        vectors = self._vectors(slice(0, self.n_support), FLOAT64)
+        self.kernel.tile(points.take(slice(0, points.n)), vectors, out)
+        return out
+
+    def weights(self, *, centred: bool = True) -> np.ndarray:
+        """For the linear kernel: the w of each output, shape (n_outputs, d).
+
+        Of centred rows (``centred``), or of rows as they are: then with the origin times the sum of
+        the coefficients, which is rounding where these sum to zero.
+        """
+        if "weights" not in self._prepared:
+            W = np.zeros((self.b.size, self.support.d))
+            for start, stop, outputs in self.blocks:
+                vectors = self.support.rows(slice(start, stop), None)
+                W[outputs] += self.coef[:, start:stop] @ vectors
+            self._prepared["weights"] = W
+        W, origin = self._prepared["weights"], self.support.origin
+        if centred or origin is None:
+            return W
+        columns: list[list[float]] = [[] for _ in range(self.b.size)]
+        for start, stop, outputs in self.blocks:
+            for r, output in enumerate(outputs):
+                columns[output] += self.coef[r, start:stop].tolist()
+        return W + np.array([math.fsum(each) for each in columns])[:, None] * origin
+
+    def _add(self, X: Any, pieces: list, out: np.ndarray, error: np.ndarray | None = None) -> None:
+        """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
+        dtype = pieces[0][0].dtype
+        points = Points(X, self.support.origin)
+        block = points.take(slice(0, points.n), dtype)
+        tile = self._tile(dtype)
+        sums = np.zeros(out.shape)
+        for vectors, products in pieces:
+            K = tile[: points.n, : len(vectors)]
+            self.kernel.tile(block, vectors, K)
+            if self.b.size == 1:
+                add_tile_bounded(K, *products, out[:, 0], sums[:, 0])
+                continue
+            for outputs, terms in products:
+                total, bound = np.zeros((2, points.n, len(outputs)))
+                for part, coef, weight in terms:
+                    total += K[:, part] @ coef
+                    if error is not None:
+                        bound += K[:, part] @ weight
+                out[:, outputs] += total
+                sums[:, outputs] += bound
+        if error is not None:
+            error[...] = self._error(points, dtype, sums)
+
+    def _error(self, points: Points, dtype: Any, sums: np.ndarray) -> np.ndarray:
+        """The bound of `SumError` at some rows, for every output."""
+        rows = self.kernel.rounding(points, dtype)
+        factor = 1.001 * self._sum_error(dtype).factor_of(rows)
+        error = factor[:, None] * sums
+        for (p, q), (left, right) in zip(rows.pairs, self._pair_sums(dtype), strict=True):
+            error += 1.001 * (np.outer(p, right) + np.outer(q, left))
+        return error + 4 * np.finfo(np.float64).eps * np.abs(self.b)
+
+    def _sum_error(self, dtype: Any) -> SumError:
+        key = "sum error", dtype
+        if key not in self._prepared:
+            rounding = self.kernel.rounding(self.support, dtype)
+            terms = terms_of_sum(self.n_support, VECTORS_PER_TILE)
+            if dtype == FLOAT32 and self.b.size > 1:  # sums of products in float32
+                terms += int((TERMS_PER_SUM + 4) * (unit(FLOAT32) / unit(FLOAT64)))
+            self._prepared[key] = SumError(rounding, rounding, terms)
+        return self._prepared[key]
+
+    def _pair_sums(self, dtype: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Σ|c| p and Σ|c| q of every output, for the pairs of the rounding."""
+        key = "pair sums", dtype
+        if key not in self._prepared:
+            found = []
+            for pair in self._sum_error(dtype).columns.pairs:
+                sums = np.zeros((2, self.b.size))
+                for start, stop, outputs in self.blocks:
+                    for row, values in zip(sums, pair, strict=True):
+                        row[outputs] += np.abs(self.coef[:, start:stop]) @ values[start:stop]
+                found.append((sums[0], sums[1]))
+            self._prepared[key] = found
+        return self._prepared[key]
+
+    def _tile(self, dtype: Any) -> np.ndarray:
+        """Scratch of this thread; fresh memory costs more than the kernel values put into it."""
+        tile = getattr(self._scratch, dtype.name, None)
+        if tile is None:
+            width = min(VECTORS_PER_TILE, self.n_support)
+            tile = np.empty((ROWS_PER_TILE, width), dtype=dtype)
+            setattr(self._scratch, dtype.name, tile)
+        return tile
+
+    def _pieces(self, dtype: Any) -> list:
+        """The support vectors in tiles: their block, and the coefficients that each tile meets."""
+        if dtype not in self._prepared:
+            tiles = [
+                slice(i, min(i + VECTORS_PER_TILE, self.n_support))
+                for i in range(0, self.n_support, VECTORS_PER_TILE)
+            ]
+            self._prepared[dtype] = [
+                (self._vectors(tile, dtype), self._products(tile, dtype)) for tile in tiles
+            ]
+        return self._prepared[dtype]
+
+    def _products(self, tile: slice, dtype: Any) -> Any:
+        """The coefficients of a tile, and the weights of the bound on the error of their sums.
+
+        With several outputs: for each block that it meets its outputs, and (columns, coefficients,
+        weights) of matrix products short enough that float32 sums lose little.
+        """
+        error = self._sum_error(dtype)
+        if self.b.size == 1:
+            return self.coef[0, tile].copy(), error.weight(self.coef[0, tile], tile)
+        products = []
+        length = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
+        for first, last, outputs in self.blocks:
+            terms = []
+            for start in range(max(first, tile.start), min(last, tile.stop), length):
+                part = slice(start, min(start + length, last, tile.stop))
+                coef, weight = (
+                    np.ascontiguousarray(values.T, dtype=dtype)
+                    for values in (self.coef[:, part], error.weight(self.coef[:, part], part))
+                )
+                here = slice(part.start - tile.start, part.stop - tile.start)
+                terms.append((here, coef, weight))
+            if terms:
+                products.append((outputs, terms))
+        return products
+
+    def _vectors(self, which: slice, dtype: Any) -> Block:
+        if self.columns is None:
+            return self.support.take(which, dtype)
+        return Block(self.support, self.columns[which], dtype)

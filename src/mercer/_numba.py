@@ -1,0 +1,108 @@
+"""Compiled code: the decorator, its flags and cache folder, and a prefetch instruction.
+
+Only arrays and scalars cross into compiled functions: a jitclass or a function argument would
+defeat the on-disk cache and every process would compile again.
+
+Numba's index files are pickles, so that whoever can write into the cache folder can have code run.
+The cache is therefore in the package's folder, or the user's own, or a folder under the temporary
+directory that nobody else can write to; where there is none, code is compiled in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numba.core.config
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+__all__ = ["REASSOCIATE", "compiled", "prefetch"]
+
+# Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
+REASSOCIATE = frozenset({"reassoc", "nnan", "nsz", "contract", "arcp"})
+
+
+def compiled(
+    function: Callable | None = None, *, fastmath: Any = False, inline: bool = False
+) -> Callable:
+    """``numba.njit`` with the GIL released and the machine code cached on disk.
+
+    ``inline`` puts a small function into its callers, where calls would take most of the time.
+    """
+    if function is None:
+        return lambda f: compiled(f, fastmath=fastmath, inline=inline)
+    flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
+    options: dict[str, Any] = {
+        "nogil": True, "fastmath": flags, "error_model": "numpy",
+        "inline": "always" if inline else "never",
+    }  # fmt: skip
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
+        folder = private_folder(tempfile.gettempdir())
+    if folder is None:
+        return numba.njit(**options)(function)
+    config: Any = numba.core.config
+    before = config.CACHE_DIR
+    try:
+        config.CACHE_DIR = folder
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # it has become unusable
+        return numba.njit(**options)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+@functools.cache
+def private_folder(parent: str) -> str | None:
+    """A folder in ``parent`` that only this user can write to or replace; None if there is none."""
+    if not hasattr(os, "getuid"):
+        return None
+    user = os.getuid()
+    folder = Path(parent) / f"mercer-numba-cache-{user}"
+    try:
+        above = os.stat(parent)
+        others_write = above.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if above.st_uid not in (0, user) or (others_write and not above.st_mode & stat.S_ISVTX):
+            return None  # another user could put a folder of theirs in its place
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = os.lstat(folder)  # not what a link points to
+    except OSError:
+        return None
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == user
+    return str(folder) if is_own and not found.st_mode & 0o077 else None
+
+
+# Of LLVM's prefetch: to be read, into the second-level cache, as data.
+_READ, _SECOND_LEVEL, _DATA = 0, 2, 1
+
+
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """``prefetch(array, index)``: have the 64 bytes around array[index] brought nearer.
+
+    Changes no result. The array is contiguous; an index outside it is not an error.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        address, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [address], kind)
+        at = builder.bitcast(builder.gep(data, [args[1]]), address)
+        builder.call(call, [at, *map(number, (_READ, _SECOND_LEVEL, _DATA))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+prefetch: Any = intrinsic(_prefetch)

@@ -1,0 +1,178 @@
+"""Certificates of models that are no box QP: linear ones and logistic regression.
+
+What each states is in its problem's file; here it is put into the one form of `Certificate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer._result import LinearResult, Result, Status, final_status
+from mercer.certificates._certificate import EPS, MARGIN, ROUNDING_UNITS, Certificate, relative
+from mercer.problems import Logistic
+from mercer.problems._crammer_singer import CrammerSinger
+from mercer.problems._losses import kkt
+from mercer.problems._regularized_loss import LinearPrimal
+
+__all__ = [
+    "certify_joint",
+    "certify_linear",
+    "certify_logistic",
+    "gap_status",
+]
+
+
+def _length(w: np.ndarray) -> float:
+    """‖w‖, also where squares would overflow or vanish."""
+    top = float(np.abs(w).max(initial=0.0))
+    return top * float(np.linalg.norm(w / top)) if 0 < top < np.inf else top
+
+
+def _width(length: float) -> float:
+    """2/‖w‖."""
+    return 2 / length if length > 2e-308 else np.inf
+
+
+def _stated(result: LinearResult, tol: float | None) -> tuple[float, float, float, Status]:
+    """Gap, dual, relative gap and status.
+
+    Values that are no bounds, of a fit on its way, get some units of rounding.
+    """
+    gap = result.gap
+    if not result.bounded:
+        rounding = ROUNDING_UNITS * EPS * (abs(result.primal) + abs(result.primal - result.gap))
+        gap = result.gap * MARGIN + rounding
+    if not np.isfinite(result.primal):
+        return np.inf, -np.inf, np.inf, result.status
+    dual = result.primal - gap
+    part = relative(gap, result.primal)
+    if gap > 0 and result.bounded:
+        dual, part = float(np.nextafter(dual, -np.inf)), float(np.nextafter(part, np.inf))
+    return gap, dual, part, (
+        result.status if tol is None else final_status(result.status, part, tol)
+    )  # fmt: skip
+
+
+def certify_linear(
+    problem: LinearPrimal, result: LinearResult, name: str = "", tol: float | None = None
+) -> Certificate:
+    """The certificate of a linear machine; with ``tol``, its status follows from the gap.
+
+    ``kkt_violation`` is how far a score is, at the most, from where its dual would be optimal.
+    """
+    violation, n_zero, n_bound = kkt(problem.kind, result.g, result.beta, *problem.arrays)
+    gap, dual, part, status = _stated(result, tol)
+    return Certificate(
+        primal=result.primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=part,
+        kkt_violation=violation,
+        bias_interval=(result.b, result.b),
+        margin=_width(_length(result.w)),
+        n_zero=n_zero,
+        n_free=problem.n - n_zero - n_bound,
+        n_bound=n_bound,
+        status=status,
+        iterations=result.iterations,
+        rounds=result.rounds,
+        seconds=result.seconds,
+        name=name,
+    )
+
+
+def certify_joint(
+    problem: CrammerSinger, result: LinearResult, tol: float | None = None
+) -> Certificate:
+    """The certificate of all classes at once.
+
+    ``kkt_violation`` is how far a class with a share of a row is, at the most, below the row's best
+    one (that of the row's own class counts, too); ``margin`` is the smallest between two classes.
+    There is no interval for several intercepts, of which only differences count.
+    """
+    rows = np.arange(problem.n)
+    at_home = result.beta[rows, problem.codes]
+    u = 1.0 + result.g - result.g[rows, problem.codes][:, np.newaxis]
+    u[rows, problem.codes] = 0.0
+    used = result.beta < 0
+    below_bound = at_home < problem.cost * (1 - 1e-12)  # shares sum to C up to rounding
+    used[rows, problem.codes] = below_bound
+    below = u.max(axis=1, keepdims=True) - u
+    zero = at_home == 0
+    bound = ~zero & ~below_bound
+    w = result.w
+    widest = max(_length(other - w[r]) for r in range(len(w)) for other in w[r + 1 :])
+    gap, dual, part, status = _stated(result, tol)
+    return Certificate(
+        primal=result.primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=part,
+        kkt_violation=float(below[used].max(initial=0.0)),
+        bias_interval=(float("nan"), float("nan")),
+        margin=_width(widest),
+        n_zero=int(zero.sum()),
+        n_free=int((~zero & ~bound).sum()),
+        n_bound=int(bound.sum()),
+        status=status,
+        iterations=result.iterations,
+        rounds=result.rounds,
+        seconds=result.seconds,
+        unit="epochs",
+    )
+
+
+def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certificate:
+    """The certificate of a logistic model, whose violation is the length of its gradient.
+
+    ``result.f_error`` bounds the errors of f, ``result.violation`` the length of w − w̃; the status
+    is what stopped the solver (`logistic_status`).
+    """
+    beta, f, b, C = result.beta, result.f, float(result.b[0]), problem.C
+    error = np.broadcast_to(np.asarray(result.f_error, np.float64), f.shape)
+    with np.errstate(invalid="ignore"):
+        lost = float(C @ error) + float(np.abs(beta) @ error) / 2
+    rounding = (f.size + ROUNDING_UNITS) * EPS
+    value = problem.primal(beta, f, b)
+    size = float(np.abs(beta) @ np.abs(f)) / 2 + float(C @ (1 + np.abs(f + b)))
+    primal = value + (lost if np.isfinite(lost) else np.inf) + rounding * size
+    _, repair = problem.dual_point(f + b)
+    gap = (result.violation**2 / 2 + float(C @ error**2) / 8 + repair) * MARGIN
+    # The sum of β̃ is zero up to one rounding, of at most the largest C.
+    gap += 4 * EPS * float(C.max()) * (abs(b) + float(np.abs(f).max()) + 1)
+    gap = min(gap, primal)  # D(0) = 0
+    dual = max(value - lost - rounding * size - gap, 0.0) if np.isfinite(primal) else 0.0
+    n_zero = int(np.count_nonzero(beta == 0))
+    norm = np.sqrt(max(0.0, float(beta @ f)))
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(result.violation),
+        bias_interval=(b, b),
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=beta.size - n_zero,
+        n_bound=0,
+        status=result.status,
+        iterations=int(result.iterations),
+        rounds=int(result.rounds),
+        seconds=float(result.seconds),
+        name=name,
+        unit="products with K",
+    )
+
+
+def gap_status(certificate: Certificate, tol: float, is_psd: bool = True) -> Certificate:
+    """The certificate with the status that follows from its relative gap.
+
+    "solved" if that is at most ``tol``, on the condition that the kernel is positive semidefinite
+    where this is not known; else what stopped the solver.
+    """
+    status = final_status(certificate.status, certificate.relative_gap, tol)
+    if status is Status.SOLVED and not is_psd:
+        status = Status.SOLVED_IF_PSD
+    return replace(certificate, status=status)

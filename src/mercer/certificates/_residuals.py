@@ -1,0 +1,177 @@
+"""How good: certificates of linear systems and of eigenvectors, by bounds on their residuals.
+
+A residual is stated as the one found in float64 plus a bound on what rounding did to the kernel
+values and to their sums (`mercer.gram._entry_error`): the true one is not larger. Whether a fit is
+solved follows from that and nothing else (`ridge_status`, `eigen_status`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._result import Status
+from mercer.problems import Ridge
+
+__all__ = [
+    "EigenCertificate", "RidgeAnswer", "RidgeCertificate", "certify_ridge", "eigen_status",
+    "ridge_status",
+]  # fmt: skip
+
+# What float64 does to a handful of operations on numbers that are known.
+_UNITS = 16 * float(np.finfo(np.float64).eps)
+# Norms of n numbers and products of bounds are rounded, too.
+_SAFETY = 1 + 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeAnswer:
+    """Coefficients and f = K coef (n × m, float64), and how they were found.
+
+    Attributes
+    ----------
+    coef, f : float64 arrays of shape (n, m)
+    error : float64 array of shape (m,)
+        A bound on ‖D(f̂ − f)‖ of each target, D = diag(√s).
+    status : Status
+        Why the solver stopped.
+    solver : str
+    iterations : int
+    gradient : float64 array of shape (m,) or None
+        Of targets with α = 0, whose system may be singular and is then solved by least squares: a
+        bound on ‖DK S r‖ over ‖DKD‖ ‖Dy‖, else infinite.
+    """
+
+    coef: np.ndarray
+    f: np.ndarray
+    error: np.ndarray
+    status: Status
+    solver: str
+    iterations: int = 0
+    gradient: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class RidgeCertificate:
+    """What is proved about a fitted kernel ridge regression.
+
+    Attributes
+    ----------
+    primal, dual : float
+        The optimal value of ½ Σ s (y − f)² + ½ α ‖w‖² (summed over targets) lies between them, if K
+        is positive semidefinite; the value of the model is at most ``primal``.
+    gap : float
+        The model's value is at most this much above the optimal one: ½ Σ s r², with r the residual
+        y − (K + αS⁻¹)c, rounding included. (``primal − dual`` also holds what rounding does to the
+        value itself.)
+    relative_gap : float
+        ``gap / primal``.
+    residual : float
+        A bound on ‖r‖ / ‖y‖ in the norm weighted by s, the largest of all targets; rounding of the
+        kernel values and of their sums is part of it.
+    status : Status
+        "solved" if ``residual`` is at most ``tol``; else what stopped the solver.
+    solver : str
+        That gave the answer.
+    iterations : int
+        Of conjugate gradients.
+    seconds : float
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    residual: float
+    status: Status
+    solver: str
+    iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EigenCertificate:
+    """What is proved about the eigenpairs of a kernel PCA.
+
+    Around each eigenvalue given there is a true one within its residual; an eigenvector is off by
+    at most its residual over the distance to the other eigenvalues.
+
+    Attributes
+    ----------
+    residuals : tuple of float
+        A bound on ‖K v − λ v‖ of each unit eigenvector, K centred; rounding of the kernel values
+        and of their sums is part of it.
+    relative_residual : float
+        The largest of them over the largest eigenvalue.
+    status : Status
+    solver : str
+    iterations : int
+        Products of K with a block of vectors.
+    seconds : float
+    """
+
+    residuals: tuple[float, ...]
+    relative_residual: float
+    status: Status
+    solver: str
+    iterations: int
+    seconds: float
+
+
+def certify_ridge(
+    problem: Ridge, answer: RidgeAnswer, tol: float, is_psd: bool, seconds: float
+) -> RidgeCertificate:
+    """The certificate of coefficients, by f = K coef and the bound on its error.
+
+    ``is_psd`` tells whether the kernel is known to be positive semidefinite.
+    """
+    D, coef, f = problem.scale[:, np.newaxis], answer.coef, answer.f
+    shift = problem.alpha * coef / (D * D)
+    terms = np.abs(problem.Y) + np.abs(f) + np.abs(shift)
+    lost = answer.error + _UNITS * np.linalg.norm(D * terms, axis=0)
+    norms = (np.linalg.norm(D * (problem.Y - f - shift), axis=0) + lost) * _SAFETY
+    sizes = np.linalg.norm(D * problem.Y, axis=0)
+    gap = 0.5 * float(norms @ norms) * _SAFETY
+    errors, squares = np.linalg.norm(D * (problem.Y - f), axis=0), np.einsum("ij,ij->j", coef, f)
+    spread = np.linalg.norm(coef / D, axis=0) * lost
+    spread += len(f) * _UNITS * np.einsum("ij,ij->j", np.abs(coef), np.abs(f))
+    primal, least = (
+        0.5 * float(np.sum(np.maximum(errors + sign * lost, 0.0) ** 2)
+                    + problem.alpha @ np.maximum(squares + sign * spread, 0.0))
+        for sign in (1, -1)
+    )  # fmt: skip
+    rounding = (len(f) + 8) * _UNITS * primal
+    primal, least = primal + rounding, least - rounding
+    ratios = np.divide(norms, sizes, out=np.zeros_like(norms), where=sizes > 0)
+    reached = ratios if answer.gradient is None else np.minimum(ratios, answer.gradient)
+    return RidgeCertificate(
+        primal=primal,
+        dual=max(least - gap, 0.0),
+        gap=gap,
+        relative_gap=gap / primal if primal > 0 else 0.0,
+        residual=float(ratios.max(initial=0.0)),
+        status=ridge_status(float(reached.max(initial=0.0)), tol, answer.status, is_psd),
+        solver=answer.solver,
+        iterations=answer.iterations,
+        seconds=seconds,
+    )
+
+
+def ridge_status(reached: float, tol: float, stopped: Status, is_psd: bool) -> Status:
+    """Whether a system is solved, by the bound on its residual; else what stopped the solver.
+
+    A system with α = 0 is also solved if the gradient of least squares is small.
+    """
+    if stopped is Status.NOT_PSD:
+        return stopped
+    if reached <= tol:
+        return Status.SOLVED if is_psd else Status.SOLVED_IF_PSD
+    return Status.STALLED if stopped.is_solved else stopped
+
+
+def eigen_status(residuals: np.ndarray, goal: float, stopped: Status) -> Status:
+    """Whether all residuals are at most ``goal``; else what stopped the solver."""
+    if float(residuals.max(initial=0.0)) <= goal:
+        return Status.SOLVED
+    return Status.STALLED if stopped.is_solved else stopped

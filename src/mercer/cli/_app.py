@@ -1,0 +1,239 @@
+"""What may be typed. A command's signature is its options; ``run`` of its module gets them by name.
+
+The examples in the help texts use the files that ``mercer demo`` writes, and the tests run them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from mercer.cli import _options as o
+from mercer.cli._errors import ERROR, USAGE, complain, guarded, write_any_text
+from mercer.cli._svm_train_options import join_weights
+
+__all__ = ["app", "start"]
+
+app = typer.Typer(
+    name="mercer",
+    help="Support vector machines and kernel methods that prove their answers.",
+    epilog="$ mercer demo  shows what it does, and writes the files that the examples use.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def start(arguments: Sequence[str] | None) -> int:
+    """Parse and run; typer's own complaints become one line too."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["train"]:
+        words = join_weights(words)
+    usage_error: Any = typer.BadParameter.__base__
+    write_any_text()
+    try:
+        command = typer.main.get_command(app)
+        return command.main(words, prog_name="mercer", standalone_mode=False) or 0
+    except usage_error as error:
+        place = " ".join(["mercer", *words[:1]]) if error.ctx and error.ctx.parent else "mercer"
+        complain(f"{error.format_message()} ({place} --help says more)")
+        return USAGE
+    except typer.Abort:
+        return ERROR
+
+
+def command(*examples: str, **settings: Any) -> Callable[[Callable], Callable]:
+    """A command whose help ends with these examples, and whose module is imported to run it."""
+
+    def register(signature: Callable) -> Callable:
+        name = signature.__name__
+
+        @wraps(signature)
+        def run(**given: Any) -> None:
+            raise typer.Exit(guarded(lambda: import_module(f"mercer.cli._{name}").run(**given)))
+
+        epilog = "\n\n".join(["Examples:", *(f"$ {example}" for example in examples)])
+        return app.command(name, epilog=epilog, **settings)(run)
+
+    return register
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from mercer import __version__
+
+        print(f"mercer {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def mercer(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which mercer.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@command(
+    "mercer train demo/tumours.csv --target diagnosis --verify --plot tumours.png",
+    "mercer train demo/tumours.csv --target diagnosis --machine linear-svc -C 0.1 -o small.mercer",
+    "mercer train -s 0 -t 2 -c 10 -g 0.5 -v 5 demo/tumours.csv --target diagnosis",
+    context_settings={"help_option_names": ["--help"]},  # -h is svm-train's
+)
+def train(
+    data: o.Data,
+    model: o.ModelOut = None,
+    output: o.TrainOutput = None,
+    target: o.Target = None,
+    scale: o.Scale = None,
+    missing: o.Missing = None,
+    header: o.Header = None,
+    categorical: o.Categorical = None,
+    drop: o.Drop = None,
+    task: o.Task = None,
+    format: o.Format = None,
+    machine: o.MachineName = None,
+    kernel: o.Kernel = None,
+    C: o.Cost = None,
+    gamma: o.Gamma = None,
+    degree: o.Degree = None,
+    coef0: o.Coef0 = None,
+    nu: o.Nu = None,
+    epsilon: o.Epsilon = None,
+    alpha: o.Alpha = None,
+    class_weight: o.ClassWeight = None,
+    probability: o.Probability = None,
+    tol: o.Tol = None,
+    solver: o.Solver = None,
+    shrinking: o.Shrinking = None,
+    max_iter: o.MaxIter = None,
+    time_limit: o.TimeLimit = None,
+    cache_size: o.CacheSize = None,
+    n_jobs: o.Jobs = None,
+    cv: o.Folds = None,
+    test: o.Test = None,
+    verify: o.Verify = False,
+    plot: o.PlotToo = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+    s: o.S = None,
+    t: o.T = None,
+    d: o.D = None,
+    g: o.G = None,
+    r: o.R = None,
+    c: o.CLetter = None,
+    n: o.N = None,
+    p: o.P = None,
+    m: o.M = None,
+    e: o.E = None,
+    h: o.H = None,
+    b: o.B = None,
+    w: o.W = None,
+    v: o.V = None,
+) -> None:
+    """Train a machine on a file, and write the model with its proof."""
+
+
+@command(
+    "mercer predict demo/tumours.mercer demo/tumours-new.csv -o predictions.csv",
+    "mercer predict demo/tumours.mercer demo/tumours-new.csv --decision | head",
+)
+def predict(
+    model: o.Model,
+    data: o.Data,
+    out: o.PredictionsOut = None,
+    output: o.PredictOutput = None,
+    decision: o.Decision = False,
+    proba: o.Proba = False,
+    format: o.Format = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Predict the rows of a file, and score it if it has targets."""
+
+
+@command("mercer verify demo/tumours.mercer demo/tumours.csv")
+def verify(
+    model: o.Model,
+    data: o.Data,
+    format: o.Format = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Recompute a model's certificate from its training data."""
+
+
+@command("mercer inspect demo/tumours.mercer")
+def inspect(model: o.Model, top: o.Top = 10, json: o.Json = False) -> None:
+    """Show what is in a model: certificate, kernel, columns, weights."""
+
+
+@command(
+    "mercer convert demo/tumours.csv tumours.svm --target diagnosis",
+    "mercer convert demo/tumours.mercer tumours.model",
+)
+def convert(
+    source: o.Source,
+    destination: o.Destination,
+    target: o.Target = None,
+    scale: o.Scale = None,
+    missing: o.Missing = None,
+    header: o.Header = None,
+    categorical: o.Categorical = None,
+    drop: o.Drop = None,
+    task: o.Task = None,
+    format: o.Format = None,
+    like: o.Like = None,
+    to: o.To = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Convert data between formats, models from LIBSVM's and back."""
+
+
+@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")
+def doctor(
+    data: o.Data,
+    target: o.Target = None,
+    scale: o.Scale = None,
+    missing: o.Missing = None,
+    header: o.Header = None,
+    categorical: o.Categorical = None,
+    drop: o.Drop = None,
+    task: o.Task = None,
+    format: o.Format = None,
+    kernel: o.Kernel = None,
+    C: o.Cost = None,
+    gamma: o.Gamma = None,
+    json: o.Json = False,
+) -> None:
+    """Say before a fit what will hurt, and what it will cost."""
+
+
+@command("mercer plot boundary demo/tumours.mercer demo/tumours.csv -o boundary.svg")
+def plot(
+    kind: o.Kind,
+    model: o.Model,
+    data: o.DataIfAny = None,
+    output: o.PlotOutput = None,
+    feature: o.Feature = None,
+    format: o.Format = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Draw what a machine learned."""
+
+
+@command("mercer play --no-browser --port 5006")
+def play(data: o.DataIfAny = None, port: o.Port = 0, browser: o.Browser = True) -> None:
+    """Open the playground: draw points, watch machines learn."""
+
+
+@command("mercer demo")
+def demo(output: o.Folder = "demo", quiet: o.Quiet = False) -> None:
+    """Train on bundled data, print the certificate, check it, draw it."""

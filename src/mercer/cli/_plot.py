@@ -1,0 +1,85 @@
+"""``mercer plot``: what a machine learned, as a picture."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.cli._errors import Failed, Misused
+from mercer.cli._output import Voice, table
+from mercer.cli._reading import open_both
+from mercer.data import Schema
+from mercer.persistence import open_model
+from mercer.plots import KINDS, write_figure
+
+__all__ = ["draw", "run"]
+
+SCALED = {"standard": " (standardised)", None: ""}
+
+
+def run(
+    kind: str, model: str, data: str | None, output: str | None, feature: list[str] | None,
+    format: str | None, quiet: bool,
+) -> None:  # fmt: skip
+    known = inspect.signature(KINDS[kind].display.from_estimator).parameters
+    if data is not None:
+        found, rows = open_both(model, data, format)
+        X, y = rows.X, rows.y
+    elif known["X"].default is inspect.Parameter.empty:
+        raise Misused(f"plot {kind} needs DATA, the rows that {model} was trained on")
+    else:
+        found, X, y = open_model(model), None, None
+    options = _along(kind, feature or [], known, found.schema)
+    path = output or f"{kind}.png"
+    draw(kind, model, found.model, found.schema, X, y, path, **options)
+    Voice(quiet=quiet).say(table({"picture": path}))
+
+
+def draw(
+    kind: str, name: str, model: Any, schema: Schema | None, X: Any, y: Any, path: str,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Write the picture of a model."""
+    names = _labels(schema)
+    if names:  # where the displays look for them
+        model.feature_names_in_ = np.array(names, dtype=object)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        try:
+            display = KINDS[kind].draw(model, X, y, **options)
+        except (TypeError, ValueError) as error:
+            raise Failed(f"{name}: {error}") from error
+        write_figure(display, path)
+
+
+def _labels(schema: Schema | None) -> list[str]:
+    """Names of the features, and that they are scaled."""
+    names = schema.feature_names if schema is not None else None
+    if schema is None or names is None:
+        return []
+    return [name + SCALED.get(schema.scaling, " (scaled)") for name in names]
+
+
+def _along(
+    kind: str, feature: Sequence[str], known: Mapping[str, Any], schema: Schema | None
+) -> dict[str, Any]:
+    """--feature as the display takes it: numbers of one column or two."""
+    if not feature:
+        return {}
+    names = (schema.feature_names if schema is not None else None) or []
+    columns = []
+    for name in feature:
+        if name not in names and not name.isdigit():
+            raise Misused(
+                f"--feature {name}: there is no such column among {', '.join(names[:12])}"
+            )
+        columns.append(names.index(name) if name in names else int(name))
+    if "features" in known:
+        return {"features": columns}
+    if "feature" in known and len(columns) == 1:
+        return {"feature": columns[0]}
+    raise Misused(f"--feature {feature[-1]} does not go with {kind}")

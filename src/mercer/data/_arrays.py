@@ -1,0 +1,165 @@
+"""NumPy's ``.npy`` and ``.npz``: arrays of numbers, nothing else is loaded."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.data._csr import check_csr
+from mercer.data._files import Source
+from mercer.data._raw import Options, Raw, Words, assign
+from mercer.data._schema import Schema
+from mercer.exceptions import FileError
+
+__all__ = ["read_npy", "read_npz"]
+
+_ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
+_CSR = {"data", "indices", "indptr", "shape"}
+
+
+def read_npy(source: Source, options: Options, schema: Schema | None) -> Raw:
+    """One array: the rows, of which a column may be the target."""
+    return _from_matrix(source.name, _load(source), options, schema)
+
+
+def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
+    """Arrays by name: X and y, a sparse matrix of SciPy (with y beside it), or one array."""
+    arrays = _load(source)
+    name = source.name
+    if set(arrays) >= _CSR:
+        X = _sparse(name, arrays)
+    else:
+        found = [key for key in _ROWS if key in arrays] or list(arrays)
+        if (len(arrays) > 1 and found[0] not in _ROWS) or not arrays:
+            raise FileError(
+                name, None, f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
+                "'X' and targets 'y'."
+            )  # fmt: skip
+        X = arrays[found[0]]
+    wanted = (options.target,) if isinstance(options.target, str) else _TARGETS
+    key = next((key for key in wanted if key in arrays), None)
+    if key is None or options.target is False:
+        if isinstance(options.target, str):
+            raise FileError(name, None, f"has no array {options.target!r}.")
+        return _from_matrix(name, X, options, schema)
+    y = arrays[key]
+    X = X if sp.issparse(X) else _numbers(name, X)
+    if y.shape != (X.shape[0],):
+        raise FileError(
+            name, None, f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target "
+            "for each."
+        )  # fmt: skip
+    return Raw(X, _target(name, key, y), None, target=key)
+
+
+def _load(source: Source) -> Any:
+    """The array of an ``.npy`` file, or a dict of those of an ``.npz`` file."""
+    try:
+        copy = source.seekable_copy()
+        if not zipfile.is_zipfile(copy):
+            copy.seek(0)
+            _check_size(copy, len(copy.getbuffer()))
+            copy.seek(0)
+            return np.load(copy, allow_pickle=False)
+        with zipfile.ZipFile(copy) as archive:
+            for entry in archive.infolist():
+                with archive.open(entry) as part:
+                    _check_size(part, entry.file_size)
+        copy.seek(0)
+        with np.load(copy, allow_pickle=False) as loaded:
+            arrays = {key: loaded[key] for key in loaded.files}
+        others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+        if others:
+            raise ValueError(f"{others[0]!r} in it is no array")
+        return arrays
+    except Exception as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(
+            source.name, None, f"is not a file of plain arrays ({error}); nothing else is loaded."
+        ) from error
+
+
+def _check_size(file: Any, size: int) -> None:
+    """Refuse a header that claims more than there is, before memory is asked for."""
+    version = np.lib.format.read_magic(file)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in read:
+        return
+    shape, _, dtype = read[version](file)
+    if math.prod(shape) * dtype.itemsize > size and not dtype.hasobject:
+        raise ValueError(f"its header claims an array of shape {shape}, but it has {size:,} bytes")
+
+
+def _sparse(name: str, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
+    kind = arrays.get("format")
+    if kind is not None and kind.item() not in (b"csr", "csr"):
+        raise FileError(
+            name, None, f"is a sparse matrix of the kind {kind.item()!r}; save it as CSR."
+        )
+    try:
+        data, indices, indptr = (arrays[part] for part in ("data", "indices", "indptr"))
+        shape = [int(size) for size in arrays["shape"].tolist()]
+        check_csr(data, indices, indptr, shape)
+        X = sp.csr_matrix((data, indices, indptr), shape=tuple(shape))
+    except Exception as error:
+        raise FileError(name, None, f"is not a whole CSR matrix ({error}).") from error
+    if X.dtype.kind not in "fiub" or not np.isfinite(X.data).all():
+        raise FileError(name, None, "must hold finite numbers alone.")
+    return X if X.dtype == np.float32 else X.astype(np.float64)
+
+
+def _numbers(name: str, X: Any) -> np.ndarray:
+    """Rows in float64, or float32 where they are."""
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise FileError(name, None, f"must hold rows of numbers, got shape {X.shape} of {X.dtype}.")
+    X = np.array(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    bad = np.argwhere(np.isinf(X))
+    if bad.size:
+        raise FileError(name, None, f"row {bad[0, 0]}, column {bad[0, 1]} is infinite.")
+    return X
+
+
+def _target(name: str, key: str, y: np.ndarray) -> Any:
+    if y.dtype.kind == "U":
+        words = Words()
+        words.codes = np.array([words.number(word) for word in y.tolist()])
+        return words
+    if y.dtype.kind not in "fiub" or not np.isfinite(y).all():
+        raise FileError(name, None, f"{key} must hold finite numbers or texts, got {y.dtype}.")
+    return y.astype(np.float64)
+
+
+def _from_matrix(name: str, X: Any, options: Options, schema: Schema | None) -> Raw:
+    """A matrix without names, of which one column may be the target."""
+    sparse = sp.issparse(X)
+    X = X if sparse else _numbers(name, X)
+    names = [str(j) for j in range(X.shape[1])]
+    if schema is not None and schema.columns is not None:
+        trained = len(schema.columns)
+        schema = Schema(None, trained, target=schema.target)
+    roles = assign(name, names, set(), options, schema, has_names=False)
+    y = None
+    if roles.target is not None:
+        y = X[:, [roles.target]].toarray().ravel() if sparse else X[:, roles.target].copy()
+        y = _target(name, "the target", y)
+    features = X if len(roles.features) == X.shape[1] else X[:, roles.features]
+    if not sparse:
+        _refuse_missing(name, features)
+    return Raw(features, y, None, target=None if y is None else str(roles.target))
+
+
+def _refuse_missing(name: str, X: np.ndarray) -> None:
+    bad = np.argwhere(np.isnan(X))
+    if bad.size:
+        raise FileError(
+            name, None, f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
+            f"{len(bad) - 1} more; fill them in."
+        )  # fmt: skip

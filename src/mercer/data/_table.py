@@ -1,0 +1,223 @@
+"""`read_table`: rows and targets out of a file, whatever its format and compression."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data._arrays import read_npy, read_npz
+from mercer.data._delimited import read_delimited
+from mercer.data._files import Source, as_file_errors, open_source
+from mercer.data._parquet_table import read_parquet
+from mercer.data._raw import Options, Raw
+from mercer.data._schema import Schema
+from mercer.data._shaping import apply, learn
+from mercer.data._svmlight import SvmlightLines
+from mercer.exceptions import FileError
+
+__all__ = ["FORMATS", "Table", "read_table"]
+
+TASKS = ("classification", "regression")
+SCALINGS = ("standard", "minmax", "maxabs", "auto")
+FILLS = ("median", "mean", "zero")
+# Lines that are looked at to tell svmlight from CSV.
+LINES_LOOKED_AT = 50
+_SVMLIGHT = re.compile(rb"\s*[-+.\deE,]+(\s+(qid|\d+):\S+)+\s*(#.*)?")
+# How files that are not data begin, and what to say of them.
+_OTHERS = {
+    b"{": "looks like JSON, which is not read; write the table as CSV",
+    b"[": "looks like JSON, which is not read; write the table as CSV",
+    b"<": "looks like a web page or XML, which is not read; write the table as CSV",
+    b"@relation": "is an ARFF file, which is not read; write the table as CSV",
+    b"\x80": "looks like a pickle, which is never loaded; write the table as CSV or Parquet",
+    b"%PDF": "is a PDF file; write the table as CSV",
+    b"\x89HDF": "is an HDF5 file, which is not read; write the table as Parquet or .npz",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of a file.
+
+    Attributes
+    ----------
+    X : float64 or float32 array, or CSR, of shape (n, schema.n_features)
+    y : array of shape (n,), or None
+        Classification: labels (texts or integers); regression: float64.
+    schema : Schema
+    name : str
+        Where it comes from: the path, or ``"-"``.
+    format : str
+        ``"svmlight"``, ``"csv"``, ``"parquet"``, ``"npy"`` or ``"npz"``.
+    notes : tuple of str
+        What the reader should know, such as categories that the model has not seen.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    schema: Schema
+    name: str
+    format: str
+    notes: tuple[str, ...] = ()
+
+
+def read_table(
+    source: str | os.PathLike,
+    *,
+    target: str | int | bool | None = None,
+    schema: Schema | None = None,
+    format: str | None = None,
+    task: str | None = None,
+    scale: str | None = None,
+    missing: str | None = None,
+    header: bool | None = None,
+    categorical: Sequence[str | int] = (),
+    drop: Sequence[str | int] = (),
+) -> Table:
+    """Read rows and targets; format and compression are recognised by the content.
+
+    Parameters
+    ----------
+    source : path or "-"
+        A file, also compressed (gzip, bzip2, xz, zstd), or standard input.
+    target : str, int or False, optional
+        The target's column by name or number (from 0; −1 is the last). False: there is none. By
+        default the column named target, label, class, y or outcome; without one, the error lists
+        the columns. Lines of svmlight files begin with it; in ``.npz`` files it is the array ``y``.
+    schema : Schema, optional
+        Of a trained model: the data are brought into that form, and the target may be absent.
+        Options that a schema decides (those from ``task`` on, but ``header``) are refused.
+    format : {"svmlight", "csv", "parquet", "npy", "npz"}, optional
+    task : {"classification", "regression"}, optional
+        What the target is, where the guess (words, or few different integers, are classes) is
+        wrong.
+    scale : {"standard", "minmax", "maxabs", "auto"}, optional
+        Scale the features to mean 0 and variance 1, to [0, 1], or to at most 1 in size (the only
+        one for sparse rows); the schema keeps how. "auto" is "standard", and for sparse rows none.
+    missing : {"median", "mean", "zero"}, optional
+        What stands for missing numbers; for missing words the most frequent one does. By default
+        they are refused.
+    header : bool, optional
+        Whether a CSV file begins with names; by default, whether its first line looks like it.
+    categorical : sequence of str or int, optional
+        Columns of numbers that are to be taken for words. (Columns of words are found.)
+    drop : sequence of str or int, optional
+        Columns to leave out.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    FileError
+        (a ValueError) One line: the file, the line if it has lines, what is wrong, and a remedy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mercer.data import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "flowers.csv"
+    ...     _ = file.write_text(
+    ...         "size,colour,class\\n1.5,red,rose\\n0.5,blue,violet\\n2,red,rose\\n"
+    ...     )
+    ...     table = read_table(file)
+    >>> table.schema.feature_names
+    ['size', 'colour=blue', 'colour=red']
+    >>> table.X
+    array([[1.5, 0. , 1. ],
+           [0.5, 1. , 0. ],
+           [2. , 0. , 1. ]])
+    >>> table.y
+    array(['rose', 'violet', 'rose'], dtype='<U6')
+    """
+    options = Options(target, task, scale, missing, header, tuple(categorical), tuple(drop))
+    _check(options, schema, format)
+    with open_source(source) as opened:
+        found = format or _recognise(opened)
+        _refuse_options(opened.name, found, options)
+        name = opened.name
+        with as_file_errors(name, f"cannot be read as {found}"):
+            raw = _READERS[found](opened, options, schema)
+    with as_file_errors(name, f"cannot be used as {found}"):
+        if schema is not None:
+            X, y, notes = apply(name, raw, schema)
+            return Table(X, y, schema, name, found, tuple(notes))
+        return Table(*learn(name, raw, options), name, found)
+
+
+def _check(options: Options, schema: Schema | None, format: str | None) -> None:
+    for name, value, allowed in (
+        ("format", format, tuple(FORMATS)), ("task", options.task, TASKS),
+        ("scale", options.scale, SCALINGS), ("missing", options.missing, FILLS),
+    ):  # fmt: skip
+        if value is not None and value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
+    if options.target is True:
+        raise ValueError("target must be a name, a number or False, got True.")
+    if schema is not None:
+        for name in ("task", "scale", "missing", "categorical", "drop"):
+            if getattr(options, name):
+                raise ValueError(f"{name} cannot be given together with schema, which decides it.")
+
+
+def _refuse_options(name: str, format: str, options: Options) -> None:
+    """Options that would be ignored."""
+    if options.header is not None and format != "csv":
+        raise FileError(name, None, "header= is for CSV files.")
+    for option in ("missing", "categorical", "drop"):
+        if getattr(options, option) and format not in ("csv", "parquet"):
+            raise FileError(name, None, f"{option}= is for files with names, CSV and Parquet.")
+
+
+def _recognise(source: Source) -> str:
+    """The format, by the first bytes."""
+    head = source.head
+    if not head.strip():
+        raise FileError(source.name, None, "is empty.")
+    for magic, format in ((b"PAR1", "parquet"), (b"\x93NUMPY", "npy"), (b"PK\x03\x04", "npz")):
+        if head.startswith(magic):
+            return format
+    if b'{"__metadata__"' in head[:32]:
+        raise FileError(source.name, None, "is a model file, not a table of data.")
+    for magic, what in _OTHERS.items():
+        if head.lstrip().lower().startswith(magic.lower()):
+            raise FileError(source.name, None, f"{what}.")
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    lines = lines[:-1] if len(lines) > 1 and len(head) > 1000 else lines
+    full = [line for line in lines[:LINES_LOOKED_AT] if line.split(b"#")[0].strip()]
+    pairs = sum(bool(_SVMLIGHT.fullmatch(line)) for line in full)
+    return "svmlight" if 2 * pairs >= len(full) and pairs else "csv"
+
+
+def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> Raw:
+    if options.target not in (None, False):
+        raise FileError(
+            source.name, None, "in svmlight files the target is the first number of a line; "
+            f"target={options.target!r} is not possible."
+        )  # fmt: skip
+    if schema is None:
+        lines = SvmlightLines(source, None)
+    else:
+        trained = schema.n_features if schema.columns is None else len(schema.columns)
+        lines = SvmlightLines(source, schema.zero_based, trained)
+    X, y = lines.read()
+    if X.shape[0] == 0:
+        raise FileError(source.name, None, "has no rows.")
+    return Raw(X, None if options.target is False else y, None, zero_based=bool(lines.zero_based))
+
+
+_READERS: dict[str, Callable[[Source, Options, Schema | None], Raw]] = {
+    "svmlight": _read_svmlight,
+    "csv": read_delimited,
+    "parquet": read_parquet,
+    "npy": read_npy,
+    "npz": read_npz,
+}
+FORMATS = tuple(_READERS)

@@ -1,0 +1,74 @@
+"""Features that are kernel sums, φ_r(x) = Σⱼ c_rj k(xⱼ, x): an Expansion with one output each."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from mercer._result import Status
+from mercer.estimators._kernel_base import KernelEstimator
+from mercer.estimators._parameters import CONSTRAINTS
+from mercer.estimators._validation import Data, check_rows, check_training
+from mercer.exceptions import ConvergenceWarning, warn_user
+from mercer.gram import Gram
+from mercer.solvers import Control
+
+__all__ = ["KernelFeatures"]
+
+
+class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """Common to `EmpiricalKernelMap` and `Nystroem`."""
+
+    time_limit: float | None
+    status_: Status
+
+    _parameter_constraints: ClassVar[dict] = {
+        name: CONSTRAINTS[name]
+        for name in ("kernel", "gamma", "degree", "coef0", "n_jobs", "time_limit", "on_interrupt")
+    }
+
+    def _validate(self, X: Any) -> Data:
+        return check_training(self, X, np.zeros(_num_samples(X)), None)
+
+    def _warn_if_stopped(self, control: Control) -> None:
+        """Say what a time limit left."""
+        if self.status_ is Status.TIME_LIMIT and not control.interrupted:
+            warn_user(
+                f"{type(self).__name__} stopped early ({self.status_}): its {self.n_components_} "
+                f"features come from {self.expansion_.n_support} rows. Raise "
+                f"time_limit={self.time_limit}.",
+                ConvergenceWarning,
+            )
+
+    def _keep(self, data: Data, gram: Gram, rows: np.ndarray, coef: np.ndarray) -> None:
+        """Features are kernel values against these rows times ``coef``."""
+        no_b = np.zeros(coef.shape[1])
+        self.expansion_ = self._expansion(data, gram, rows, coef.T, no_b)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self, "expansion_")
+        return self.expansion_.exact(check_rows(self, X), self.n_jobs)
+
+    @property
+    def n_components_(self) -> int:
+        """How many features there are."""
+        check_is_fitted(self, "expansion_")
+        return self._n_features_out
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.expansion_.b.size

@@ -1,0 +1,266 @@
+"""The empirical kernel map: K = Σ λ e eᵀ makes √λ e features of the training rows, exactly."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as la
+from scipy.sparse.linalg import LinearOperator, eigsh
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer._result import Status
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.embeddings._base import KernelFeatures
+from mercer.estimators._validation import Data
+from mercer.gram import Gram
+from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._psd import FEWEST_UNITS, rounding_unit
+from mercer.solvers import Control
+from mercer.solvers._dense_algebra import eigen_seconds, kernel_matrix
+
+__all__ = ["EmpiricalKernelMap"]
+
+# Lanczos pays if fewer than this share of the eigenvalues is wanted, of a matrix that is not small.
+LANCZOS_SHARE = 0.1
+LANCZOS_ROWS = 500
+# Rows that features come from where there is no time for all: about as many as keep their matrix
+# against all rows to so many values, within these limits.
+SAMPLED_VALUES, FEWEST_ROWS, SAMPLED_ROWS = 2_000_000, 16, 256
+MOST_BYTES = 4 << 30
+
+
+class EmpiricalKernelMap(KernelFeatures):
+    """Features whose dot products are the kernel on the training rows.
+
+    With K = Σ_r λ_r e_r e_rᵀ, row i has the features √λ_r e_ri, and a new row
+    φ_r(x) = Σᵢ e_ri k(xᵢ, x) / √λ_r: the same at training rows. A linear machine on all of them is
+    the kernel machine, at new rows too: φ(x)·φ(xᵢ) = k(x, xᵢ).
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Keep the largest so many; by default all above n·eps·λ₁. `error_` says what is lost.
+    kernel, gamma, degree, coef0, n_jobs
+        As in `mercer.SVC`.
+    time_limit : float, optional
+        Seconds for the whole fit. If all eigenvectors would take longer, the features come from
+        some of the rows (as those of `Nystroem`), and `trace_residual_` says what is lost.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does, as in `mercer.SVC`. It has to wait for the end of a dense decomposition:
+        some seconds from 3,000 rows on.
+    indefinite : {"raise", "clip"}, default="raise"
+        What to do if K has negative eigenvalues: refuse, or leave them out, which is the nearest
+        positive semidefinite matrix, extended to new rows.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+    error_ : float
+        ‖K − ΦΦᵀ‖ (spectral norm): the largest eigenvalue left out, in size; after an early stop the
+        bound ``trace_residual_``.
+    status_ : Status
+    trace_residual_ : float
+        trace(K − ΦΦᵀ).
+    kernel_, expansion_, n_components_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import EmpiricalKernelMap
+    >>> from mercer.kernels import RBF
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> phi = EmpiricalKernelMap(kernel=RBF(0.5)).fit_transform(X)
+    >>> bool(np.allclose(phi @ phi.T, RBF(0.5)(X)))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelFeatures._parameter_constraints,
+        "n_components": [None, Interval(Integral, 1, None, closed="left")],
+        "indefinite": [StrOptions({"raise", "clip"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        indefinite: str = "raise",
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.indefinite = indefinite
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> EmpiricalKernelMap:
+        """Decompose the kernel matrix of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        self._fit(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and the features √λ e of the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components)
+        """
+        vectors = self._fit(X)
+        return vectors * np.sqrt(self.eigenvalues_)
+
+    def _fit(self, X: Any) -> np.ndarray:
+        with Control(self.time_limit, None, self.on_interrupt) as control:
+            data = self._validate(X)
+            gram = self._bind(data)
+            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+                # A matrix of many gigabytes does not end in time either.
+                begin = control.time_limit is None or 8 * data.n**2 <= MOST_BYTES
+                K = kernel_matrix(gram, control.is_stopped) if begin else None
+                found = None if K is None else _largest(K, self.n_components, control)
+                if found is None:
+                    vectors = self._from_some_rows(data, gram, control)
+                else:
+                    assert K is not None
+                    vectors = self._from_all_rows(data, gram, K, found)
+            gram.workers = Workers(1)
+            self._warn_if_stopped(control)
+        return vectors
+
+    def _from_all_rows(self, data: Data, gram: Gram, K: np.ndarray, found: tuple) -> np.ndarray:
+        values, vectors, rest = found
+        units = max(data.n, FEWEST_UNITS) * rounding_unit(self.kernel_, gram.points)
+        rounding = units * max(np.abs(values).max(), abs(rest))
+        least = min(values.min(), rest)
+        if least < -rounding and self.indefinite == "raise":
+            raise ValueError(
+                f"The kernel matrix has the negative eigenvalue {least:.3g}: {self.kernel_!r} is "
+                "no kernel on these rows (see mercer.check_kernel). Use another one, or "
+                "indefinite='clip' to leave such directions out."
+            )
+        kept = values > rounding
+        if not kept.any():
+            raise ValueError("The kernel matrix is zero on these rows: there are no features.")
+        dropped = np.append(values[~kept], rest)
+        self.eigenvalues_ = values[kept]
+        self.error_ = float(np.abs(dropped).max())
+        self.trace_residual_ = float(np.trace(K) - self.eigenvalues_.sum())
+        vectors = vectors[:, kept]
+        self.status_ = Status.SOLVED
+        self._keep(data, gram, np.arange(data.n), vectors / np.sqrt(self.eigenvalues_))
+        return vectors
+
+    def _from_some_rows(self, data: Data, gram: Gram, control: Control) -> np.ndarray:
+        """Eigenvectors of C W⁻¹ Cᵀ, C the columns of K of some rows and W their rows of C."""
+        n = data.n
+        m = min(n, SAMPLED_ROWS, max(SAMPLED_VALUES // n, FEWEST_ROWS))
+        chosen = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
+        values, turn = la.eigh(gram.take(chosen).matrix())
+        kept = values > m * np.finfo(float).eps * max(values[-1], 0.0)
+        if not kept.any():
+            raise ValueError("The kernel matrix is zero on these rows: there are no features.")
+        coef = turn[:, kept] / np.sqrt(values[kept])
+        features, here = np.empty((n, coef.shape[1])), gram.block(chosen, np.float64)
+
+        def fill(rows: slice) -> None:
+            tile = gram.buffer("tile", (rows.stop - rows.start, m))
+            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
+            np.matmul(tile, coef, out=features[rows])
+
+        gram.workers.map(fill, pieces(n, TILE_ROWS))
+        values, turn = la.eigh(features.T @ features)
+        most = values.size if self.n_components is None else self.n_components
+        values, turn = values[::-1][:most], turn[:, ::-1][:, :most]
+        kept = values > n * np.finfo(float).eps * max(values[0], 0.0)
+        self.eigenvalues_, turn = values[kept], turn[:, kept]
+        self.trace_residual_ = max(float(gram.diag().sum() - self.eigenvalues_.sum()), 0.0)
+        self.error_ = self.trace_residual_
+        self.status_ = control.stopped or Status.TIME_LIMIT
+        self._keep(data, gram, chosen, coef @ turn)
+        return features @ turn / np.sqrt(self.eigenvalues_)
+
+    def eigenfunctions(self, X: Any) -> np.ndarray:
+        """Mercer's eigenfunctions ψ_r at the rows, as the training rows tell them.
+
+        ψ_r(x) = √n/λ_r Σᵢ e_ri k(xᵢ, x) is orthonormal under the empirical measure,
+        (1/n) Σᵢ ψ_r(xᵢ) ψ_s(xᵢ) = δ_rs, with eigenvalue λ_r/n of the integral operator, and
+        k(x, z) = Σ_r (λ_r/n) ψ_r(x) ψ_r(z). Rounding grows with λ₁/λ_r.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        psi : ndarray of shape (n_samples, n_components)
+        """
+        return self.transform(X) * np.sqrt(self.expansion_.n_support / self.eigenvalues_)
+
+
+class _Stopped(Exception):
+    """Ends SciPy's iteration."""
+
+
+def _largest(
+    K: np.ndarray, count: int | None, control: Control
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """The largest eigenvalues in falling order, their vectors, and the next one in size.
+
+    None if there is no time for them.
+    """
+    n = K.shape[0]
+    if count is not None and n > LANCZOS_ROWS and count < LANCZOS_SHARE * n:
+
+        def multiply(v: np.ndarray) -> np.ndarray:
+            if control.stopped is not None:
+                raise _Stopped
+            return K @ v
+
+        start = np.ones(n)  # not at random: the same answer each time
+        try:
+            operator = LinearOperator(K.shape, matvec=multiply, dtype=np.float64)
+            values, vectors = eigsh(operator, k=count + 1, which="LM", v0=start)
+        except _Stopped:
+            return None
+    elif eigen_seconds(n) > control.remaining or control.stopped is not None:
+        return None
+    else:
+        values, vectors = la.eigh(K)
+    order = np.argsort(-values, kind="stable")
+    values, vectors = values[order], vectors[:, order]
+    kept = n if count is None else min(count, n)
+    rest = values[kept:]
+    # signs are arbitrary: the largest entry of a vector is made positive
+    vectors = vectors[:, :kept]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(kept)])
+    next_ = float(rest[np.abs(rest).argmax()]) if rest.size else 0.0
+    return values[:kept], vectors * signs, next_

@@ -1,0 +1,179 @@
+"""Nyström: K ≈ K_nm K_mm⁻¹ K_mn from m landmarks, as features K_nm K_mm^(−1/2)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as la
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer._result import Status
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.embeddings._base import KernelFeatures
+from mercer.gram._landmarks import CHOICES, choose
+from mercer.solvers import Control
+from mercer.solvers._dense_algebra import rows_in_time
+
+__all__ = ["Nystroem"]
+
+_ROWS = 4096  # of features at once, when only their squares are wanted
+# Landmarks that are kept whatever the time: their matrix takes some milliseconds.
+FEWEST_LANDMARKS = 256
+
+
+class Nystroem(KernelFeatures):
+    """Features of a kernel from some of the training rows, the landmarks.
+
+    φ(x) = Λ^(−1/2) Vᵀ (k(l₁, x), …, k(l_m, x)) with the landmarks' matrix K_mm = V Λ Vᵀ. Products
+    are k exactly at the landmarks, and the best that functions of these can do elsewhere.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Landmarks; fewer are taken where these explain all rows.
+    kernel, gamma, degree, coef0, n_jobs
+        As in `mercer.SVC`.
+    landmarks : {"rpcholesky", "greedy", "kmeans++", "random"}, default="rpcholesky"
+        How they are chosen. "rpcholesky" draws rows by what is not explained yet: near the best
+        possible error at the cost of some matrix products; "greedy" takes the worst explained row;
+        "kmeans++" draws by the distance from the nearest landmark; "random" is scikit-learn's way.
+    random_state : int, RandomState or None, default=None
+    time_limit : float, optional
+        Seconds for the whole fit; those landmarks are kept that were chosen by then.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does, as in `mercer.SVC`.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray
+        Their row numbers.
+    trace_residual_ : float
+        trace(K − ΦΦᵀ) ≥ every unitarily invariant norm of K − ΦΦᵀ: the error bound; after an early
+        stop the (larger) trace of K without the landmarks.
+    status_ : Status
+    support_vectors_ : ndarray or CSR of shape (n_landmarks, n_features)
+        The landmarks.
+    kernel_, expansion_, n_components_, n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.embeddings import Nystroem
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> Nystroem(20, random_state=0).fit_transform(X).shape
+    (300, 20)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelFeatures._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "landmarks": [StrOptions(set(CHOICES))],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 100,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        landmarks: str = "rpcholesky",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Nystroem:
+        """Choose the landmarks and measure what they leave out.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        with Control(self.time_limit, None, self.on_interrupt) as control:
+            rows, total, own = self._fit(X, control)
+            explained = 0.0
+            for i in range(0, rows.shape[0], _ROWS):
+                if control.stopped is not None:
+                    break
+                features = self.expansion_.exact(rows[i : i + _ROWS], self.n_jobs)
+                explained += float(np.square(features).sum())
+            self._finish(total, explained, own, control)
+        return self
+
+    def _finish(self, total: float, explained: float, own: float, control: Control) -> None:
+        """What the landmarks leave out: ``own`` is the trace of their own matrix."""
+        stopped = control.stopped
+        if stopped is not None:
+            self.status_, explained = stopped, own
+        self.trace_residual_ = max(0.0, total - explained)
+        self._warn_if_stopped(control)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and the features of the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components)
+        """
+        with Control(self.time_limit, None, self.on_interrupt) as control:
+            rows, total, own = self._fit(X, control)
+            features = self.expansion_.exact(rows, self.n_jobs)
+            self._finish(total, float(np.square(features).sum()), own, control)
+        return features
+
+    def _fit(self, X: Any, control: Control) -> tuple[Any, float, float]:
+        """Choose and normalise; the rows, and the traces of their matrix and of the landmarks'."""
+        data = self._validate(X)
+        gram = self._bind(data)
+        rng = check_random_state(self.random_state)
+        m = min(self.n_components, data.n)
+        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+            self.landmarks_ = choose(gram, m, self.landmarks, rng, control.is_stopped)
+            left = 0.0 if control.stopped is not None else control.remaining / 2
+            self.landmarks_ = self.landmarks_[: max(FEWEST_LANDMARKS, rows_in_time(left))]
+            if not self.landmarks_.size:
+                raise ValueError("The kernel is zero on these rows: there are no features.")
+            K = gram.take(self.landmarks_).matrix()
+            values, vectors = la.eigh(K)
+        gram.workers = Workers(1)
+        m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED
+        if m < min(self.n_components, data.n) and control.remaining < np.inf:
+            self.status_ = control.stopped or self.status_
+        if values[0] < -1e3 * m * np.finfo(float).eps * values[-1] or values[-1] <= 0:
+            raise ValueError(
+                f"The kernel matrix of the landmarks has the eigenvalue {values[0]:.3g}: "
+                f"{self.kernel_!r} is no kernel on these rows (see mercer.check_kernel)."
+            )
+        kept = np.flatnonzero(values > m * np.finfo(float).eps * values[-1])[::-1]
+        self._keep(data, gram, self.landmarks_, vectors[:, kept] / np.sqrt(values[kept]))
+        return data.X, float(gram.diag().sum()), own

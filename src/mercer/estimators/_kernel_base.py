@@ -1,0 +1,170 @@
+"""What every kernel estimator shares: parameters, the kernel bound to rows, the fitted function."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._expansion import Expansion
+from mercer._threads import Workers
+from mercer.estimators._convergence import ProgressLines
+from mercer.estimators._parameters import resolve_kernel
+from mercer.estimators._validation import (
+    Data,
+    check_rows,
+    dense_if_small,
+    is_precomputed,
+    make_points,
+)
+from mercer.gram import Gram
+from mercer.gram._symmetry import require_symmetric_kernel
+from mercer.kernels import Kernel, Linear
+from mercer.kernels._base import LARGEST
+from mercer.kernels._samples import Points
+
+__all__ = ["HasWeights", "KernelEstimator"]
+
+
+class KernelEstimator(BaseEstimator):
+    """An estimator with the parameters ``kernel, degree, gamma, coef0`` and a kernel expansion."""
+
+    _parameter_constraints: ClassVar[dict] = {}
+    kernel: Any
+    # What a callback's ``iterations`` and ``violation`` are.
+    _progress_words: ClassVar[tuple[str, str]] = ("steps", "violation")
+
+    def _bind(self, data: Data) -> Gram:
+        X = dense_if_small(data.X)
+        self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
+        points = make_points(X, self.kernel_, zero_sum=self._has_zero_sum)
+        self.kernel_.check(points, self._largest_value(data.n))
+        require_symmetric_kernel(self.kernel_, points)
+        return Gram(self.kernel_, points, Workers(1))
+
+    def _largest_value(self, n: int) -> float:
+        """What squared norms and kernel values of n rows must not exceed."""
+        return LARGEST
+
+    @property
+    def _has_zero_sum(self) -> bool:
+        """Whether the coefficients of every task sum to zero, and the model has an intercept."""
+        return False
+
+    def _callback(self) -> Any:
+        if self.verbose:
+            return ProgressLines(type(self).__name__, self.callback, self._progress_words)
+        return self.callback
+
+    def _expansion(
+        self,
+        data: Data,
+        gram: Gram,
+        support: np.ndarray,
+        coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Any = None,
+    ) -> Expansion:
+        """Σ cᵢ k(xᵢ, ·) + b over the rows ``support``, which are kept as support_vectors_."""
+        columns = None
+        if is_precomputed(self.kernel):
+            self.support_vectors_ = np.empty((0, 0))
+            columns = data.original(support)
+        else:
+            vectors = data.X[support]
+            # Integers would wrap around in the user's arithmetic, so float64, as in scikit-learn.
+            self.support_vectors_ = (
+                vectors if vectors.ndim == 1 else vectors.astype(np.float64, copy=False)
+            )
+        origin = None if sp.issparse(data.X) else gram.points.origin
+        points = Points(self.support_vectors_, origin)
+        return Expansion(self.kernel_, points, coef, b, blocks, columns)
+
+    def _whole_expansion(
+        self, data: Data, gram: Gram, coef: np.ndarray, b: np.ndarray | None = None
+    ) -> Expansion:
+        """Σ cᵢ k(xᵢ, ·) + b over all rows."""
+        precomputed = is_precomputed(self.kernel)
+        columns = data.original(np.arange(data.n)) if precomputed else None
+        points = Points(data.X, None if sp.issparse(data.X) else gram.points.origin)
+        b = np.zeros(coef.shape[0]) if b is None else b
+        return Expansion(self.kernel_, points, coef, b, None, columns)
+
+    def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
+        """Decision values of every task, shape (n, n_tasks)."""
+        check_is_fitted(self, "expansion_")
+        evaluate = self.expansion_.signs if signs_only else self.expansion_
+        return evaluate(check_rows(self, X), self.n_jobs)
+
+    # ------------------------------------------------------------------ scikit-learn's protocol
+
+    def set_params(self, **params: Any) -> KernelEstimator:
+        """Set parameters; ``kernel__gamma`` and the like replace the (frozen) kernel by another."""
+        inner = {name: params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        super().set_params(**params)
+        if inner:
+            if not isinstance(self.kernel, Kernel):
+                raise ValueError(
+                    f"{', '.join(inner)} needs a Kernel object, got kernel={self.kernel!r}; "
+                    "for example kernel=RBF(gamma=1.0)."
+                )
+            names = {name.removeprefix("kernel__"): value for name, value in inner.items()}
+            self.kernel = self.kernel.set_params(**names)
+        return self
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        return super()._get_param_names()  # reading the signature costs a tenth of a small fit
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        parameters = inspect.signature(cls).parameters.values()
+        return {parameter.name: parameter.default for parameter in parameters}
+
+    def _validate_params(self) -> None:
+        """Check the parameters that were set: defaults are valid, and checking costs time."""
+        defaults = self._defaults()
+        changed = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if value is not defaults.get(name, inspect.Parameter.empty)
+        }
+        validate_parameter_constraints(
+            self._parameter_constraints, changed, caller_name=type(self).__name__
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
+
+
+class HasWeights:
+    """An estimator whose expansion with a linear kernel is w·x + b."""
+
+    kernel: Any
+    expansion_: Expansion
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, for a linear kernel only; read-only."""
+        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self, "expansion_")
+        coef = self.expansion_.weights(centred=False)
+        if self.expansion_.support.is_sparse:
+            coef = sp.csr_matrix(coef)
+            coef.data.flags.writeable = False
+            return coef
+        coef = coef.view()
+        coef.flags.writeable = False
+        return coef

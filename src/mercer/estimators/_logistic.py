@@ -1,0 +1,247 @@
+"""Probabilities from the same objective with another cost: `KernelLogisticRegression`."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._result import Result, Status
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.certificates._certificate import Certificate, summarise
+from mercer.certificates._duality_gap import certify_logistic, gap_status
+from mercer.estimators._one_vs_rest import RestClassifier
+from mercer.estimators._parameters import common
+from mercer.estimators._validation import Data, check_training, class_weights
+from mercer.exceptions import ConvergenceWarning, warn_user
+from mercer.gram import Gram, WholeGram
+from mercer.problems import Logistic
+from mercer.solvers import Control
+from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
+
+__all__ = ["KernelLogisticRegression"]
+
+MEGABYTE = 1 << 20
+
+
+class KernelLogisticRegression(RestClassifier):
+    """Logistic regression in the feature space of a kernel.
+
+    Minimises ½‖w‖² + C Σ log(1 + exp(−yᵢ(w·φ(xᵢ) + b))): the objective of `SVC` with the logistic
+    cost in place of the hinge. P(y = 1 | x) = 1 / (1 + exp(−w·φ(x) − b)).
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the cost; λ = 1/C in the notation of regularised logistic regression.
+    kernel, degree, gamma, coef0 : as in `SVC`
+    fit_intercept : bool, default=True
+        The intercept is not penalised.
+    tol : float, default=1e-6
+        Relative duality gap at which to stop.
+    max_iter : int, default=100
+        Newton steps.
+    class_weight : dict, "balanced" or None
+        Factors on C by class.
+    threshold : float in (0, 1), default=0.5
+        The confidence level: with two classes, `predict` answers ``classes_[1]`` where its
+        probability is at least this. More classes need 0.5.
+    cache_size : float, default=200
+        Megabytes for the kernel matrix. Where it does not fit it is computed again as needed.
+    n_jobs, time_limit, callback, on_interrupt, verbose : as in `SVC`
+        The callback's ``iterations`` are products with K, its ``violation`` the relative gap.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Primal and (entropy) dual value and their gap. ``kkt_violation`` is the length of the
+        gradient in feature space; the gap is half its square.
+    classes_, class_weight_
+    n_iter_ : int
+        Newton steps.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, kernel_, expansion_, \
+n_features_in_, feature_names_in_
+        As in `SVC`. All rows are support vectors. Two classes are one task, more are one task each
+        against the rest: ``dual_coef_`` has one row per task.
+
+    Examples
+    --------
+    >>> from mercer import KernelLogisticRegression
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
+    >>> model = KernelLogisticRegression(C=10.0, gamma=1.0).fit(X, y)
+    >>> model.predict(X)
+    array([0, 0, 1, 1])
+    >>> model.certificate_.relative_gap <= model.tol
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **common("fit_intercept", "tol", "class_weight", "cache_size", "n_jobs", "time_limit",
+                 "callback", "on_interrupt", "verbose"),
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }  # fmt: skip
+
+    _progress_words = ("products with K", "relative gap")
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        class_weight: Any = None,
+        threshold: float = 0.5,
+        cache_size: float = 200,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        verbose: Any = False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows; for a precomputed kernel, the kernel matrix.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
+
+        Returns
+        -------
+        self : object
+        """
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+            data = check_training(self, X, y, sample_weight)
+            labels = self._encode(data)
+            gram = self._bind(data)
+            problems = [Logistic(y, self._prices(data), self.fit_intercept) for y in labels]
+            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
+                gram.workers = workers
+                whole = WholeGram(gram, int(self.cache_size * MEGABYTE))
+                results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, control)
+                gram.release()
+                results = with_bounds(problems, results, gram, control)
+            gram.workers = Workers(1)
+            self._keep(data, gram, problems, results, control)
+        return self
+
+    def _prices(self, data: Data) -> np.ndarray:
+        """C of each row, by its weight and that of its class."""
+        self.class_weight_ = class_weights(
+            self.class_weight, self.classes_, self._codes, data.weight
+        )
+        weight = 1.0 if data.weight is None else data.weight
+        return self.C * self.class_weight_[self._codes] * weight
+
+    def _keep(
+        self,
+        data: Data,
+        gram: Gram,
+        problems: list[Logistic],
+        results: list[Result],
+        control: Control,
+    ) -> None:
+        coef = np.array([result.beta for result in results])
+        self._keep_coefficients(data, gram, coef, np.array([r.b[0] for r in results]))
+        names = self._task_names() or [""]
+        self.certificate_: Certificate = summarise(
+            [
+                gap_status(certify_logistic(*each), self.tol, self.kernel_.is_psd is True)
+                for each in zip(problems, results, names, strict=True)
+            ]
+        )
+        self.n_iter_ = max(result.rounds for result in results)
+        if self.verbose:
+            print(f"[{type(self).__name__}] {self.certificate_!r}")
+        status = self.certificate_.status
+        if not status.is_solved and status is not Status.STOPPED:
+            lever = f"A smaller C={self.C:g} or scaled columns are the most likely help."
+            if status is Status.NOT_PSD:
+                lever = "The kernel is not positive semi-definite on these data: use one that is."
+            warn_user(
+                f"Newton's method stopped early ({status}) after {self.n_iter_} steps and "
+                f"{self.certificate_.iterations} products with K: relative gap "
+                f"{self.certificate_.relative_gap:.3g} (tol={self.tol:g}). {lever}",
+                ConvergenceWarning,
+            )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row, with two classes by the confidence level ``threshold``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "expansion_")
+        if self.classes_.size > 2:
+            if self.threshold != 0.5:
+                raise ValueError(
+                    f"threshold={self.threshold!r} is a confidence level between two classes; "
+                    f"with {self.classes_.size} classes it must be 0.5. Use predict_proba."
+                )
+            return super().predict(X)
+        return self.classes_[(self.decision_function(X) >= logit(self.threshold)).astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            With more than two classes those of each against the rest, divided by their sum.
+        """
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.column_stack([expit(-values), expit(values)])
+        p = expit(values)
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return -np.logaddexp(0.0, np.column_stack([values, -values]))
+        return np.log(self.predict_proba(X))

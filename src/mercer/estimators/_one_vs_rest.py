@@ -1,0 +1,79 @@
+"""Classifiers of one class against the rest: what `KernelPerceptron` and
+`KernelLogisticRegression` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from mercer.estimators._kernel_base import HasWeights, KernelEstimator
+from mercer.estimators._validation import Data, class_codes
+from mercer.gram import Gram
+
+__all__ = ["RestClassifier"]
+
+
+class RestClassifier(ClassifierMixin, HasWeights, KernelEstimator):
+    """One output per class, positive for it; with two classes one output, positive for the second.
+
+    Where more than one is positive, or none, the largest decides.
+    """
+
+    classes_: np.ndarray
+    intercept_: np.ndarray
+
+    def _encode(self, data: Data) -> np.ndarray:
+        """Labels ±1 of every task: shape (tasks, n)."""
+        self.classes_, self._codes = class_codes(data)
+        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        return np.array([np.where(self._codes == c, 1.0, -1.0) for c in positive])
+
+    def _task_names(self) -> list[str]:
+        return [] if self.classes_.size == 2 else [f"{c} / rest" for c in self.classes_]
+
+    def _keep_coefficients(
+        self, data: Data, gram: Gram, coef: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
+        """Set scikit-learn's attributes from coefficients (tasks, n); returns the support rows."""
+        support = np.flatnonzero(coef.any(axis=0))
+        self.intercept_ = b
+        self.dual_coef_ = np.ascontiguousarray(coef[:, support])
+        self.support_ = data.original(support).astype(np.int32)
+        self.n_support_ = np.bincount(self._codes[support], minlength=self.classes_.size)
+        self.expansion_ = self._expansion(data, gram, support, self.dual_coef_, b)
+        del self._codes
+        return support
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes positive for ``classes_[1]``; with more, one value per class.
+        """
+        values = self._decide(X)
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        values = self.decision_function(X)
+        which = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
+        return self.classes_[which]

@@ -1,0 +1,432 @@
+"""Kernel principal component analysis: `KernelPCA`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import svd_flip
+from sklearn.utils.validation import _check_psd_eigenvalues, _num_samples, check_is_fitted
+
+from mercer._expansion import Expansion
+from mercer._result import Status
+from mercer._threads import Workers, thread_count
+from mercer.certificates._residuals import EigenCertificate
+from mercer.estimators._kernel_base import KernelEstimator
+from mercer.estimators._parameters import SMOOTHING_CONSTRAINTS
+from mercer.estimators._validation import (
+    Data,
+    check_rows,
+    check_training,
+    is_precomputed,
+    make_points,
+)
+from mercer.exceptions import ConvergenceWarning, NotFittedError, warn_user
+from mercer.gram import Gram
+from mercer.gram._symmetry import require_symmetric, symmetric_part
+from mercer.kernels import RBF, Linear
+from mercer.kernels._samples import Points
+from mercer.problems import Ridge
+from mercer.solvers import Control
+from mercer.solvers._eigen import EigenAnswer, EigenSolver
+from mercer.solvers._kernel_ridge import RidgeSolver
+
+__all__ = ["KernelPCA"]
+
+MEGABYTE = 1 << 20
+# Rows whose pre-images are sought at a time: their kernel values against all rows are held.
+PRE_IMAGE_ROWS = 256
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """Kernel principal component analysis.
+
+    The directions v of the feature space with the largest variance of v·φ(x): with the centred
+    kernel matrix H K H = V Λ Vᵀ, row i has the components √λₖ Vᵢₖ. A drop-in for
+    ``sklearn.decomposition.KernelPCA``.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        None takes all with a variance above zero.
+    kernel, gamma, degree, coef0, kernel_params
+        As in `KernelRidge`.
+    alpha : float, default=1.0
+        Of the ridge regression that learns `inverse_transform`.
+    fit_inverse_transform : bool, default=False
+        Learn to map components back to rows. Without it there is `pre_image` for the RBF kernel.
+    eigen_solver : {"auto", "dense", "krylov", "arpack", "randomized"}, default="auto"
+        ``"dense"`` decomposes the whole matrix. The other names mean the same block Krylov method,
+        which needs products alone and at most half of the matrix; ``"auto"`` takes it above 300
+        rows if at most a tenth of all components are wanted. ``"randomized"`` stops after
+        ``iterated_power`` products, if that is a number.
+    tol : float, default=0
+        The fit is solved if all residuals ‖Kv − λv‖, rounding included, are proved to be at most
+        tol times the largest eigenvalue. 0 is 1e-8, and iterations go on to 1e-12.
+    max_iter : int, default=None
+        Most products with blocks of vectors.
+    iterated_power : int or "auto", default="auto"
+        The same for ``eigen_solver="randomized"``.
+    remove_zero_eig : bool, default=False
+        Leave out components of no variance.
+    random_state : int, RandomState or None, default=None
+        Of the vectors the iteration starts from: it changes the last digits only. None is 0.
+    copy_X : bool, default=True
+        Accepted for scikit-learn's sake: X is never changed.
+    n_jobs : int, default=None
+        Threads; None as many as BLAS would use. The model does not depend on it.
+    cache_size : float, default=1000
+        Megabytes of kernel values to keep for the iteration. Others are computed again.
+    time_limit, callback, on_interrupt, verbose
+        As in `KernelRidge`. A limited or interrupted fit may have fewer components: a decomposition
+        of the whole matrix is not begun if it would not end in time, and the components come from
+        products with K, or, where there is no time for one, from some landmarks. Ctrl-C has to wait
+        for the end of a dense decomposition: some seconds from 3,000 rows on.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Of the centred kernel matrix, largest first.
+    eigenvectors_ : ndarray of shape (n_samples, n_components)
+        Unit vectors; the entry of largest size is positive.
+    explained_variance_ : ndarray of shape (n_components,)
+        ``eigenvalues_ / (n_samples - 1)``: the variance of each component.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Its share of the variance of φ(x), known from the trace even if few components are.
+    certificate_ : EigenCertificate
+        The residual of each eigenpair.
+    gamma_ : float
+    X_fit_ : ndarray or CSR
+    dual_coef_, X_transformed_fit_ : ndarray
+        With ``fit_inverse_transform``: the inverse transform's coefficients and rows.
+    kernel_, expansion_, n_features_in_, feature_names_in_
+        As in `SVC`; the expansion is the transform.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelPCA
+    >>> angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+    >>> rings = np.vstack([r * np.c_[np.cos(angle), np.sin(angle)] for r in (1, 3)])
+    >>> first = KernelPCA(1, kernel="poly", degree=2, coef0=0).fit_transform(rings)
+    >>> first.shape
+    (80, 1)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **SMOOTHING_CONSTRAINTS,
+        "n_components": [None, Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_inverse_transform": ["boolean"],
+        "eigen_solver": [StrOptions({"auto", "dense", "krylov", "arpack", "randomized"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "iterated_power": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        "remove_zero_eig": ["boolean"],
+        "random_state": ["random_state"],
+        "copy_X": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1,
+        kernel_params: dict | None = None,
+        alpha: float = 1.0,
+        fit_inverse_transform: bool = False,
+        eigen_solver: str = "auto",
+        tol: float = 0,
+        max_iter: int | None = None,
+        iterated_power: Any = "auto",
+        remove_zero_eig: bool = False,
+        random_state: Any = None,
+        copy_X: bool = True,
+        n_jobs: int | None = None,
+        cache_size: float = 1000,
+        time_limit: float | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.fit_inverse_transform = fit_inverse_transform
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.iterated_power = iterated_power
+        self.remove_zero_eig = remove_zero_eig
+        self.random_state = random_state
+        self.copy_X = copy_X
+        self.n_jobs = n_jobs
+        self.cache_size = cache_size
+        self.time_limit = time_limit
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> KernelPCA:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows; for a precomputed kernel, the kernel matrix.
+        y : Ignored
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if self.fit_inverse_transform and (is_precomputed(self.kernel) or sp.issparse(X)):
+            what = "a precomputed kernel" if is_precomputed(self.kernel) else "sparse rows"
+            raise ValueError(
+                f"Cannot fit_inverse_transform with {what}: the inverse transform gives dense rows."
+            )
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+            data = check_training(self, X, np.zeros(_num_samples(X)), None)
+            excess: Any = 0.0  # of column means, for new rows
+            if is_precomputed(self.kernel) and (half := symmetric_part(data.X)) is not data.X:
+                require_symmetric(data.X, centred=True)
+                excess = data.X.mean(axis=0) - half.mean(axis=0)
+                data = replace(data, X=half)  # the same, centred
+            gram = self._bind(data)
+            k = data.n if self.n_components is None else min(self.n_components, data.n)
+            seed = check_random_state(0 if self.random_state is None else self.random_state)
+            with Workers(thread_count(self.n_jobs)) as gram.workers:
+                answer = self._solver().solve(gram, k, seed, control)
+                gram.release()
+                if _is_constant(data.X):  # H K H is zero, whatever rounding left of it
+                    nothing = np.zeros_like(answer.values)
+                    answer = replace(
+                        answer, values=nothing, residuals=nothing, status=Status.SOLVED
+                    )
+                self._keep(data, gram, answer, control, excess)
+                if self.fit_inverse_transform:
+                    self._learn_inverse(data.X, gram.workers, control)
+            gram.workers = Workers(1)
+        return self
+
+    def _bind(self, data: Data) -> Gram:
+        gram = super()._bind(data)
+        if type(self.kernel_) is Linear and not sp.issparse(data.X):
+            # Centred rows have the same centred matrix, and lose fewer digits.
+            gram.points = Points(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+        return gram
+
+    def _solver(self) -> EigenSolver:
+        limit = self.max_iter
+        if self.eigen_solver == "randomized" and self.iterated_power != "auto":
+            limit = int(self.iterated_power) + 1  # the first product is no power yet
+        way = self.eigen_solver if self.eigen_solver in ("auto", "dense") else "krylov"
+        return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE))
+
+    def _keep(
+        self, data: Data, gram: Gram, answer: EigenAnswer, control: Control, excess: Any
+    ) -> None:
+        values = _check_psd_eigenvalues(answer.values, enable_warnings=False)
+        vectors, _ = svd_flip(u=answer.vectors, v=None)
+        # Eigenvalues that are rounding are stored as zero: the residual is that of what is stored.
+        residuals = answer.residuals + np.abs(values - answer.values)
+        if self.remove_zero_eig or self.n_components is None:
+            positive = values > 0
+            values, vectors, residuals = values[positive], vectors[:, positive], residuals[positive]
+        self.eigenvalues_, self.eigenvectors_ = values, vectors
+        trace = answer.centring.trace
+        self.explained_variance_ = values / max(data.n - 1, 1)
+        self.explained_variance_ratio_ = values / trace if trace > 0 else np.zeros_like(values)
+        largest = float(values.max(initial=0.0))
+        self.certificate_ = EigenCertificate(
+            residuals=tuple(residuals.tolist()),
+            relative_residual=float(residuals.max(initial=0.0) / largest) if largest > 0 else 0.0,
+            status=answer.status,
+            solver=answer.solver,
+            iterations=answer.iterations,
+            seconds=control.seconds,
+        )
+        self.gamma_ = 1 / data.X.shape[1] if self.gamma is None and data.X.ndim == 2 else self.gamma
+        self.X_fit_ = data.X
+        # Columns of exact sum zero do the centring of new rows, but for a constant.
+        coef = np.divide(vectors, np.sqrt(values), out=np.zeros_like(vectors), where=values > 0)
+        coef -= coef.mean(axis=0)
+        b = -((answer.centring.row_means + excess) @ coef)
+        self.expansion_ = self._whole_expansion(data, gram, np.ascontiguousarray(coef.T), b)
+        if self.verbose:
+            print(f"[KernelPCA] {self.certificate_!r}")
+        if not answer.status.is_solved and not control.interrupted:
+            self._warn()
+
+    def _warn(self) -> None:
+        certificate = self.certificate_
+        asked = self.eigen_solver == "randomized" and self.iterated_power != "auto"
+        asked &= certificate.status is Status.ITERATION_LIMIT
+        if certificate.status is Status.STOPPED or asked:  # the user asked for it
+            return
+        warn_user(
+            f"KernelPCA: {certificate.status} after {certificate.iterations} products, largest "
+            f"residual {certificate.relative_residual:.3g} of the largest eigenvalue "
+            f"(tol={self.tol:g}). Raise max_iter={self.max_iter}, time_limit={self.time_limit} or "
+            "tol, or ask for a few components more or less: close eigenvalues are slow to part.",
+            ConvergenceWarning,
+        )
+
+    def _learn_inverse(self, X: np.ndarray, workers: Workers, control: Control) -> None:
+        """Kernel ridge regression of the rows on their components."""
+        T = self._components()
+        gram = Gram(self.kernel_, make_points(T, self.kernel_), workers)
+        problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
+        solver = RidgeSolver(cache_bytes=int(self.cache_size * MEGABYTE))
+        self.dual_coef_ = solver.solve(problem, gram, control).coef
+        gram.release()
+        self.X_transformed_fit_ = T
+        self._inverse = Expansion(
+            self.kernel_, gram.points, self.dual_coef_.T.copy(), np.zeros(X.shape[1])
+        )
+
+    def _components(self) -> np.ndarray:
+        return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and give the components of the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        T : ndarray of shape (n_samples, n_components)
+        """
+        return self.fit(X)._components()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Components of rows, with float64 kernel values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        T : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self, "expansion_")
+        return self.expansion_.exact(check_rows(self, X), self.n_jobs)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Rows that have about these components, by the ridge regression learned in ``fit``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        rows : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self, "expansion_")
+        if not self.fit_inverse_transform:
+            raise NotFittedError(
+                "The fit_inverse_transform parameter was not set to True when instantiating and "
+                "hence the inverse transform is not available. For the RBF kernel there is "
+                "pre_image."
+            )
+        return self._inverse.exact(self._check_components(X), self.n_jobs)
+
+    def pre_image(self, X: Any, *, max_iter: int = 300, tol: float = 1e-9) -> np.ndarray:
+        """Rows whose feature vectors come closest to these components, for the RBF kernel.
+
+        With the projection Σ gᵢ φ(xᵢ), g = V Λ^(−1/2) t + 1/n, the nearest φ(z) is a fixed point of
+        z ← Σ gᵢ k(z, xᵢ) xᵢ / Σ gᵢ k(z, xᵢ) (Mika et al., "Kernel PCA and de-noising in feature
+        spaces", NIPS 1998, eq. 10), started at the training row nearest in components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+        max_iter : int, default=300
+        tol : float, default=1e-9
+            Change of a row, relative to the spread of the training rows, at which to stop.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self, "expansion_")
+        if not isinstance(self.kernel_, RBF) or sp.issparse(self.X_fit_):
+            raise ValueError(
+                f"pre_image is for the RBF kernel on dense rows, got {self.kernel_!r}; use "
+                "fit_inverse_transform=True and inverse_transform."
+            )
+        T = self._check_components(X)
+        chunks = [T[i : i + PRE_IMAGE_ROWS] for i in range(0, len(T), PRE_IMAGE_ROWS)]
+        return np.vstack([self._fixed_point(chunk, max_iter, tol) for chunk in chunks])
+
+    def _fixed_point(self, T: np.ndarray, max_iter: int, tol: float) -> np.ndarray:
+        rows = np.asarray(self.X_fit_, np.float64)
+        spread = float(rows.std()) or 1.0
+        g = T @ self.expansion_.coef + 1 / len(rows)
+        train = self._components()
+        distances = np.square(train).sum(axis=1) - 2 * T @ train.T
+        Z = rows[np.argmin(distances, axis=1)]
+        K = np.empty((len(T), len(rows)))
+        block = self.expansion_.support.take(slice(0, len(rows)))
+        for _ in range(max_iter):
+            here = Points(Z, self.expansion_.support.origin)
+            self.kernel_.tile(here.take(slice(0, len(T))), block, K)
+            K *= g
+            total = K.sum(axis=1)
+            # Far from all rows, or where φ(z) points away from the projection: stay.
+            moves = total > np.finfo(np.float64).tiny
+            new = np.where(
+                moves[:, np.newaxis], K @ rows / np.where(moves, total, 1.0)[:, np.newaxis], Z
+            )
+            change = float(np.abs(new - Z).max())
+            Z = new
+            if change <= tol * spread:
+                break
+        return Z
+
+    def _check_components(self, X: Any) -> np.ndarray:
+        T = check_array(X, dtype=np.float64)
+        if T.shape[1] != self.eigenvalues_.size:
+            raise ValueError(
+                f"X must have one column for each of the {self.eigenvalues_.size} components, got "
+                f"{T.shape[1]}."
+            )
+        return T
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.eigenvalues_.size
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse &= not self.fit_inverse_transform
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+
+def _is_constant(X: Any) -> bool:
+    """Whether all rows of numbers are equal."""
+    if sp.issparse(X) or X.ndim != 2 or X.dtype.kind not in "biuf" or len(X) == 0:
+        return False
+    return bool((X[0] == X[-1]).all() and (X[0] == X).all())

@@ -1,0 +1,283 @@
+"""Checked once: the rows, targets and weights of a fit, and the rows of a prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from mercer.kernels import Kernel, Precomputed
+from mercer.kernels._compiled.products import DENSE_FROM
+from mercer.kernels._samples import SAMPLED_ROWS, Points, centre
+
+__all__ = [
+    "Data",
+    "check_rows",
+    "check_training",
+    "class_codes",
+    "class_weights",
+    "dense_if_small",
+    "is_precomputed",
+    "make_points",
+]
+
+# Types taken as they are; all others become float64. Integers are converted a block at a time.
+DTYPES = [
+    np.float64, np.float32, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
+]  # fmt: skip
+# Sparse matrices of at most so many cells are fitted as dense ones (8 MB in float64).
+SMALL_CELLS = 1_000_000
+# Rows with many zeros stay as they are if their mean has at most this share of their squared norms.
+MEAN_SHARE = 0.67
+# Rows of a linear kernel are centred if their mean has more than MEAN_SHARE of their squared
+# norms; up to FEW_ROWS, which are fitted in float64, only where digits are lost: more than
+# LARGE_MEAN_SHARE.
+FEW_ROWS, LARGE_MEAN_SHARE = 768, 0.9999
+# Shown when positive weights are left on one class only.
+ONE_CLASS_LEFT = (
+    "Invalid input - all samples with positive weights belong to the same class, "
+    "but two or more are needed."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Training data, rows of weight zero left out.
+
+    Attributes
+    ----------
+    X : ndarray, CSR, or 1-D object array (for callables on other things than numbers)
+    y : array or None
+    weight : float64 array or None
+        Positive weights; None when all are one.
+    rows : int array or None
+        Their row numbers in what the user gave; None when none was left out.
+    shape : tuple
+        Of what the user gave.
+    """
+
+    X: Any
+    y: Any
+    weight: np.ndarray | None
+    rows: np.ndarray | None
+    shape: tuple
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    def original(self, rows: np.ndarray) -> np.ndarray:
+        """Row numbers as the user counts them."""
+        return rows if self.rows is None else self.rows[rows]
+
+
+def is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
+
+
+def check_training(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    several_targets: bool = False,
+    is_finite: bool = False,
+) -> Data:
+    """Validate the arguments of ``fit``; y may be two-dimensional if there are several targets.
+
+    An array of floats and one target for each row, all known to be finite, are not looked at again.
+    """
+    precomputed = is_precomputed(estimator.kernel)
+    if precomputed and sp.issparse(X):
+        raise TypeError("Sparse precomputed kernels are not supported; give a dense matrix.")
+    if _holds_objects(estimator.kernel, X):
+        check_consistent_length(X, y)
+        X = _as_objects(X)
+        y = np.asarray(y, np.float64) if several_targets else column_or_1d(y, warn=True)
+    elif not is_finite:
+        X, y = validate_data(
+            estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr",
+            accept_large_sparse=False, multi_output=several_targets, y_numeric=several_targets,
+        )  # fmt: skip
+    if precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "Precomputed matrix must be a square matrix (one row and one column for each training "
+            f"sample). Input is a {X.shape[0]}x{X.shape[1]} matrix."
+        )
+    return _drop_weightless(X, y, _check_weight(sample_weight, X.shape), precomputed)
+
+
+def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray, np.ndarray]:
+    """The classes in sorted order, and the number of each row's; at least two."""
+    y = data.y
+    is_whole = y.dtype.kind == "f" and bool((y == np.floor(y)).all())
+    if y.dtype.kind not in "iubSU" and not is_whole:  # those are labels without a long look
+        check_classification_targets(y)
+    classes = np.unique(y)
+    codes = np.searchsorted(classes, y)  # np.unique would sort the rows for them
+    if classes.size < 2:
+        if data.rows is not None:
+            raise ValueError(one_left)
+        raise ValueError(
+            f"The number of classes has to be greater than one; got {classes.size} class "
+            f"({classes[0]!r})."
+        )
+    return classes, codes
+
+
+def class_weights(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
+) -> np.ndarray:
+    """One factor per class; "balanced" counts rows by their weight."""
+    k = classes.size
+    if class_weight is None:
+        return np.ones(k)
+    if class_weight == "balanced":
+        count = np.bincount(codes, weights=weight, minlength=k)
+        return count.sum() / (k * count)
+    return compute_class_weight(class_weight, classes=classes, y=classes[codes])
+
+
+def check_rows(estimator: Any, X: Any) -> Any:
+    """Validate the rows given to a prediction."""
+    model_is_sparse = sp.issparse(estimator.expansion_.support.X)
+    if estimator.expansion_.support.is_structured:
+        return _as_objects(X)
+    X = validate_data(
+        estimator, X, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False,
+        reset=False,
+    )  # fmt: skip
+    if sp.issparse(X):
+        if not model_is_sparse:
+            raise ValueError(
+                f"cannot use sparse input in {type(estimator).__name__!r} trained on dense data; "
+                "convert it with X.toarray()."
+            )
+        return X
+    return sp.csr_matrix(X) if model_is_sparse else X
+
+
+def dense_if_small(X: Any) -> Any:
+    """CSR of few cells, or few empty ones, as an array: faster, and the same model."""
+    if not sp.issparse(X):
+        return X
+    cells = X.shape[0] * X.shape[1]
+    return X.toarray() if cells <= SMALL_CELLS or X.nnz > DENSE_FROM * cells else X
+
+
+def make_points(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Points:
+    """The rows as the kernel takes them, dense ones shifted if only differences count.
+
+    Where coefficients sum to zero (``zero_sum``) that is so of the linear kernel, too; its rows are
+    shifted if their mean is most of what they are.
+
+    Zeros that are worth keeping are kept, unless the mean is most of what the rows are. Otherwise
+    the rows lie around their mean (or median: `centre`), or around the values that most of them
+    share where that gives zeros worth having (a column of two values that was standardised).
+    """
+    points = Points(X)
+    may_shift = kernel.is_shift_invariant or (zero_sum and kernel.is_centrable)
+    if not may_shift or sp.issparse(X) or X.ndim != 2 or not len(X):
+        return points
+    with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
+        mean = centre(X)
+        if points.has_few_nonzeros and mean @ mean <= MEAN_SHARE * points.sq_norms.mean():
+            return points
+        if not kernel.is_shift_invariant:
+            offset, total = float(mean @ mean), float(points.sq_norms.mean())
+            share = MEAN_SHARE if len(X) > FEW_ROWS else LARGE_MEAN_SHARE
+            is_far = offset > share * total and np.isfinite(mean).all()
+            return Points(X, mean) if is_far else points
+        shifted = Points(X, _common_values(X, mean))
+        return shifted if shifted.has_few_nonzeros else Points(X, mean)
+
+
+def _common_values(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Of each column the value that more than half of some rows have, or else the mean."""
+    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
+    middle = np.sort(some, axis=0)[some.shape[0] // 2]
+    return np.where((some == middle).mean(axis=0) > 0.5, middle, mean)
+
+
+def _holds_objects(kernel: Any, X: Any) -> bool:
+    """Whether a plain callable is given something else than rows of numbers (strings, graphs)."""
+    if kernel is None or isinstance(kernel, (str, Kernel)) or sp.issparse(X):
+        return False
+    if _is_frame(X):
+        return not _is_numeric_frame(X)
+    try:
+        array = np.asarray(X)
+    except ValueError:  # ragged
+        return True
+    return array.ndim != 2 or array.dtype.kind not in "fiub"
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether X is a data frame (pandas, polars, an Arrow table), which iterates over columns."""
+    return hasattr(X, "columns") and hasattr(X, "__array__")
+
+
+def _is_numeric_frame(X: Any) -> bool:
+    kinds = [getattr(dtype, "kind", "") for dtype in getattr(X, "dtypes", ())]
+    if kinds and all(kind and kind in "fiub" for kind in kinds):  # also nullable numbers
+        return True
+    return np.asarray(X).dtype.kind in "fiub"
+
+
+def _as_objects(X: Any) -> np.ndarray:
+    """One object for each sample; of a data frame the row, as a tuple."""
+    if _is_frame(X):
+        X = [tuple(row) for row in np.asarray(X, dtype=object)]
+    if _num_samples(X) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    out = np.empty(_num_samples(X), dtype=object)
+    for i, item in enumerate(X):
+        out[i] = item
+    return out
+
+
+def _check_weight(sample_weight: Any, shape: tuple) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (shape[0],):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weight.shape} vs {shape}; "
+            "give one weight per row."
+        )
+    if not np.isfinite(weight).all():
+        bad = np.flatnonzero(~np.isfinite(weight))
+        raise ValueError(
+            f"sample_weight must be finite; {bad.size} of {weight.size} are NaN or infinite, "
+            f"the first at row {bad[0]}."
+        )
+    return weight
+
+
+def _drop_weightless(X: Any, y: Any, weight: np.ndarray | None, precomputed: bool) -> Data:
+    """Leave out rows whose weight is zero (or negative, as in scikit-learn)."""
+    if weight is None:
+        return Data(X, y, None, None, X.shape)
+    rows = np.flatnonzero(weight > 0)
+    if rows.size == 0:
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights. "
+            "At least one must be positive."
+        )
+    if rows.size == weight.size:
+        kept, targets, numbers = X, y, None
+    else:
+        kept = X[np.ix_(rows, rows)] if precomputed else X[rows]
+        targets, numbers, weight = y[rows], rows, weight[rows]
+    return Data(kept, targets, None if (weight == 1).all() else weight, numbers, X.shape)

@@ -1,0 +1,393 @@
+"""`PegasosClassifier` and `PegasosRegressor`: sub-gradient descent that proves how far it got."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils.metaestimators import available_if
+
+from mercer.data import Stream
+from mercer.estimators._parameters import CONSTRAINTS
+from mercer.estimators._validation import Data, class_codes, class_weights
+from mercer.estimators.pegasos._base import Pegasos
+from mercer.estimators.pegasos._streaming import has_stream
+from mercer.solvers._pegasos import Corridor
+
+__all__ = ["PegasosClassifier", "PegasosRegressor"]
+
+
+class PegasosClassifier(ClassifierMixin, Pegasos):
+    """Support vector classification by Pegasos: a random example, a step of 1/(λt).
+
+    Minimises (λ/2)(‖w‖² + b²) + mean of max(0, 1 − yᵢ f(xᵢ)), each class against the rest, with
+    f(x) = w·φ(x) + b and λ = 1/(nC): the objective of `SVC` without intercept, on rows with a
+    constant column if ``fit_intercept``. For very many rows, of which a few passes are enough, and
+    for streams (`partial_fit`, `fit_stream`); `SVC` is exact.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the errors; λ = 1/(C · sum of the weights).
+    lam : float, optional
+        λ itself, in place of C.
+    kernel : None, str, callable or Kernel, default=None
+        None and "linear" keep w itself. Any other kernel keeps a coefficient for each row, and the
+        whole kernel matrix during the fit.
+    degree, gamma, coef0
+        Of the kernel, as in `SVC`.
+    fit_intercept : bool, default=True
+        Whether f has a constant b. It is the weight of a column of ones (k + 1 for kernels) and
+        costs b² like any other: without that the objective would not be strongly convex, and
+        neither 1/(λt) steps nor the bound would hold.
+    max_iter : int, default=1000
+        Most passes over the rows.
+    tol : float, default=1e-2
+        Relative gap at which to stop: the objective is then proved to be within this share of the
+        optimum. It is looked at after 2, 4, 8, … passes.
+    batch_size : int, default=1
+        Examples of a step.
+    average : bool, default=True
+        Whether the model is the average of all steps' w, step t with weight t, or the last one.
+    project : bool, default=False
+        Whether w is projected onto the ball of radius 1/√λ, in which the optimum lies.
+    replacement : bool, default=False
+        Whether examples are drawn with replacement, as in the theory; otherwise each pass takes all
+        of them in a new random order.
+    class_weight : dict or "balanced", optional
+        Factors of the sample weights.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, optional
+        Threads, over the classes. Does not change the model.
+    time_limit : float, optional
+        Seconds for the whole fit; the model so far is kept.
+    on_interrupt : {"raise", "return"}, default="raise"
+        As in `SVC`.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        ``primal`` is ½(‖w‖² + b²) + Σ Cᵢξᵢ (the objective over λ, as in `SVC`), ``dual`` a lower
+        bound on it for every model; violation and counts are those of the dual point.
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        w; linear only.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    expansion_ : Expansion
+        The fitted function; other kernels only.
+    kernel_ : Kernel
+    lam_ : float
+    n_iter_ : int
+        Passes over the rows, the most of any class.
+    t_ : int
+        Steps of each class.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import PegasosClassifier
+    >>> X = np.array([[1.0, 2.0], [2.0, 1.0], [-1.0, -2.0], [-2.0, -1.0]])
+    >>> model = PegasosClassifier(random_state=0).fit(X, [1, 1, 0, 0])
+    >>> model.predict([[3.0, 3.0]])
+    array([1])
+    >>> model.certificate_.relative_gap < 0.01
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Pegasos._parameter_constraints,
+        "class_weight": CONSTRAINTS["class_weight"],
+        "project": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        kernel: Any = None,
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-2,
+        batch_size: int = 1,
+        average: bool = True,
+        project: bool = False,
+        replacement: bool = False,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+    ):
+        self.C = C
+        self.lam = lam
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.average = average
+        self.project = project
+        self.replacement = replacement
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+
+    @available_if(has_stream)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> PegasosClassifier:
+        """One pass over some rows, going on from where the last one ended; linear only.
+
+        There is no certificate: it is about all rows, and those before are gone (`certify`).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            All classes there will be; at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : object
+        """
+        if not hasattr(self, "_states"):
+            if classes is None:
+                raise ValueError("classes must be given at the first call of partial_fit.")
+            self._set_classes(classes)
+        return self._partial_fit(X, y, sample_weight)
+
+    def _set_classes(self, classes: Any) -> None:
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' needs all rows; give a stream a dict of class weights."
+            )
+        self.classes_ = np.unique(classes)
+        if self.classes_.size < 2:
+            raise ValueError(f"classes must hold at least two, got {self.classes_!r}.")
+
+    def _expect(self, stream: Stream, classes: Any) -> None:
+        """What a stream will hold, before its rows are read."""
+        if classes is None:
+            if not stream.repeats:
+                raise ValueError("classes must be given: an iterator gives its batches once.")
+            classes = reduce(np.union1d, map(np.unique, stream.targets()))
+        self._set_classes(classes)
+
+    def _encode(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        self.classes_, codes = class_codes(data)
+        return codes, self._weights(codes, data.weight)
+
+    def _encode_batch(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        # A pass for each class is less than its steps.
+        codes: Any = np.full(data.n, -1, np.int8 if self.classes_.size < 127 else np.intp)
+        labels = self.classes_.astype(data.y.dtype) if data.y.dtype.kind in "iub" else self.classes_
+        labels = labels if np.array_equal(labels, self.classes_) else self.classes_
+        for code, label in enumerate(labels):
+            codes += np.multiply(data.y == label, code + 1, dtype=codes.dtype)
+        wrong = codes < 0
+        if wrong.any():
+            unknown = np.unique(data.y[wrong])[:5].tolist()
+            raise ValueError(f"y has labels that are not in classes: {unknown}.")
+        return codes, self._weights(codes, data.weight)
+
+    def _weights(self, codes: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        if self.class_weight is None:
+            return np.ones(codes.size) if weight is None else weight
+        of_class = class_weights(self.class_weight, self.classes_, codes, weight)
+        return of_class[codes] if weight is None else weight * of_class[codes]
+
+    def _corridors(self, y: np.ndarray) -> list[Corridor]:
+        """The second class of two, each one of more."""
+        k = self.classes_.size
+        return [Corridor.hinge(y == task) for task in ([1] if k == 2 else range(k))]
+
+    def _name(self, task: int) -> str:
+        return "" if self.classes_.size == 2 else f"{self.classes_[task]} / the rest"
+
+    def _tally(self, y: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.array([(self._decide_codes(values) == y).sum(), 0.0, 0.0])
+
+    def _score(self, count: float, sums: np.ndarray) -> float:
+        """Share of rows whose class was right."""
+        return float(sums[0] / count)
+
+    def _decide_codes(self, values: np.ndarray) -> np.ndarray:
+        return (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes positive for ``classes_[1]``; else one value for each class.
+        """
+        values = self._values(X)
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        codes = self._decide_codes(self._values(X))
+        return self.classes_[codes]
+
+
+class PegasosRegressor(RegressorMixin, Pegasos):
+    """ε-support vector regression by the same descent.
+
+    Minimises (λ/2)(‖w‖² + b²) + mean of max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and
+    λ = 1/(nC): the objective of `SVR` without intercept, on rows with a constant column if
+    ``fit_intercept``.
+
+    Parameters
+    ----------
+    C, lam, kernel, degree, gamma, coef0, fit_intercept, max_iter, tol, batch_size, average, \
+replacement, random_state, n_jobs, time_limit, on_interrupt
+        As in `PegasosClassifier`.
+    epsilon : float, default=0.1
+        Half width of the tube in which errors are free.
+
+    Attributes
+    ----------
+    certificate_, intercept_, expansion_, kernel_, lam_, n_iter_, t_, n_features_in_, \
+feature_names_in_
+        As in `PegasosClassifier`.
+    coef_ : ndarray of shape (1, n_features)
+        w; linear only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import PegasosRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> y = X @ [2.0, 1.0] + rng.normal(size=1000)
+    >>> model = PegasosRegressor(C=0.1, random_state=0).fit(X, y)
+    >>> bool(np.abs(model.coef_ - [2.0, 1.0]).max() < 0.2)
+    True
+    >>> model.certificate_.relative_gap < 0.01
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Pegasos._parameter_constraints,
+        "epsilon": CONSTRAINTS["epsilon"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        epsilon: float = 0.1,
+        kernel: Any = None,
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-2,
+        batch_size: int = 1,
+        average: bool = True,
+        replacement: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        on_interrupt: str = "raise",
+    ):
+        self.C = C
+        self.lam = lam
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.average = average
+        self.replacement = replacement
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.on_interrupt = on_interrupt
+
+    @available_if(has_stream)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> PegasosRegressor:
+        """One pass over some rows, going on from where the last one ended; linear only.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : object
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    def _expect(self, stream: Stream, classes: Any) -> None:
+        if classes is not None:
+            raise ValueError("classes are for classifiers; a regression has none.")
+
+    def _encode(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
+        weight = np.ones(data.n) if data.weight is None else data.weight
+        return np.asarray(data.y, dtype=np.float64), weight
+
+    _encode_batch = _encode
+
+    def _corridors(self, y: np.ndarray) -> list[Corridor]:
+        return [Corridor.tube(y, self.epsilon)]
+
+    def _tally(self, y: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.array([np.sum((y - values[:, 0]) ** 2), y.sum(), y @ y])
+
+    def _score(self, count: float, sums: np.ndarray) -> float:
+        """R²."""
+        spread = sums[2] - sums[1] ** 2 / count
+        return float(1 - sums[0] / spread) if spread > 0 else float("nan")
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]

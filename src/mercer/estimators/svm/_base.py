@@ -1,0 +1,363 @@
+"""The base of the five estimators: ``fit`` as six steps, and predictions from the Expansion.
+
+========  ===================================================================
+validate  rows, targets and weights, once
+encode    labels into binary tasks (regression and one-class: one task)
+bind      the kernel to the rows: a Gram
+pose      each task as a box QP
+solve     them all
+keep      the Expansion, what the certificate is made of, scikit-learn's attributes
+========  ===================================================================
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+
+from mercer._multiclass import Task
+from mercer._result import Result, Status
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.certificates._certificate import Certificate, certify, summarise
+from mercer.estimators._convergence import (
+    is_converged,
+    prove_not_separable,
+    raise_not_separable,
+    warn_not_converged,
+)
+from mercer.estimators._kernel_base import HasWeights, KernelEstimator
+from mercer.estimators._validation import Data, check_training
+from mercer.estimators._warm_start import Duals, warm_starts
+from mercer.estimators.svm._centring import InterceptShift
+from mercer.estimators.svm._definiteness import judge_definiteness
+from mercer.gram import Gram
+from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
+from mercer.problems import BoxQP
+from mercer.solvers import Control, choose, make_solver, require
+from mercer.solvers.separability._hull import HullProof
+from mercer.solvers.smo._solver import DIRECT_VARIABLES
+
+__all__ = ["KernelMachine"]
+
+# Tasks of a multiclass fit share the cache budget. A task's share must not depend on the number of
+# threads (the model would), so it is never less than this part of the budget, and no more tasks run
+# at once than fit into it.
+FEWEST_SHARES = 4
+# Under a time limit no task takes more than so many times its part of what is left; those that were
+# cut short go on if time is left in the end.
+FAIR = 0.8
+MEGABYTE = 1 << 20
+# Starting threads takes a millisecond, which must be small against the kernel values to compute:
+# so many multiplications, where the map from a dot product to a kernel value counts as MAP_COST.
+THREADS_PAY = 100_000_000
+MAP_COST = 50
+# A certificate takes a tenth of a millisecond that only small fits feel: theirs is made when it is
+# asked for. Larger ones let go of the arrays it is made of.
+CERTIFIED_AT_ONCE = 20_000
+# Ends of a hard margin for which a proof that there is none is looked for.
+UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
+
+
+class KernelMachine(HasWeights, KernelEstimator):
+    """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
+
+    Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into
+    coefficients their own way (`_coefficients`).
+    """
+
+    # Formulations in which a model without intercept is another problem refuse to leave it out.
+    _needs_intercept = False
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachine:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training rows; for a precomputed kernel, the kernel matrix.
+        y : array-like of shape (n_samples,)
+            Class labels, or target values for regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+            data = self._validate(X, y, sample_weight)
+            tasks = self._encode(data)
+            gram = self._bind(data)
+            problems = [self._pose(task, data) for task in tasks]
+            results = self._solve(data, tasks, problems, gram, control)
+            self._keep(data, tasks, problems, gram, results, control)
+        return self
+
+    # ------------------------------------------------------------------ the six steps
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        if self._needs_intercept and not self.fit_intercept:
+            raise ValueError(
+                f"{type(self).__name__} cannot be combined with fit_intercept=False: without an "
+                "intercept its nu constraint is another problem. Use SVC or SVR."
+            )
+        return check_training(self, X, y, sample_weight)
+
+    def _largest_value(self, n: int) -> float:
+        is_float64 = self.solver in ("auto", "smo") and 2 * n <= DIRECT_VARIABLES
+        return LARGEST_FLOAT64 if is_float64 else LARGEST
+
+    @property
+    def _has_zero_sum(self) -> bool:
+        return bool(self.fit_intercept)
+
+    def _encode(self, data: Data) -> list[Task]:
+        raise NotImplementedError
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        raise NotImplementedError
+
+    def _solve(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        control: Control,
+    ) -> list[Result]:
+        """Several tasks run side by side, a single one with threads inside."""
+        self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
+        is_smo = self.solver_.name == "smo"
+        if not is_smo:
+            self._refuse_problems(tasks, problems, gram)
+        starts = warm_starts(self, data.X, problems)
+        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
+        threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
+        answers: dict[int, Result] = {}
+        if is_smo and work <= THREADS_PAY and len(tasks) > 1 and starts[0] is None:
+            answers = self._solve_at_once(problems, gram, control)
+        # Longest first, so that no thread is left alone with the last long task.
+        order = sorted(
+            (t for t in range(len(tasks)) if t not in answers),
+            key=lambda t: -problems[t].n_variables,
+        )
+        if order:
+            answers |= self._solve_each(order, tasks, problems, gram, control, starts, threads)
+        return [answers[t] for t in range(len(tasks))]
+
+    def _make_solver(self, cache_bytes: int) -> Any:
+        return make_solver(
+            self.solver, self.tol, self.max_iter, cache_bytes, self.shrinking, self.gap_tol
+        )
+
+    def _refuse_problems(
+        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: Gram
+    ) -> None:
+        """Raise before any work is done if the solver cannot do one of the problems."""
+        solver = self._make_solver(0)
+        for task, problem in zip(tasks, problems, strict=True):
+            part = gram if task.rows is None else gram.take(task.rows)
+            require(solver, problem, part, f"the problem of {type(self).__name__}")
+
+    def _solve_at_once(
+        self, problems: Sequence[BoxQP], gram: Gram, control: Control
+    ) -> dict[int, Result]:
+        """Answers to those of many small tasks that can be solved together; here, to none."""
+        return {}
+
+    def _solve_each(
+        self,
+        order: Sequence[int],
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        control: Control,
+        starts: Sequence[np.ndarray | None],
+        threads: int,
+    ) -> dict[int, Result]:
+        budget = int(self.cache_size * MEGABYTE)
+        wanted = 4 * max(problem.n_variables for problem in problems) ** 2
+        share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
+        solver = self._make_solver(share)
+        at_once = min(threads, len(order), max(1, budget // share))
+
+        # Tasks of a class share K within it, if all classes together fit into the budget.
+        sizes = {c: n for task in tasks for c, n in task.parts}
+        shared_bytes = 4 * sum(n**2 for n in sizes.values())
+        shared = len(tasks) > 1 and shared_bytes <= budget // 2
+
+        fair, waiting = FAIR, itertools.count(len(order), -1)
+        answers: dict[int, Result] = {}
+
+        def one(t: int) -> Result:
+            last = answers.get(t)
+            if last is not None and control.stopped is not None:
+                return last
+            rows = tasks[t].rows
+            parts = tasks[t].parts if shared else ()
+            part = gram if rows is None else gram.take(rows, inner, parts)
+            mine = control.of_task(t, len(tasks), fair * at_once / next(waiting))
+            result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
+            return result if last is None else result.after(last)
+
+        with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
+            gram.workers = inner
+            with single_threaded_blas() if len(order) > 1 else nullcontext():  # once for all
+                while order:
+                    waiting = itertools.count(len(order), -1)
+                    answers |= dict(zip(order, outer.map(one, order), strict=True))
+                    has_time = control.stopped is None and self.max_iter == -1
+                    cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
+                    order = cut if has_time else []
+                    fair *= 2  # going on takes time, too
+        gram.workers = Workers(1)
+        gram.release()
+        return answers
+
+    def _keep(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        results: Sequence[Result],
+        control: Control,
+    ) -> None:
+        results = self._refuse_not_separable(data, tasks, problems, gram, results)
+        results = judge_definiteness(gram, tasks, results, self.tol, control)
+        results = [self._judge(p, r) for p, r in zip(problems, results, strict=True)]
+        fitted = [self._coefficients(p, r) for p, r in zip(problems, results, strict=True)]
+        support, dual_coef, self._n_support, blocks = self._layout(
+            data, tasks, [coef for coef, _ in fitted]
+        )
+        shifts = [
+            InterceptShift.of(gram, task.rows, *model)
+            for task, model in zip(tasks, fitted, strict=True)
+        ]
+        self.intercept_ = np.array([shift.published for shift in shifts])
+        results = [
+            shift.widen(problem, result, self.tol if self.gap_tol is None else None)
+            for shift, problem, result in zip(shifts, problems, results, strict=True)
+        ]
+        if not (np.isfinite(dual_coef).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite. The input data may contain "
+                "large values and need to be preprocessed."
+            )
+        b = self.intercept_ if sp.issparse(data.X) else np.array([shift.b for shift in shifts])
+        self._keep_expansion(data, gram, support, dual_coef, b, blocks)
+        self.support_ = data.original(support).astype(np.int32)
+        self.dual_coef_ = sp.csr_matrix(dual_coef) if sp.issparse(data.X) else dual_coef
+        self.shape_fit_ = data.shape
+        self.n_iter_ = self._iterations(results)
+        self._proof: Any = list(zip(problems, results, tasks, strict=True))
+        if sum(problem.n_variables for problem in problems) > CERTIFIED_AT_ONCE:
+            self._certify()
+        self._support_rows = support
+        self._duals = Duals.of([result.furthest for result in results])
+        self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
+        if self.verbose:
+            print(f"[{type(self).__name__}] {self.certificate_!r}")
+        if self.fit_status_ and not control.interrupted:
+            warn_not_converged(self, data, results)
+
+    # ------------------------------------------------------------------ parts of them
+
+    def _task_name(self, task: Task) -> str:
+        return ""
+
+    def _judge(self, problem: BoxQP, result: Result) -> Result:
+        """The result with a status that only the formulation knows of."""
+        return result
+
+    def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
+        """The coefficient of each point of a task, and the intercept."""
+        coef = problem.at_points(result.beta, result.f.shape[0])
+        return coef, sum(result.b.tolist()) / max(result.b.size, 1)
+
+    def _layout(
+        self, data: Data, tasks: Sequence[Task], coefs: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        """Support rows, their coefficients (one row per task here), their number, and blocks."""
+        support = np.flatnonzero(coefs[0])
+        n_support = np.array([support.size], dtype=np.int32)
+        return support, coefs[0][support][np.newaxis], n_support, None
+
+    def _iterations(self, results: Sequence[Result]) -> Any:
+        return int(results[0].iterations)
+
+    def _keep_expansion(
+        self,
+        data: Data,
+        gram: Gram,
+        support: np.ndarray,
+        dual_coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Any,
+    ) -> None:
+        self.expansion_ = self._expansion(data, gram, support, dual_coef, b, blocks)
+
+    def _refuse_not_separable(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        results: Sequence[Result],
+    ) -> list[Result]:
+        """Raise if a hard margin is proved impossible; without a proof, float64 was the limit."""
+        kept = []
+        for task, problem, result in zip(tasks, problems, results, strict=True):
+            if result.status in UNPROVED and np.isinf(problem.upper).any():
+                proof = prove_not_separable(task, problem, gram, result)
+                if proof is not None:
+                    self._raise_not_separable(data, task, proof)
+                if result.status is Status.NOT_SEPARABLE:
+                    result = replace(result, status=Status.STALLED)
+            kept.append(result)
+        return kept
+
+    def _raise_not_separable(self, data: Data, task: Task, proof: HullProof) -> None:
+        raise_not_separable(data, task, proof, self._class_names(task))
+
+    def _class_names(self, task: Task) -> tuple[str, str]:
+        return "+1", "-1"
+
+    # ------------------------------------------------------------------ the fitted function
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proved about the fit: primal, dual, gap, violation, status."""
+        if not hasattr(self, "_proof"):
+            raise AttributeError("certificate_ is set by fit")
+        return self._certify()
+
+    def _certify(self) -> Certificate:
+        """Replace problems and results by the certificate made of them."""
+        proof = self._proof
+        if not isinstance(proof, Certificate):
+            proof = self._proof = summarise(
+                [certify(problem, result, self._task_name(task)) for problem, result, task in proof]
+            )
+        return proof
+
+    @property
+    def n_support_(self) -> np.ndarray:
+        """Number of support vectors, of each class for a classifier."""
+        if not hasattr(self, "_n_support"):
+            raise AttributeError("n_support_ is set by fit")
+        return self._n_support
+
+    def __getstate__(self) -> dict:
+        if hasattr(self, "_proof"):
+            self._certify()
+        return super().__getstate__()

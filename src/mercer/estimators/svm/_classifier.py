@@ -1,0 +1,235 @@
+"""What `SVC` and `NuSVC` share: classes, one-vs-one tasks, votes, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state, deprecated
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._calibration import couple, fit_sigmoids, sigmoid
+from mercer._multiclass import Task, block_outputs, dual_layout, ovr_scores, pair_tasks, votes
+from mercer._result import Result
+from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, class_weights
+from mercer.estimators.svm._base import KernelMachine
+from mercer.exceptions import NotFittedError, warn_user
+from mercer.gram import Gram
+from mercer.problems import BoxQP
+from mercer.solvers import Control
+
+__all__ = ["KernelClassifier"]
+
+_DEPRECATED = (
+    "Attribute `{}` was deprecated in version 1.9 of scikit-learn and goes in 1.11, as does "
+    "`probability=True` of SVC and NuSVC."
+)
+
+
+def _has_probability(estimator: Any) -> bool:
+    if estimator.probability == "deprecated" or not estimator.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):
+    """A kernel machine whose targets are classes."""
+
+    _one_class_left = ONE_CLASS_LEFT
+
+    def _encode(self, data: Data) -> list[Task]:
+        self._warn_probability()
+        self.classes_, self._codes = class_codes(data, self._one_class_left)
+        self.class_weight_ = class_weights(
+            self.class_weight, self.classes_, self._codes, data.weight
+        )
+        return pair_tasks(self._codes, self.classes_.size)
+
+    def _weights(self, task: Task, data: Data) -> float | np.ndarray:
+        """Sample weight times class weight of a task's rows; the number 1 where all are 1."""
+        weight: float | np.ndarray = 1.0
+        if self.class_weight is not None:
+            positive, negative = task.classes
+            of_class = self.class_weight_
+            weight = np.where(task.y > 0, of_class[positive], of_class[negative])
+        if data.weight is not None:
+            weight = weight * task.of_rows(data.weight)
+        return weight
+
+    def _keep(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: Gram,
+        results: Sequence[Result],
+        control: Control,
+    ) -> None:
+        super()._keep(data, tasks, problems, gram, results, control)
+        self._probA = self._probB = np.empty(0)
+        if self.probability is True:
+            self._probA, self._probB = self._calibrate(data, tasks, gram, control)
+        del self._codes
+
+    def _calibrate(
+        self, data: Data, tasks: Sequence[Task], gram: Gram, control: Control
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Platt's sigmoid of every task, on decision values of held-out folds."""
+        solver = self._make_solver(int(self.cache_size * (1 << 20)))
+
+        def fit_part(task: Task, rows: np.ndarray) -> tuple[np.ndarray, float]:
+            """Coefficients of the task restricted to some of its rows."""
+            of_all = rows if task.rows is None else task.rows[rows]
+            part = Task(of_all, task.y[rows], task.classes)
+            problem = self._pose_fold(part, data)
+            return self._coefficients(problem, solver.solve(problem, gram.take(of_all), control))
+
+        rng = check_random_state(self.random_state)
+        # LIBSVM's sigmoids have the first class of a pair as their positive one; with two classes
+        # the task's sign is the other way round.
+        flip = -1.0 if self.classes_.size == 2 else 1.0
+        return fit_sigmoids(tasks, gram, data.weight, fit_part, rng, flip, self.n_jobs)
+
+    def _pose_fold(self, task: Task, data: Data) -> BoxQP:
+        return self._pose(task, data)
+
+    def _warn_probability(self) -> None:
+        if self.probability == "deprecated":
+            return
+        name = type(self).__name__
+        warn_user(
+            "The `probability` parameter was deprecated in version 1.9 of scikit-learn and will be "
+            f"removed in version 1.11. Use `CalibratedClassifierCV({name}(), ensemble=False)` "
+            f"instead of `{name}(probability=True)`",
+            FutureWarning,
+        )
+
+    # ------------------------------------------------------------------ layout and names
+
+    def _layout(
+        self, data: Data, tasks: Sequence[Task], coefs: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        support, dual_coef, n_support = dual_layout(tasks, coefs, self._codes, self.classes_.size)
+        return support, dual_coef, n_support, block_outputs(n_support)
+
+    def _iterations(self, results: Sequence[Result]) -> np.ndarray:
+        return np.array([result.iterations for result in results], dtype=np.int32)
+
+    def _task_name(self, task: Task) -> str:
+        return "" if task.rows is None else " / ".join(self._class_names(task))
+
+    def _class_names(self, task: Task) -> tuple[str, str]:
+        return str(self.classes_[task.classes[0]]), str(self.classes_[task.classes[1]])
+
+    # ------------------------------------------------------------------ predictions
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        values : ndarray
+            Two classes: shape (n_samples,), positive for ``classes_[1]``. More: one score per class
+            (``decision_function_shape="ovr"``) or one value per pair of classes (``"ovo"``),
+            positive for the first of the pair.
+        """
+        values = self._decide(X)
+        k = self.classes_.size
+        if k == 2:
+            return values[:, 0]
+        return ovr_scores(values, k) if self.decision_function_shape == "ovr" else values
+
+    @property
+    def margin_(self) -> np.ndarray:
+        """Full width 2/‖w‖ between the edges f = ±1 in feature space, of each task."""
+        certificate = self.certificate_
+        return np.array([task.margin for task in certificate.tasks or (certificate,)])
+
+    def distance(self, X: Any) -> np.ndarray:
+        """Signed distances f(x)/‖w‖ from the hyperplane in feature space.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,) for two classes, else (n_samples, n_tasks)
+            Positive on the side of ``classes_[1]``; of a pair, on the side of its first class.
+        """
+        values = self._decide(X) * (self.margin_ / 2)
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "expansion_")
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        values = self._decide(X, signs_only=not self.break_ties)
+        k = self.classes_.size
+        if k == 2:
+            return self.classes_[(values[:, 0] > 0).astype(np.intp)]
+        score = ovr_scores(values, k) if self.break_ties else votes(values, k)
+        return self.classes_[np.argmax(score, axis=1)]
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            With two classes in the order of the decision values; with more, pairwise probabilities
+            coupled into one distribution.
+        """
+        values = self._decide(X)
+        if self._probA.size == 0:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False; "
+                "fit again with probability=True."
+            )
+        if self.classes_.size == 2:
+            first = sigmoid(-values[:, 0], self._probA[0], self._probB[0])
+            return np.column_stack([first, 1.0 - first])
+        return couple(sigmoid(values, self._probA, self._probB), self.classes_.size)
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    @deprecated(_DEPRECATED.format("probA_"))  # type: ignore[prop-decorator]
+    @property
+    def probA_(self) -> np.ndarray:
+        """Slope of Platt's sigmoid, one per task; empty without ``probability=True``."""
+        return self._probA
+
+    @deprecated(_DEPRECATED.format("probB_"))  # type: ignore[prop-decorator]
+    @property
+    def probB_(self) -> np.ndarray:
+        """Offset of Platt's sigmoid, one per task; empty without ``probability=True``."""
+        return self._probB

@@ -1,0 +1,57 @@
+"""Whether "solved" may be said of a kernel that is not positive semidefinite by construction.
+
+With K + δI positive semidefinite the gap holds up to ½ δ ‖β* − β‖², which
+`mercer.certificates` adds. With a vector of negative curvature the solution is a stationary point.
+Where neither was shown, the status says on what it depends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mercer._multiclass import Task
+from mercer._result import Result, Status, final_status
+from mercer.gram import Gram
+from mercer.gram._psd import PSDBound, psd_bound
+from mercer.solvers import Control
+
+__all__ = ["judge_definiteness"]
+
+# Up to these numbers of rows K + δI is factored; a function of Python is asked for K once more.
+FACTORED_ROWS = 4000
+FACTORED_ROWS_OF_FUNCTION = 1000
+
+
+def judge_definiteness(
+    gram: Gram, tasks: Sequence[Task], results: Sequence[Result], tol: float, control: Control
+) -> list[Result]:
+    """The results with their status and `Result.psd_delta`."""
+    if gram.kernel.is_psd is True:
+        return list(results)
+    whole = _bound(gram, control)
+    judged = []
+    for task, result in zip(tasks, results, strict=True):
+        bound = whole
+        if whole.delta is None and task.rows is not None:
+            bound = _bound(gram.take(task.rows), control)
+        judged.append(_judged(result, bound, tol))
+    return judged
+
+
+def _bound(gram: Gram, control: Control) -> PSDBound:
+    is_function = not gram.kernel._has_formula and gram.points.is_structured
+    most = FACTORED_ROWS_OF_FUNCTION if is_function else FACTORED_ROWS
+    return psd_bound(gram, max_rows=most, stop=lambda: control.stopped is not None)
+
+
+def _judged(result: Result, bound: PSDBound, tol: float) -> Result:
+    if bound.witness is not None:
+        return replace(result, status=Status.NOT_PSD, psd_delta=None)
+    status: Status = result.status
+    if bound.delta is None:
+        status = Status.SOLVED_IF_PSD if status is Status.SOLVED else status
+        return replace(result, status=status, psd_delta=None)
+    if status is Status.NOT_PSD:  # the curvature that the solver met is rounding that δ covers
+        status = final_status(Status.STALLED, result.violation, tol)
+    return replace(result, status=status, psd_delta=bound.delta)

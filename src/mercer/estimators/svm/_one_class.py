@@ -1,0 +1,157 @@
+"""Novelty detection: `OneClassSVM`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import _num_samples
+
+from mercer._multiclass import Task
+from mercer.estimators._parameters import constraints
+from mercer.estimators._validation import Data
+from mercer.estimators.svm._base import KernelMachine
+from mercer.problems import BoxQP, one_class
+
+__all__ = ["OneClassSVM"]
+
+
+class OneClassSVM(OutlierMixin, KernelMachine):
+    """One-class SVM: the region where most of the data lie.
+
+    Minimises ½‖w‖² − νρ Σsᵢ + Σ sᵢ max(0, ρ − w·φ(xᵢ)); f(x) = w·φ(x) − ρ is negative for outliers.
+    ν bounds their share among the training rows. A drop-in for ``sklearn.svm.OneClassSVM``.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+        As in `SVC`.
+    nu : float in (0, 1], default=0.5
+    fit_intercept : True
+        Without ρ it is another problem: False is refused.
+
+    Attributes
+    ----------
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, \
+dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
+        As in `SVR`.
+    offset_ : ndarray of shape (1,)
+        ρ: ``decision_function = score_samples - offset_``.
+
+    Examples
+    --------
+    >>> from mercer import OneClassSVM
+    >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
+    >>> OneClassSVM(gamma="auto").fit(X).predict([[0.45], [5.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints = constraints(
+        "C", "epsilon", "class_weight", "probability", "random_state", "decision_function_shape",
+        "break_ties",
+    )  # fmt: skip
+    _needs_intercept = True
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        gap_tol: float | None = None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Fit the region.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(X, np.ones(_num_samples(X)), sample_weight)
+
+    def _encode(self, data: Data) -> list[Task]:
+        return [Task(None, np.ones(data.n))]
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        return one_class(self.nu, np.ones(data.n) if data.weight is None else data.weight)
+
+    @property
+    def _has_zero_sum(self) -> bool:
+        return False  # they sum to ν n
+
+    def _keep_expansion(
+        self,
+        data: Data,
+        gram: Any,
+        support: np.ndarray,
+        dual_coef: np.ndarray,
+        b: np.ndarray,
+        blocks: Sequence,
+    ) -> None:
+        super()._keep_expansion(data, gram, support, dual_coef, b, blocks)
+        self.offset_ = -self.intercept_
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """f at each row: positive inside, negative outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._decide(X)[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """f without its offset: ``decision_function(X) + offset_``."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """+1 for inliers, −1 for outliers."""
+        return np.where(self._decide(X, signs_only=True)[:, 0] > 0, 1, -1).astype(np.intp)

@@ -1,0 +1,315 @@
+"""Support vector classification: `SVC` (C) and `NuSVC` (ν)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mercer._multiclass import Task, by_class, pairs
+from mercer._result import Result, Status
+from mercer.estimators._parameters import constraints
+from mercer.estimators._validation import Data
+from mercer.estimators.svm._classifier import KernelClassifier
+from mercer.gram import Gram
+from mercer.problems import BoxQP, nu_svc, svc
+from mercer.solvers import Control, solve_class_pairs
+
+__all__ = ["SVC", "NuSVC"]
+
+
+class SVC(KernelClassifier):
+    """C-support vector classification.
+
+    Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ f(xᵢ)) for every pair of classes, with
+    f(x) = w·φ(x) + b and sample weights s. A drop-in for ``sklearn.svm.SVC``; the parameters after
+    ``random_state`` are additions.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the errors, positive. ``inf`` is the hard margin: on classes that cannot be
+        separated `NotSeparableError` is raised, with the proof.
+    kernel : str, callable or Kernel, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2"; a function
+        of two sets of rows that returns their kernel matrix; or a Kernel object such as
+        ``RBF(gamma=0.5) + Linear()``, whose parameters a search reaches as ``kernel__gamma``.
+    degree : int, default=3
+        Of "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of "rbf", "poly", "sigmoid", "laplacian" and "chi2". "scale" is 1 / (n_features · variance
+        of X), rows counted by their weight; "auto" is 1 / n_features.
+    coef0 : float, default=0.0
+        Of "poly" and "sigmoid".
+    shrinking : bool, default=True
+        Whether rows that stay far from violating their constraint may be left alone for a while:
+        faster, and the same answer within tol.
+    probability : bool, default=False
+        Fit Platt probabilities by five-fold cross-validation. Deprecated by scikit-learn 1.9: use
+        ``CalibratedClassifierCV(SVC(), ensemble=False)``.
+    tol : float, default=1e-3
+        Largest violation of the KKT conditions by a pair, as LIBSVM's.
+    cache_size : float, default=200
+        Budget for kernel values in MB.
+    class_weight : dict or "balanced", optional
+        Factors of C for the classes.
+    verbose : bool, default=False
+        Print progress and the certificate.
+    max_iter : int, default=-1
+        Limit on the solver's steps per task ("smo": pair updates); −1 for none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Shape of `decision_function` for more than two classes. Training is one-vs-one always.
+    break_ties : bool, default=False
+        Break ties of votes by the decision values.
+    random_state : int, RandomState or None, default=None
+        For the folds of ``probability=True``.
+    solver : str or solver object, default="auto"
+        "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos", or
+        an object such as ``CoordinateAscent(order="greedy")`` (`mercer.solvers`), whose tol and
+        max_iter are those of the estimator. "auto" says in ``solver_`` what it chose and why.
+    time_limit : float, optional
+        Seconds for the whole fit; the model so far is kept.
+    n_jobs : int, optional
+        Threads. None: as many as BLAS would use; −1: all cores. Does not change the model.
+    callback : callable, optional
+        Called with a `Progress` about once a round; a true value stops the fit.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What Ctrl-C does. The fit ends, and the model so far is stored in the estimator. With
+        "raise" the KeyboardInterrupt then goes through: `fit` does not return, so that
+        ``m = SVC().fit(X, y)`` leaves ``m`` as it was, and only an estimator that has a name
+        already (``m.fit(X, y)``) can be used. With "return" there is a warning
+        (`InterruptWarning`), and `fit` returns the estimator.
+    warm_start : bool, default=False
+        Go on from the last fit on the same data.
+    fit_intercept : bool, default=True
+        Whether f has the constant b.
+    gap_tol : float, optional
+        Stop at this certified relative gap, ``(primal − dual) / max(|primal|, |dual|)``, instead of
+        at the KKT violation ``tol``.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What is proved about the fit: primal, dual, gap, violation, status.
+    solver_ : Choice
+        The solver that was used, and why.
+    kernel_ : Kernel
+        The kernel with its parameters as numbers.
+    expansion_ : Expansion
+        The fitted function.
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_support,)
+        Rows that are support vectors, by class.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features)
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray or CSR of shape (n_classes - 1, n_support)
+        Coefficients, in the layout of `mercer._multiclass`.
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+    coef_ : ndarray or CSR of shape (n_classes * (n_classes - 1) / 2, n_features)
+        For a linear kernel.
+    fit_status_ : int
+        0 if the tolerance was reached.
+    n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Steps of each task ("smo": pair updates).
+    n_features_in_, feature_names_in_, shape_fit_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC
+    >>> X = np.array([[0.0, 1.0], [0.0, -1.0]])
+    >>> model = SVC(kernel="linear").fit(X, [1, -1])
+    >>> model.dual_coef_
+    array([[-0.5,  0.5]])
+    >>> model.certificate_.margin
+    2.0
+    """
+
+    _parameter_constraints = constraints("nu", "epsilon")
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: Any = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: Any = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        solver: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        gap_tol: float | None = None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.solver = solver
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        return svc(task.y, self.C * self._weights(task, data), fit_intercept=self.fit_intercept)
+
+    def _solve_at_once(
+        self, problems: Sequence[BoxQP], gram: Gram, control: Control
+    ) -> dict[int, Result]:
+        """All pairs of classes in compiled calls, without a callback or an iteration limit."""
+        has_limits = control.callback is not None or self.max_iter >= 0 or self.gap_tol is not None
+        if has_limits or not self.fit_intercept:
+            return {}
+        order, starts = by_class(self._codes, self.classes_.size)
+        classes = pairs(self.classes_.size)
+        results = solve_class_pairs(problems, gram.take(order), starts, classes, self.tol, control)
+        return {t: result for t, result in enumerate(results) if result is not None}
+
+
+class NuSVC(KernelClassifier):
+    """ν-support vector classification.
+
+    ν bounds the share of margin errors from above and that of support vectors from below; it takes
+    the place of C. Both classes of a pair must hold at least half of ν of its weight. A drop-in for
+    ``sklearn.svm.NuSVC``.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter, \
+decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, callback, \
+on_interrupt, warm_start, gap_tol
+        As in `SVC`.
+    class_weight : dict or "balanced", optional
+        Factors of the sample weights.
+    fit_intercept : True
+        Without intercept ν is another problem: False is refused.
+
+    Attributes
+    ----------
+    certificate_, solver_, kernel_, expansion_, classes_, class_weight_, support_, \
+support_vectors_, n_support_, dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, \
+feature_names_in_, shape_fit_
+        As in `SVC`; coefficients and intercepts are scaled to a margin of f = ±1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NuSVC
+    >>> X = np.array([[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]])
+    >>> NuSVC(kernel="linear").fit(X, [1, 1, 2, 2]).predict([[-0.8, -1.0]])
+    array([1])
+    """
+
+    _parameter_constraints = constraints("C", "epsilon")
+    _needs_intercept = True
+    _one_class_left = (
+        "specified nu is infeasible: all samples with positive weights belong to the same class."
+    )
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: Any = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: Any = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        solver: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        gap_tol: float | None = None,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.solver = solver
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        return nu_svc(task.y, self.nu, self._weights(task, data))
+
+    def _pose_fold(self, task: Task, data: Data) -> BoxQP:
+        """A fold may have a smaller share of the rarer class: ν is lowered to what it allows."""
+        weight = np.broadcast_to(self._weights(task, data), task.y.shape)
+        smaller = min(weight[task.y > 0].sum(), weight[task.y <= 0].sum())
+        return nu_svc(task.y, min(self.nu, 2 * smaller / weight.sum()), weight)
+
+    def _judge(self, problem: BoxQP, result: Result) -> Result:
+        """ρ = 0 up to the violation: w is zero, and its direction is rounding."""
+        if result.status.is_solved and not _rho(result) > result.violation:
+            return replace(result, status=Status.DEGENERATE)
+        return result
+
+    def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
+        """Divide by ρ, half the difference of the multipliers: the margin becomes ±1."""
+        rho = _rho(result) if _rho(result) > 0 else 1.0
+        return result.beta / rho, float(result.b.mean() / rho)
+
+
+def _rho(result: Result) -> float:
+    return float(result.b[1] - result.b[0]) / 2

@@ -1,0 +1,223 @@
+"""Support vector regression: `SVR` (ε) and `NuSVR` (ν)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from mercer._multiclass import Task
+from mercer.estimators._parameters import constraints
+from mercer.estimators._validation import Data
+from mercer.estimators.svm._base import KernelMachine
+from mercer.problems import BoxQP, nu_svr, svr
+from mercer.solvers.separability._hull import HullProof
+
+__all__ = ["SVR", "NuSVR"]
+
+_NOT_FOR_REGRESSION = (
+    "class_weight", "probability", "random_state", "decision_function_shape", "break_ties",
+)  # fmt: skip
+
+
+class KernelRegressor(RegressorMixin, KernelMachine):
+    """A kernel machine whose targets are numbers."""
+
+    def _encode(self, data: Data) -> list[Task]:
+        return [Task(None, np.asarray(data.y, dtype=np.float64))]
+
+    def _bounds(self, data: Data) -> float | np.ndarray:
+        return self.C if data.weight is None else self.C * data.weight
+
+    def _raise_not_separable(self, data: Data, task: Task, proof: HullProof) -> None:
+        raise ValueError(
+            "C=inf asks for every row within epsilon of f, and no f of this kernel comes so near "
+            f"(proved in exact arithmetic: {proof.how}). Use a finite C, a larger epsilon or "
+            "another kernel."
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._decide(X)[:, 0]
+
+
+class SVR(KernelRegressor):
+    """ε-support vector regression.
+
+    Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and sample
+    weights s.
+    A drop-in for ``sklearn.svm.SVR``.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
+time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol
+        As in `SVC`.
+    C : float, default=1.0
+        Price of the errors, positive; ``inf`` keeps every row inside the tube.
+    epsilon : float, default=0.1
+        Half width of the tube in which errors are free.
+
+    Attributes
+    ----------
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, fit_status_, \
+n_features_in_, feature_names_in_, shape_fit_
+        As in `SVC`.
+    dual_coef_ : ndarray or CSR of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray or CSR of shape (1, n_features)
+        For a linear kernel.
+    n_support_ : ndarray of shape (1,)
+    n_iter_ : int
+        Steps of the solver ("smo": pair updates).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVR
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> model = SVR(kernel="linear", C=100, epsilon=0.0, tol=1e-9).fit(X, [1.0, 3.0, 5.0])
+    >>> model.predict([[3.0]]).round(6)
+    array([7.])
+    """
+
+    _parameter_constraints = constraints("nu", *_NOT_FOR_REGRESSION)
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        gap_tol: float | None = None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        return svr(task.y, self._bounds(data), self.epsilon, fit_intercept=self.fit_intercept)
+
+
+class NuSVR(KernelRegressor):
+    """ν-support vector regression.
+
+    As `SVR`, but the tube finds its own width: ν bounds the share of rows outside it from above and
+    that of support vectors from below. A drop-in for ``sklearn.svm.NuSVR``.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+    C : float, default=1.0
+        Price of the errors, positive and finite.
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, solver, \
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+        As in `SVC`.
+    fit_intercept : True
+        Without intercept ν is another problem: False is refused.
+
+    Attributes
+    ----------
+    certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, \
+dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
+        As in `SVR`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NuSVR
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> NuSVR(kernel="linear", C=100, tol=1e-9).fit(X, [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
+    array([7.])
+    """
+
+    _parameter_constraints = constraints("epsilon", *_NOT_FOR_REGRESSION)
+    _needs_intercept = True
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: Any = False,
+        max_iter: int = -1,
+        solver: Any = "auto",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        warm_start: bool = False,
+        fit_intercept: bool = True,
+        gap_tol: float | None = None,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.solver = solver
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.gap_tol = gap_tol
+
+    def _pose(self, task: Task, data: Data) -> BoxQP:
+        return nu_svr(task.y, self._bounds(data), self.nu)

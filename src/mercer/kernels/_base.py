@@ -1,0 +1,287 @@
+"""The contract of a kernel: a frozen value that fills tiles and knows no data.
+
+A kernel is a frozen dataclass whose fields are its parameters. It implements
+
+* ``tile(A, B, out)``: k(a_i, b_j) for two blocks of rows, in the precision of ``out``;
+* ``diag(A)``: k(a_i, a_i) in float64;
+* ``rounding(points, dtype)``: a bound on the error of the values of a tile (`rounding`);
+
+and says what is known about it: `is_psd`, `is_nonnegative`, `is_shift_invariant`, `is_centrable`,
+`check`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels._rounding import ROUNDED_MAGNITUDE, Rounding, unit
+from mercer.kernels._samples import Block, Points, centre
+
+__all__ = ["Kernel"]
+
+_SIDE = 1024  # rows of a tile when a whole matrix is asked for
+# Squared norms and kernel values beyond LARGEST are refused: products of a few of them, in sums of
+# many, must stay within float32. LARGEST_FLOAT64 is the same where all of it is float64.
+LARGEST = 1e30
+LARGEST_FLOAT64 = 1e100
+_REMEDY = "Scale the columns, for example with StandardScaler."
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel(ABC):
+    """A similarity k(x, z). Kernels add, multiply, scale and take integer powers.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF, Linear
+    >>> RBF(gamma=0.5) + 3 * Linear()
+    RBF(gamma=0.5) + 3 * Linear()
+    """
+
+    @abstractmethod
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        """Write k(a_i, b_j) into ``out``.
+
+        ``out`` is float32 or float64, of the blocks' dtype, with unit stride along its rows;
+        it may be a view of a larger array.
+        """
+
+    @abstractmethod
+    def diag(self, A: Block) -> np.ndarray:
+        """k(a_i, a_i) as a float64 array."""
+
+    @property
+    def is_psd(self) -> bool | None:
+        """True: every Gram matrix is positive semidefinite; False: not so; None: unknown."""
+        return None
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        """Whether k(x + c, z + c) = k(x, z), so that points may be centred."""
+        return False
+
+    @property
+    def is_centrable(self) -> bool:
+        """Whether k(x, z) = k(x − c, z − c) + a(x) + a(z) for some function a (`shift_terms`).
+
+        Then Σ β_j k(x_j, ·) with Σ β = 0 changes by a constant when the rows are centred.
+        """
+        return self.is_shift_invariant
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        """a(x) − a(c) of rows already shifted by the origin c, and a(c), in their precision."""
+        if not self.is_shift_invariant:
+            raise NotImplementedError(f"{self!r} is not centrable.")
+        return np.zeros(rows.shape[0], rows.dtype), rows.dtype.type(0)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether k(x, z) ≥ 0 always."""
+        return False
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """A bound on the error of tiles of these points in ``dtype``.
+
+        Here: values are exact but for their rounding to ``dtype``.
+        """
+        return Rounding.of(0.0 if np.dtype(dtype) == np.float64 else unit(dtype), points.n)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        """m with m(x) m(z) not below the size of k(x, z), also rounded: that of a PSD kernel."""
+        with np.errstate(over="ignore"):
+            parts = [
+                self.diag(points.take(slice(start, min(start + _SIDE, points.n))))
+                for start in range(0, points.n, _SIDE)
+            ]
+            return np.sqrt(ROUNDED_MAGNITUDE * np.abs(np.concatenate([np.zeros(0), *parts])))
+
+    @property
+    def _has_formula(self) -> bool:
+        """Whether the diagonal is cheap, and defined on any rows (a given matrix's is not)."""
+        return True
+
+    def check(self, points: Points, largest: float = LARGEST) -> None:
+        """Raise a ValueError if the kernel cannot take these points.
+
+        Squared norms and values must not exceed ``largest``.
+        """
+        self._check_rows(points, largest)
+        if not self._has_formula:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, points.n, _SIDE):
+                rows = slice(start, min(start + _SIDE, points.n))
+                values = np.abs(self.diag(points.take(rows)))
+                bad = np.flatnonzero(~(values <= largest))
+                if bad.size:
+                    raise ValueError(
+                        f"The kernel {self!r} reaches {values[bad[0]]:.3g} on this data (row "
+                        f"{start + bad[0]}); it must stay below {largest:g}. {_REMEDY}"
+                    )
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        """What the kernel asks of the rows themselves: here, numbers with finite norms."""
+        if points.is_structured:
+            raise ValueError(
+                f"{self!r} needs rows of numbers; got a sequence of objects. Use a function "
+                "k(X, Z) of two such sequences as the kernel."
+            )
+        bad = np.flatnonzero(~(points.sq_norms <= largest))
+        if bad.size:
+            raise ValueError(
+                f"The squared norms of {bad.size} rows (first: row {bad[0]}) are above "
+                f"{largest:g}, the most that can be computed with. {_REMEDY}"
+            )
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """The kernel matrix of the rows of X against those of Z (default X), in float64."""
+        points = Points(X)
+        others = points if Z is None else Points(Z)
+        for each in (points,) if Z is None else (points, others):
+            self.check(each, LARGEST_FLOAT64)
+        if points.is_sparse != others.is_sparse:
+            raise ValueError(
+                "X and Z must be both dense or both sparse; convert one with scipy.sparse."
+                "csr_matrix or .toarray()."
+            )
+        if points.d != others.d:
+            raise ValueError(
+                f"X and Z must have the same number of columns, got {points.d} and {others.d}."
+            )
+        inexact = not (points.is_sparse or points.is_structured) and points.X.dtype.kind == "f"
+        if self.is_shift_invariant and inexact and points.n:  # integers have exact products as is
+            origin = centre(points.X)
+            points, others = Points(points.X, origin), Points(others.X, origin)
+        out = np.empty((points.n, others.n))
+        for i in range(0, points.n, _SIDE):
+            A = points.take(slice(i, min(i + _SIDE, points.n)))
+            for j in range(0, others.n, _SIDE):
+                B = others.take(slice(j, min(j + _SIDE, others.n)))
+                self.tile(A, B, out[i : i + _SIDE, j : j + _SIDE])
+        return out
+
+    def feature_map(self, X: Any, *, degree: int | None = None, max_bytes: float = 1e9) -> Any:
+        """Explicit features φ(x) with k(x, z) = φ(x)·φ(z), one row for each row of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, d)
+        degree : int, optional
+            Where the series of an RBF kernel is cut; `feature_map_error` bounds what is lost.
+        max_bytes : float, default=1e9
+            Larger results are refused.
+
+        Returns
+        -------
+        phi : float64 array, or CSR for CSR rows, of shape (n, n_features_out(d))
+
+        Examples
+        --------
+        >>> from mercer.kernels import Polynomial
+        >>> Polynomial(degree=2, coef0=1).feature_map([[2.0, 3.0]]).round(4)
+        array([[1.    , 2.8284, 4.2426, 4.    , 8.4853, 9.    ]])
+        >>> Polynomial(degree=3, coef0=1).n_features_out(100)
+        176851
+        """
+        from mercer.kernels._feature_map import map_rows
+
+        return map_rows(self, X, degree, max_bytes)
+
+    def n_features_out(self, d: int, *, degree: int | None = None) -> int:
+        """The number of features `feature_map` makes of ``d`` columns."""
+        from mercer.kernels._feature_map import count_features
+
+        return count_features(self, integer("n_features_out", "d", d, least=0), degree)
+
+    def feature_map_error(self, X: Any, *, degree: int | None = None) -> np.ndarray:
+        """e(x) of every row, with ``|k(x, z) − φ(x)·φ(z)| ≤ √(e(x) e(z))``; zero for exact maps."""
+        from mercer.kernels._feature_map import map_error
+
+        return map_error(self, X, degree)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with ``deep`` also those of nested kernels, as ``k1__gamma``."""
+        params: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            params[field.name] = value
+            if deep and isinstance(value, Kernel):
+                nested = value.get_params(deep=True)
+                params |= {f"{field.name}__{name}": v for name, v in nested.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Kernel:
+        """A new kernel with these parameters replaced (nested names allowed)."""
+        own: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        valid = self.get_params(deep=False)
+        for name, value in params.items():
+            head, _, tail = name.partition("__")
+            if head not in valid or (tail and not isinstance(own.get(head, valid[head]), Kernel)):
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; valid are "
+                    f"{sorted(self.get_params())}."
+                )
+            if tail:
+                nested.setdefault(head, {})[tail] = value
+            else:
+                own[name] = value
+        for head, inner in nested.items():
+            own[head] = own.get(head, valid[head]).set_params(**inner)
+        return replace(self, **own) if own else self
+
+    def __sklearn_clone__(self) -> Kernel:
+        return self  # frozen: the value is its own copy
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"{type(self).__name__}({inside})"
+
+    def __add__(self, other: Any) -> Kernel:
+        from mercer.kernels._composite import add
+
+        return add(self, other)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels._composite import add
+
+        return add(other, self)
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels._composite import multiply
+
+        return multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from mercer.kernels._composite import multiply
+
+        return multiply(other, self)
+
+    def __pow__(self, power: Any) -> Kernel:
+        from mercer.kernels._composite import Power
+
+        return Power(self, power)
+
+
+def real(
+    owner: str, name: str, value: Any, *, least: float = -np.inf, open_left: bool = False
+) -> float:
+    """``value`` as a finite float not below ``least`` (above it if ``open_left``)."""
+    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    low = number and (value <= least if open_left else value < least)
+    if not number or not np.isfinite(value) or low:
+        bound = "" if least == -np.inf else f" {'>' if open_left else '≥'} {least:g}"
+        raise ValueError(f"{owner}: {name} must be a finite number{bound}, got {value!r}.")
+    return float(value)
+
+
+def integer(owner: str, name: str, value: Any, *, least: int) -> int:
+    """``value`` as an int not below ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{owner}: {name} must be an integer ≥ {least}, got {value!r}.")
+    return int(value)

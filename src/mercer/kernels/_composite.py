@@ -1,0 +1,311 @@
+"""Kernels made of kernels: k₁ + k₂, k₁ k₂, c k, kᵖ, and constants.
+
+All of these keep positive semidefiniteness. A composed tile is computed part by part with scratch
+memory of one tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels._base import LARGEST, Kernel, integer, real
+from mercer.kernels._compiled.elementwise import flat_rows, power_map
+from mercer.kernels._rounding import Rounding, unit
+from mercer.kernels._samples import Block, Points
+
+__all__ = ["Constant", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
+
+_NUMBER = (int, float, np.integer, np.floating)
+
+
+def add(left: Any, right: Any) -> Any:
+    """left + right, where one may be a number."""
+    left, right = (_constant(part) for part in (left, right))
+    if left is None or right is None:
+        return NotImplemented
+    return Sum(left, right)
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """left · right, where one may be a number."""
+    if isinstance(left, Kernel) and isinstance(right, Kernel):
+        return Product(left, right)
+    kernel, factor = (left, right) if isinstance(left, Kernel) else (right, left)
+    return Scaled(float(factor), kernel) if isinstance(factor, _NUMBER) else NotImplemented
+
+
+def _constant(part: Any) -> Kernel | None:
+    if isinstance(part, Kernel):
+        return part
+    return Constant(float(part)) if isinstance(part, _NUMBER) else None
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _wrapped(kernel: Kernel, *kinds: type) -> str:
+    """The repr of a part, in parentheses if it is one of ``kinds``."""
+    return f"({kernel!r})" if isinstance(kernel, kinds) else repr(kernel)
+
+
+@dataclass(frozen=True, repr=False)
+class Constant(Kernel):
+    """k(x, z) = value ≥ 0."""
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", real("Constant", "value", self.value, least=0))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return True
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return Rounding.of(unit(dtype), points.n)
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        """Any rows will do."""
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        out[...] = self.value
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.full(len(A), self.value)
+
+    def __repr__(self) -> str:
+        return f"Constant({_number(self.value)})"
+
+
+@dataclass(frozen=True, repr=False)
+class _Pair(Kernel):
+    """Two kernels, evaluated one after the other into a tile and a scratch tile."""
+
+    k1: Kernel
+    k2: Kernel
+
+    def __post_init__(self) -> None:
+        for name in ("k1", "k2"):
+            _require_kernel(type(self).__name__, name, getattr(self, name))
+
+    @property
+    def is_psd(self) -> bool | None:
+        both = (self.k1.is_psd, self.k2.is_psd)
+        return False if False in both else None if None in both else True
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return self.k1.is_shift_invariant and self.k2.is_shift_invariant
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return self.k1.is_nonnegative and self.k2.is_nonnegative
+
+    def _roundings(self, points: Points, dtype: Any) -> tuple[Rounding, Rounding]:
+        return self.k1.rounding(points, dtype), self.k2.rounding(points, dtype)
+
+    def _magnitudes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.k1.magnitude(points), self.k2.magnitude(points)
+
+    @property
+    def _has_formula(self) -> bool:
+        return self.k1._has_formula and self.k2._has_formula
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        self.k1._check_rows(points, largest)
+        self.k2._check_rows(points, largest)
+
+    def _parts(self, A: Block, B: Block, out: np.ndarray) -> np.ndarray:
+        self.k1.tile(A, B, out)
+        scratch = np.empty(out.shape, out.dtype)
+        self.k2.tile(A, B, scratch)
+        return scratch
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(_Pair):
+    """k(x, z) = k₁(x, z) + k₂(x, z)."""
+
+    @property
+    def is_centrable(self) -> bool:
+        return self.k1.is_centrable and self.k2.is_centrable
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        first, second = self.k1.shift_terms(rows, origin), self.k2.shift_terms(rows, origin)
+        return first[0] + second[0], first[1] + second[1]
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        first, second = self._roundings(points, dtype)
+        magnitudes = None if self.is_nonnegative else self._magnitudes(points)
+        return first.plus(second, magnitudes, dtype)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        return np.hypot(*self._magnitudes(points))
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        if isinstance(self.k2, Constant):
+            self.k1.tile(A, B, out)
+            out += out.dtype.type(self.k2.value)
+        else:
+            out += self._parts(A, B, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return self.k1.diag(A) + self.k2.diag(A)
+
+    def __repr__(self) -> str:
+        k1, k2 = repr(self.k1), _wrapped(self.k2, Sum)
+        # next to another kernel a constant reads as the number it is
+        if isinstance(self.k2, Constant):
+            k2 = _number(self.k2.value)
+        elif isinstance(self.k1, Constant):
+            k1 = _number(self.k1.value)
+        return f"{k1} + {k2}"
+
+
+@dataclass(frozen=True, repr=False)
+class Product(_Pair):
+    """k(x, z) = k₁(x, z) k₂(x, z)."""
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        first, second = self._roundings(points, dtype)
+        return first.times(second, self._magnitudes(points), dtype)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        first, second = self._magnitudes(points)
+        return first * second
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        out *= self._parts(A, B, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return self.k1.diag(A) * self.k2.diag(A)
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.k1, Sum)} * {_wrapped(self.k2, Sum, Product, Scaled)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(Kernel):
+    """k(x, z) = c k'(x, z) with c ≥ 0."""
+
+    c: float
+    k: Kernel
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "c", real("Scaled", "c", self.c, least=0))
+        _require_kernel("Scaled", "k", self.k)
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.k.is_psd
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return self.k.is_shift_invariant
+
+    @property
+    def is_centrable(self) -> bool:
+        return self.k.is_centrable
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        terms, at_origin = self.k.shift_terms(rows, origin)
+        return self.c * terms, self.c * at_origin
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return self.k.is_nonnegative
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return self.k.rounding(points, dtype).scaled(self.c, dtype)
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        return np.sqrt(self.c) * self.k.magnitude(points)
+
+    @property
+    def _has_formula(self) -> bool:
+        return self.k._has_formula
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        self.k._check_rows(points, largest)
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        self.k.tile(A, B, out)
+        out *= out.dtype.type(self.c)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return self.c * self.k.diag(A)
+
+    def __repr__(self) -> str:
+        return f"{_number(self.c)} * {_wrapped(self.k, Sum, Product, Scaled)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Power(Kernel):
+    """k(x, z) = k'(x, z)^power with an integer power ≥ 1."""
+
+    k: Kernel
+    power: int
+
+    def __post_init__(self) -> None:
+        _require_kernel("Power", "k", self.k)
+        object.__setattr__(self, "power", integer("Power", "power", self.power, least=1))
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.k.is_psd
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return self.k.is_shift_invariant
+
+    @property
+    def _has_formula(self) -> bool:
+        return self.k._has_formula
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        self.k._check_rows(points, largest)
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return self.k.is_nonnegative
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """That of power − 1 products, one after the other."""
+        one, size = self.k.rounding(points, dtype), self.k.magnitude(points)
+        total, product = one, size
+        for _ in range(self.power - 1):
+            total = total.times(one, (product, size), dtype)
+            product = product * size
+        return total
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        return self.k.magnitude(points) ** self.power
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        self.k.tile(A, B, out)
+        flat, stride = flat_rows(out)
+        one = out.dtype.type
+        power_map(flat, stride, *out.shape, one(1), one(0), self.power)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return self.k.diag(A) ** self.power
+
+    def __repr__(self) -> str:
+        return f"{_wrapped(self.k, Sum, Product, Scaled, Power)} ** {self.power}"
+
+
+def _require_kernel(owner: str, name: str, value: Any) -> None:
+    if not isinstance(value, Kernel):
+        raise ValueError(f"{owner}: {name} must be a Kernel, got {value!r}.")

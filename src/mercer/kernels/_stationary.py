@@ -1,0 +1,257 @@
+"""Kernels of differences: RBF (Gaussian), Laplacian, chi-squared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels._base import LARGEST, Kernel, real
+from mercer.kernels._compiled.differences import replace_far_values
+from mercer.kernels._compiled.elementwise import (
+    exp_map32,
+    flat_rows,
+    rbf_map32,
+    rbf_map64,
+    sq_distances,
+)
+from mercer.kernels._compiled.products import products
+from mercer.kernels._compiled.sparse_pairwise import CHI2, L1
+from mercer.kernels._histogram import gather
+from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT, Rounding, exponential, unit
+from mercer.kernels._samples import Block, Points
+
+__all__ = ["RBF", "Chi2", "Laplacian"]
+
+# Up to so many columns float32 distances from differences take no longer than from dot products,
+# and lose fewer digits.
+FEW_COLUMNS = 12
+# Rows are far if dot products would lose more than this of γ‖x − z‖².
+LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}
+
+
+_NONE = np.zeros(0, np.intp)
+
+
+def _distance_error(points: Points, dtype: Any) -> float:
+    """‖x − z‖² from dot products is off by this factor of ‖x‖² + ‖z‖² at most.
+
+    Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added.
+    """
+    return (points.terms + 16) * unit(dtype)
+
+
+def _difference_error(points: Points) -> float:
+    """Of γ‖x − z‖² from differences, up to an exponent of 20.
+
+    Beyond it |k̂ − k| ≤ t e^(−t) · error / 20 is below the rounding of values near 1.
+    """
+    return 1.1 * 20 * (2 * points.terms + 4) * unit(np.float64)
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class RBF(Kernel):
+    """k(x, z) = exp(−γ ‖x − z‖²) = exp(−‖x − z‖² / (2σ²)).
+
+    Parameters
+    ----------
+    gamma : float ≥ 0, default 1
+    sigma : float > 0
+        Instead of gamma: γ = 1/(2σ²).
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> RBF(sigma=1.0) == RBF(gamma=0.5)
+    True
+    """
+
+    gamma: float
+
+    def __init__(self, gamma: float | None = None, *, sigma: float | None = None):
+        if gamma is not None and sigma is not None:
+            raise ValueError(
+                f"RBF: give gamma or sigma, not both (gamma = 1/(2 sigma²)); got gamma={gamma!r}, "
+                f"sigma={sigma!r}."
+            )
+        if sigma is not None:
+            gamma = 0.5 / real("RBF", "sigma", sigma, least=0, open_left=True) ** 2
+        gamma = 1.0 if gamma is None else real("RBF", "gamma", gamma, least=0)
+        object.__setattr__(self, "gamma", gamma)
+
+    @property
+    def sigma(self) -> float:
+        """The width σ = 1/√(2γ)."""
+        return float(np.sqrt(0.5 / self.gamma)) if self.gamma else np.inf
+
+    def set_params(self, **params: Any) -> Kernel:
+        """A new kernel with this gamma, or this sigma."""
+        if set(params) <= {"gamma", "sigma"} and params:
+            return RBF(**params)
+        return super().set_params(**params)
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return True
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        flat, stride = flat_rows(out)
+        differences = out.dtype == np.float32 and not A.is_sparse and A.points.d <= FEW_COLUMNS
+        if differences:
+            sq_distances(flat, stride, *out.shape, _in_fours(A.X), _in_fours(B.X).T.copy())
+        else:
+            products(A, B, out)
+        rows, columns = self._far(A), self._far(B)
+        if rows.size or columns.size:
+            by_row = self._distances(A, B, out[rows], differences, rows=rows)
+            by_column = self._distances(A, B, out[:, columns], differences, columns=columns)
+        if differences:
+            exp_map32(flat, stride, *out.shape, np.float32(self.gamma))
+        elif out.dtype == np.float32:
+            norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
+            rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
+        else:
+            rbf_map64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, self.gamma)
+        error = _distance_error(A.points, out.dtype)
+        if rows.size:
+            replace_far_values(A, B, rows, by_row, error, self.gamma, out)
+        if columns.size:
+            replace_far_values(B, A, columns, by_column.T, error, self.gamma, out.T)
+
+    def _far(self, A: Block) -> np.ndarray:
+        """Rows whose norms take too many digits from their distances."""
+        largest = self._largest_norm(A.points, A.dtype)
+        if A.points.largest_norm(A.dtype) <= largest:
+            return _NONE
+        return np.flatnonzero(~(A.sq_norms <= largest))
+
+    def _largest_norm(self, points: Points, dtype: Any) -> float:
+        """Of rows whose distances come from dot products: those lose less than differences do."""
+        limit = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, _difference_error(points))
+        return limit / max(self.gamma * _distance_error(points, dtype), 1e-300)
+
+    @staticmethod
+    def _distances(
+        A: Block,
+        B: Block,
+        part: np.ndarray,
+        differences: bool,
+        rows: Any = slice(None),
+        columns: Any = slice(None),
+    ) -> np.ndarray:
+        """Squared distances in float64 of a part of a tile, before it is mapped."""
+        part = part.astype(np.float64)
+        if differences or part.size == 0:
+            return part
+        return A.sq_norms[rows][:, None] + B.sq_norms[columns] - 2 * part
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        """γ times the error of the squared distance, and that of exp on an exponent up to 60."""
+        norms, u = points.norms(dtype), unit(dtype)
+        ends = NEGLIGIBLE_EXPONENT * 1.7 * u
+        lost = 1.1 * self.gamma * _distance_error(points, dtype) * norms
+        largest = self._largest_norm(points, dtype)
+        if points.largest_norm(dtype) > largest:
+            lost = np.where(norms <= largest, lost, _difference_error(points))
+        return exponential(lost + ends)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.ones(len(A))
+
+
+def _in_fours(X: np.ndarray) -> np.ndarray:
+    """X with zero columns added, so that their number is a multiple of four."""
+    return np.pad(X, ((0, 0), (0, -X.shape[1] % 4)))
+
+
+def _two_parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """float64 values as sums of two float32 arrays."""
+    high = values.astype(np.float32)
+    return high, (values - high).astype(np.float32)
+
+
+@dataclass(frozen=True, repr=False)
+class Laplacian(Kernel):
+    """k(x, z) = exp(−γ ‖x − z‖₁)."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", real("Laplacian", "gamma", self.gamma, least=0))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return True
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return _exponential_rounding(points, dtype, self.gamma)
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        gather(A, B, L1, self.gamma, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True, repr=False)
+class Chi2(Kernel):
+    """k(x, z) = exp(−γ Σ_c (x_c − z_c)² / (x_c + z_c)) for x, z ≥ 0, as of histograms."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", real("Chi2", "gamma", self.gamma, least=0))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        super()._check_rows(points, largest)
+        values = points.X.data if points.is_sparse else points.X
+        if values.size and values.min() < 0:
+            raise ValueError(
+                f"Chi2 needs values ≥ 0; got {np.count_nonzero(values < 0)} negative ones, the "
+                f"least {values.min():g}. Shift or clip the columns, or use Laplacian."
+            )
+
+    @property
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def rounding(self, points: Points, dtype: Any) -> Rounding:
+        return _exponential_rounding(points, dtype, 4 * self.gamma)
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        gather(A, B, CHI2, self.gamma, out)
+
+    def diag(self, A: Block) -> np.ndarray:
+        return np.ones(len(A))
+
+
+def _exponential_rounding(points: Points, dtype: Any, gamma: float) -> Rounding:
+    """Of exp(−γ s), where s is a sum of d terms, each at most |x_c| + |z_c| with a slope below 1.
+
+    Sums are in float64, rows and the result in ``dtype``.
+    """
+    u = unit(dtype)
+    size = points.absolute_sums * (1 + 1e-6)
+    relative = 1.1 * gamma * size * (2 * u + (2 * points.terms + 4) * unit(np.float64))
+    return exponential(relative + 2 * u + NEGLIGIBLE_EXPONENT * 1.7 * unit(np.float64))

@@ -1,0 +1,150 @@
+"""Kernels that come from outside: a precomputed matrix, a function; and names for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable as Function
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.kernels._base import LARGEST, Kernel
+from mercer.kernels._dot_product import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels._samples import Block, Points
+from mercer.kernels._stationary import RBF, Chi2, Laplacian
+
+__all__ = ["Callable", "Precomputed", "as_kernel"]
+
+# A function is asked for squares of so many rows to get its diagonal: fewer calls, few extras.
+_DIAGONAL_ROWS = 4
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
+
+    @property
+    def _has_formula(self) -> bool:
+        return False
+
+    def magnitude(self, points: Points) -> np.ndarray:
+        """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
+        largest = abs(points.X).max(axis=1)
+        largest = largest.toarray() if points.is_sparse else largest
+        return np.maximum(np.ravel(np.asarray(largest, dtype=np.float64)), 1.0)
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        if points.is_structured:
+            raise ValueError("A precomputed kernel matrix must hold numbers; got objects.")
+        values = points.X.data if points.is_sparse else points.X
+        if not _in_range(values, largest):
+            raise ValueError(
+                "The precomputed kernel matrix holds NaN, infinity, or values beyond "
+                f"±{largest:g}. Check or scale the kernel."
+            )
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        K, rows, columns = A.points.X, A.index, B.index
+        if A.is_sparse:
+            out[...] = K[rows][:, columns].toarray()
+        elif isinstance(rows, slice):
+            out[...] = K[rows][:, columns]
+        elif isinstance(columns, slice):
+            out[...] = K[:, columns][rows]
+        else:
+            out[...] = K[np.ix_(rows, columns)]
+
+    def diag(self, A: Block) -> np.ndarray:
+        rows = A.index
+        which = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        return np.asarray(A.points.X[which, which], dtype=np.float64).ravel()
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        points = Points(X)
+        self.check(points)
+        return points.X.toarray().astype(np.float64) if points.is_sparse else points.X.astype(float)
+
+
+@dataclass(frozen=True, repr=False)
+class Callable(Kernel):
+    """k given by a function of two sets of rows that returns the matrix of their kernel values.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` with ``len(X)`` and ``len(Z)`` rows (arrays, CSR, or lists of objects, as
+        the data came) returns an array of shape ``(len(X), len(Z))``. It is asked for tiles.
+    """
+
+    function: Function[[Any, Any], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
+
+    @property
+    def _has_formula(self) -> bool:
+        return False
+
+    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+        """Which rows it takes is the function's business; values are looked at as they come."""
+
+    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+        out[...] = self._values(A, B)
+
+    def diag(self, A: Block) -> np.ndarray:
+        out = np.empty(len(A))
+        for start in range(0, len(A), _DIAGONAL_ROWS):
+            part = A[start : start + _DIAGONAL_ROWS]
+            out[start : start + _DIAGONAL_ROWS] = np.diagonal(self._values(part, part))
+        return out
+
+    def _values(self, A: Block, B: Block) -> Any:
+        values = self.function(A.original, B.original)
+        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        if values.shape != (len(A), len(B)):
+            raise ValueError(
+                f"The kernel function {_name(self.function)} must return a value for each pair of "
+                f"rows, shape {len(A), len(B)}; got {values.shape}."
+            )
+        if not _in_range(values):
+            raise ValueError(
+                f"The kernel function {_name(self.function)} returned NaN, infinity, or values "
+                f"beyond ±{LARGEST:g}. Check or scale it."
+            )
+        return values
+
+    def __repr__(self) -> str:
+        return f"Callable({_name(self.function)})"
+
+
+def _in_range(values: np.ndarray, largest: float = LARGEST) -> bool:
+    return values.size == 0 or bool(values.min() >= -largest and values.max() <= largest)
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)
+
+
+def as_kernel(kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0) -> Kernel:
+    """A Kernel from a Kernel, a function of two sets of rows, or one of scikit-learn's names."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return Callable(kernel)
+    makers: dict[str, Function[[], Kernel]] = {
+        "linear": Linear,
+        "poly": lambda: Polynomial(degree, gamma, coef0),
+        "polynomial": lambda: Polynomial(degree, gamma, coef0),
+        "rbf": lambda: RBF(gamma),
+        "sigmoid": lambda: Sigmoid(gamma, coef0),
+        "laplacian": lambda: Laplacian(gamma),
+        "cosine": Cosine,
+        "chi2": lambda: Chi2(gamma),
+        "precomputed": Precomputed,
+    }
+    if not isinstance(kernel, str) or kernel not in makers:
+        raise ValueError(
+            f"kernel must be a Kernel, a callable, or one of {sorted(makers)}; got {kernel!r}."
+        )
+    return makers[kernel]()

@@ -1,0 +1,26 @@
+"""Fitted models in files. Nothing that is read is ever executed.
+
+================  =================================================================
+_model_file.py    `save`, `load`, `open_model`: a fitted estimator in one file
+_container.py     the safetensors format, with a checksum of the whole file
+_state.py         fitted state as JSON and arrays, and back
+_registry.py      the classes a file may name
+_validity.py      arrays checked against each other before use
+_libsvm.py        models of LIBSVM, read and written
+================  =================================================================
+"""
+
+from mercer.exceptions import FileError
+from mercer.persistence._libsvm import is_libsvm, read_libsvm, write_libsvm
+from mercer.persistence._model_file import ModelFile, load, open_model, save
+
+__all__ = [
+    "FileError",
+    "ModelFile",
+    "is_libsvm",
+    "load",
+    "open_model",
+    "read_libsvm",
+    "save",
+    "write_libsvm",
+]

@@ -1,0 +1,142 @@
+"""The safetensors format: named arrays behind a JSON table, nothing else.
+
+    8 bytes       length N of the table, little endian
+    N bytes       JSON: name → {dtype, shape, data_offsets}, and ``__metadata__``: name → text
+    the rest      the arrays one after the other, row by row, little endian, without holes
+
+Any library for the format reads these files. Beyond it, the metadata hold the SHA-256 of the whole
+file (with zeros in its own place), so that damage anywhere is found before anything is believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+
+from mercer.data._files import replacing
+from mercer.exceptions import FileError, NoFileError
+
+__all__ = ["DTYPES", "read_tensors", "write_tensors"]
+
+DTYPES = {
+    "F64": np.float64, "F32": np.float32, "F16": np.float16,
+    "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8,
+    "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8, "BOOL": np.bool_,
+}  # fmt: skip
+_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+# Longer tables are refused, as by the format's own library.
+LONGEST_TABLE = 100_000_000
+CHECKSUM = "sha256"
+_BLANK = "0" * 64
+_DAMAGED = "it is damaged, or was written by something else; train and save the model again"
+
+
+def write_tensors(
+    path: str | os.PathLike, metadata: Mapping[str, str], tensors: Mapping[str, np.ndarray]
+) -> None:
+    """Write arrays of numbers and texts, whole or not at all."""
+    # Wide types first: every array then begins at a multiple of its item size.
+    order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)
+    arrays = {name: _swapped(_plain(tensors[name])) for name in order}
+    table: dict[str, Any] = {"__metadata__": {CHECKSUM: _BLANK, **metadata}}
+    end = 0
+    for name, array in arrays.items():
+        start, end = end, end + array.nbytes
+        table[name] = {
+            "dtype": _NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(table, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    digest = hashlib.sha256(text)
+    for array in arrays.values():
+        digest.update(_bytes(array))
+    text = text.replace(_BLANK.encode(), digest.hexdigest().encode(), 1)
+    try:
+        with replacing(path) as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for array in arrays.values():
+                file.write(_bytes(array))
+    except OSError as error:
+        raise FileError(str(path), None, f"cannot be written: {error.strerror}.") from error
+
+
+def read_tensors(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """The texts and arrays of a file; a FileError if it is not whole."""
+    name = str(path)
+    try:
+        with open(path, "rb") as file:
+            return _read(file, name)
+    except FileNotFoundError as error:
+        raise NoFileError(name, None, "there is no such file.") from error
+    except OSError as error:
+        raise FileError(name, None, f"cannot be read: {error.strerror}.") from error
+
+
+def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    text = b""
+    if size >= 10 and length <= min(LONGEST_TABLE, size - 8):
+        text = file.read(length)
+    if not text.startswith(b'{"'):
+        raise FileError(name, None, "is not a model file of Mercer (no safetensors table).")
+    try:
+        table = json.loads(text)
+        metadata = table.pop("__metadata__", {})
+        layout = [_entry(key, value) for key, value in table.items()]
+    except Exception as error:
+        raise FileError(name, None, f"cannot be read ({error}): {_DAMAGED}.") from error
+    layout.sort(key=lambda entry: entry[3])
+    ends = [0, *(stop for *_, stop in layout)]
+    if [start for *_, start, _ in layout] != ends[:-1] or 8 + length + ends[-1] != size:
+        raise FileError(name, None, f"the arrays do not fill the file of {size} bytes: {_DAMAGED}.")
+    stated = metadata.get(CHECKSUM) if isinstance(metadata, dict) else None
+    if not isinstance(stated, str) or not re.fullmatch("[0-9a-f]{64}", stated):
+        raise FileError(name, None, "is not a model file of Mercer (it has no checksum).")
+    digest = hashlib.sha256(text.replace(stated.encode(), _BLANK.encode(), 1))
+    tensors = {}
+    for key, dtype, shape, _, _ in layout:
+        try:
+            array = tensors[key] = np.empty(shape, dtype)
+        except (ValueError, MemoryError) as error:  # of no bytes, and yet too large
+            raise FileError(name, None, f"array {key!r} of shape {shape}: {error}.") from error
+        if array.size:
+            file.readinto(_bytes(array))  # type: ignore[attr-defined]
+            digest.update(_bytes(array))
+    if digest.hexdigest() != stated:
+        raise FileError(name, None, f"the checksum is wrong: {_DAMAGED}.")
+    return metadata, {key: _swapped(array) for key, array in tensors.items()}
+
+
+def _entry(key: str, value: Any) -> tuple[str, np.dtype, tuple[int, ...], int, int]:
+    """Name, type, shape, start and end of an array, which agree with each other."""
+    dtype = np.dtype(DTYPES[value["dtype"]])
+    shape, (start, stop) = value["shape"], value["data_offsets"]
+    if not all(type(number) is int and number >= 0 for number in (*shape, start, stop)):
+        raise ValueError(f"array {key!r} has a negative or no whole number in its place")
+    if math.prod(shape) * dtype.itemsize != stop - start or len(shape) > 32:
+        raise ValueError(f"array {key!r} of shape {shape} does not fit its {stop - start} bytes")
+    return key, dtype, tuple(shape), start, stop
+
+
+def _bytes(array: np.ndarray) -> Any:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
+def _swapped(array: np.ndarray) -> np.ndarray:
+    """From the order of bytes in the file to this machine's, or back."""
+    return array if sys.byteorder == "little" else array.byteswap()

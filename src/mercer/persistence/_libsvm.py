@@ -1,0 +1,283 @@
+"""Models in LIBSVM's own text format, read and written.
+
+A file is a header of names and values, a line ``SV``, and a line for each support vector: its
+coefficients, then ``index:value``. LIBSVM's decision value of a pair of labels is Σ c k(x, ·) − ρ,
+positive for the label that comes first in the file; here b = −ρ, classes are sorted, and of two the
+second is the positive one. Where a pair turns round, so do the signs of its coefficients and of b,
+and its sigmoid 1 / (1 + exp(A f + B)) keeps A and has −B.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._expansion import Expansion
+from mercer._multiclass import block_outputs, pairs
+from mercer.data._files import as_file_errors, replacing
+from mercer.data._schema import Schema
+from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.exceptions import FileError
+from mercer.kernels import RBF, Linear, Polynomial, Sigmoid, as_kernel
+from mercer.kernels._samples import Points
+from mercer.persistence._validity import check_before, try_model
+
+__all__ = ["is_libsvm", "read_libsvm", "write_libsvm"]
+
+MACHINES: dict[str, type] = {
+    "c_svc": SVC,
+    "nu_svc": NuSVC,
+    "one_class": OneClassSVM,
+    "epsilon_svr": SVR,
+    "nu_svr": NuSVR,
+}
+# Columns of a model: what LIBSVM's own numbers of columns can be.
+LARGEST_INDEX = 2**31 - 1
+# LIBSVM's name, Mercer's, the kernel, and the parameters that a file has.
+KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
+    "linear": ("linear", Linear, ()),
+    "polynomial": ("poly", Polynomial, ("degree", "gamma", "coef0")),
+    "rbf": ("rbf", RBF, ("gamma",)),
+    "sigmoid": ("sigmoid", Sigmoid, ("gamma", "coef0")),
+}
+NUMBERS = ("degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB",
+           "nr_sv", "prob_density_marks")  # fmt: skip
+
+
+def is_libsvm(path: str | os.PathLike) -> bool:
+    """Whether a file begins like one of LIBSVM's models."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(9) == b"svm_type "
+    except OSError:
+        return False
+
+
+def read_libsvm(path: str | os.PathLike) -> tuple[Any, Schema]:
+    """The model of a file of LIBSVM's, and how svmlight files become its rows.
+
+    Such a file has neither C nor ν nor the rows of the training set, so there is no certificate.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from mercer.persistence import read_libsvm
+    >>> text = "svm_type epsilon_svr\\nkernel_type linear\\nnr_class 2\\nrho -3\\nSV\\n2 1:5\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "line.model"
+    ...     _ = file.write_text(text)
+    ...     model, schema = read_libsvm(file)
+    >>> model.predict([[0.5]])
+    array([8.])
+    """
+    name = os.fspath(path)
+    with as_file_errors(name, "cannot be read as a model of LIBSVM"):
+        with open(path, encoding="utf-8") as file:
+            lines = enumerate(file, start=1)
+            header = _read_header(name, lines)
+            coef, vectors = _read_vectors(name, lines, header)
+        return _fitted(header, coef, vectors)
+
+
+def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any, Schema]:
+    model = _make_model(header)
+    classes = None
+    if isinstance(model, (SVC, NuSVC)):
+        classes, coef, b, vectors = _sort_classes(model, header, coef, vectors)
+    else:
+        b = -np.asarray(header["rho"][:1], np.float64)
+        model._n_support = np.array([vectors.shape[0]], dtype=np.int32)
+    if isinstance(model, OneClassSVM):
+        model.offset_ = -b
+    blocks = None if classes is None else block_outputs(model._n_support)
+    model.intercept_, model.dual_coef_ = b, sp.csr_matrix(coef)
+    model.support_vectors_, model.n_features_in_ = vectors, vectors.shape[1]
+    model.expansion_ = Expansion(model.kernel_, Points(vectors), coef, b, blocks)
+    parameters = model.get_params(deep=False)
+    state = {name: value for name, value in vars(model).items() if name not in parameters}
+    check_before(type(model), parameters, state)
+    try_model(model)
+    task = "regression" if isinstance(model, (SVR, NuSVR)) else "classification"
+    return model, Schema(
+        columns=None,
+        n_features=vectors.shape[1],
+        sparse=True,
+        task=None if isinstance(model, OneClassSVM) else task,
+        labels=None if classes is None else tuple(classes.tolist()),
+    )
+
+
+def write_libsvm(model: Any, path: str | os.PathLike) -> None:
+    """Write an SVC, NuSVC, SVR, NuSVR or OneClassSVM as LIBSVM does.
+
+    Labels that are no integers are written as their number in ``classes_``.
+    """
+    kind = next((name for name, cls in MACHINES.items() if type(model) is cls), None)
+    kernel = next((name for name, row in KERNELS.items() if type(model.kernel_) is row[1]), None)
+    if kind is None or kernel is None:
+        raise FileError(
+            os.fspath(path), None,
+            "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf or "
+            f"sigmoid kernels, not {type(model).__name__} with {model.kernel_!r}",
+        )  # fmt: skip
+    header = {"svm_type": kind, "kernel_type": kernel}
+    header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in KERNELS[kernel][2]}
+    two = len(getattr(model, "classes_", ())) == 2
+    sign = -1.0 if two else 1.0
+    header |= _class_lines(model, -sign * model.intercept_)
+    coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+    vectors = sp.csr_matrix(model.support_vectors_)
+    with replacing(path) as file:
+        for key, value in header.items():
+            file.write(f"{key} {value}\n".encode())
+        file.write(b"SV\n")
+        for numbers, row in zip(sign * coef.T, vectors, strict=True):
+            entries = zip(row.indices + 1, row.data, strict=True)
+            words = [f"{number:.17g}" for number in numbers]
+            words += [f"{index}:{value:.17g}" for index, value in entries]
+            file.write((" ".join(words) + "\n").encode())
+
+
+def _class_lines(model: Any, rho: np.ndarray) -> dict[str, str]:
+    """The header's lines about classes and support vectors."""
+    classes = getattr(model, "classes_", None)
+    lines = {
+        "nr_class": "2" if classes is None else str(classes.size),
+        "total_sv": str(int(model.n_support_.sum())),
+        "rho": _join(rho),
+    }
+    if classes is not None:
+        whole = classes.dtype.kind in "iuf" and (classes == np.round(classes)).all()
+        lines["label"] = _join(classes.astype(int) if whole else np.arange(classes.size))
+        for key, value in (("probA", model._probA), ("probB", model._probB)):
+            if value.size:
+                lines[key] = _join(value)
+        lines["nr_sv"] = _join(model.n_support_)
+    return lines
+
+
+def _join(numbers: np.ndarray) -> str:
+    return " ".join(f"{number:.17g}" for number in numbers)
+
+
+def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
+    """Names and values until the line SV."""
+    header: dict[str, Any] = {}
+    number = 0
+    for number, line in lines:
+        key, *words = line.split() or [""]
+        if key == "SV":
+            break
+        if key in NUMBERS:
+            try:
+                header[key] = [float(word) for word in words]
+            except ValueError:
+                raise FileError(name, number, f"{key} must be numbers, got {line!r}") from None
+        elif key in ("svm_type", "kernel_type"):
+            known = MACHINES if key == "svm_type" else KERNELS
+            if not words or words[0] not in known:
+                raise FileError(
+                    name, number, f"{key} must be one of {', '.join(known)}, got {line[:60]!r}"
+                )
+            header[key] = words[0]
+        else:
+            raise FileError(name, number, f"no line of a model of LIBSVM: {line[:60]!r}")
+    else:
+        raise FileError(name, number, "ends before the line SV")
+    needed = ["svm_type", "kernel_type", "nr_class", "rho"]
+    if header.get("svm_type") in ("c_svc", "nu_svc"):
+        needed += ["label", "nr_sv"]
+    needed += KERNELS[header["kernel_type"]][2] if "kernel_type" in header else ()
+    for key in needed:
+        if not header.get(key):
+            raise FileError(name, number, f"there is no {key} in the header")
+    return header
+
+
+def _read_vectors(
+    name: str, lines: Iterator[tuple[int, str]], header: dict[str, Any]
+) -> tuple[np.ndarray, Any]:
+    """Coefficients, one row per other class, and support vectors as CSR."""
+    n_coef = int(header["nr_class"][0]) - 1 if "label" in header else 1
+    coef, data, indices, indptr = [], [], [], [0]
+    for number, line in lines:
+        words = line.split()
+        try:
+            coef.append([float(word) for word in words[:n_coef]])
+            for word in words[n_coef:]:
+                index, _, value = word.partition(":")
+                indices.append(int(index) - 1)
+                data.append(float(value))
+        except ValueError:
+            raise FileError(name, number, f"no support vector: {line[:60]!r}") from None
+        if len(coef[-1]) < n_coef or (indices and not 0 <= indices[-1] < LARGEST_INDEX):
+            raise FileError(name, number, f"no support vector: {line[:60]!r}")
+        indptr.append(len(data))
+    total = sum(header["nr_sv"]) if "nr_sv" in header else header.get("total_sv", [len(coef)])[0]
+    if total != len(coef):
+        raise FileError(name, None, f"has {len(coef)} support vectors, its header says {total:g}")
+    width = max(indices, default=0) + 1
+    vectors = sp.csr_matrix((data, indices, indptr), shape=(len(coef), width), dtype=np.float64)
+    vectors.sort_indices()
+    return np.array(coef).reshape(-1, n_coef).T, vectors
+
+
+def _make_model(header: dict[str, Any]) -> Any:
+    """The estimator with the kernel's parameters, which are all that a file has."""
+    kernel, _, names = KERNELS[header["kernel_type"]]
+    parameters = {key: header[key][0] for key in names}
+    if "degree" in parameters:
+        parameters["degree"] = int(parameters["degree"])
+    model = MACHINES[header["svm_type"]](kernel=kernel, **parameters)
+    gamma = parameters.get("gamma", 0.0)
+    model._gamma = gamma
+    model.kernel_ = as_kernel(kernel, gamma, model.degree, model.coef0)
+    model.fit_status_ = 0
+    return model
+
+
+def _sort_classes(
+    model: Any, header: dict[str, Any], coef: np.ndarray, vectors: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+    """Classes in sorted order, and coefficients, intercepts and vectors as they ask for."""
+    labels = np.array(header["label"]).astype(int)
+    k = labels.size
+    n_pairs = k * (k - 1) // 2
+    for key, length in (("nr_class", 1), ("nr_sv", k), ("rho", n_pairs)):
+        if len(header[key]) != length:
+            raise ValueError(f"{key} has {len(header[key])} numbers for {k} labels")
+    for key in ("probA", "probB"):
+        if len(header.get(key, ())) not in (0, n_pairs):
+            raise ValueError(f"{key} has {len(header[key])} numbers for {k} labels")
+    if int(header["nr_class"][0]) != k or len(np.unique(labels)) != k:
+        raise ValueError(f"the labels {header['label']} are not {header['nr_class'][0]:g} classes")
+    order = np.argsort(labels)
+    rank = np.argsort(order).tolist()
+    counts = np.array(header["nr_sv"]).astype(int)
+    members = np.split(np.arange(coef.shape[1]), np.cumsum(counts)[:-1])
+    number = {pair: t for t, pair in enumerate(pairs(k))}
+    full, b = np.zeros_like(coef), np.zeros(len(number))
+    sigmoids = {key: np.array(header.get(key, ())) for key in ("probA", "probB")}
+    for t, (first, second) in enumerate(pairs(k)):
+        i, j = rank[first], rank[second]
+        positive = max(i, j) if k == 2 else min(i, j)
+        sign = 1.0 if i == positive else -1.0
+        task = number[min(i, j), max(i, j)]
+        full[j - (j > i), members[first]] = sign * coef[second - 1, members[first]]
+        full[i - (i > j), members[second]] = sign * coef[first, members[second]]
+        b[task] = -sign * header["rho"][t]
+        for key, value in sigmoids.items():
+            if len(header.get(key, ())) == len(number):
+                turned = key == "probB" and i > j
+                value[task] = -header[key][t] if turned else header[key][t]
+    columns = np.concatenate([members[c] for c in order])
+    model.classes_, model.class_weight_ = labels[order], np.ones(k)
+    model._probA, model._probB = sigmoids["probA"], sigmoids["probB"]
+    if model._probA.size:
+        model.probability = True
+    model._n_support = counts[order].astype(np.int32)
+    return model.classes_, full[:, columns], b, vectors[columns]

@@ -1,0 +1,191 @@
+"""`save` and `load`: a fitted estimator in one file that executes nothing when it is read.
+
+A file is a safetensors file (`container`) whose metadata have, under ``mercer``, this JSON:
+
+==============  ===================================================================
+format          ``"mercer-model"``
+version         of this layout; a file of a newer one is refused
+mercer          the version of the package that wrote it
+class           the estimator's, one of `registry.ESTIMATORS`
+parameters      those of its constructor, kernels as trees of names and parameters
+state           the fitted attributes (`codec`)
+schema          how data files become its rows, or null
+==============  ===================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.data._schema import Schema
+from mercer.exceptions import FileError
+from mercer.persistence._container import read_tensors, write_tensors
+from mercer.persistence._registry import ESTIMATORS, find, name_of
+from mercer.persistence._state import Decoder, Encoder
+from mercer.persistence._validity import check_before, check_schema, try_model
+
+__all__ = ["VERSION", "ModelFile", "load", "open_model", "save"]
+
+FORMAT = "mercer-model"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """What is in a file: the model, how data are brought into its form, and the header.
+
+    Attributes
+    ----------
+    model : estimator
+    schema : Schema or None
+    header : dict of JSON values
+        ``format``, ``version``, ``mercer`` (the version that wrote it), ``class`` and
+        ``parameters``.
+    """
+
+    model: Any
+    schema: Schema | None
+    header: dict[str, Any]
+
+
+def save(model: Any, path: str | os.PathLike, *, schema: Schema | None = None) -> None:
+    """Write a fitted model to a file, whole or not at all.
+
+    The file is in the safetensors format: arrays, and JSON for all the rest. The same model gives
+    the same bytes. Functions (a kernel function, a callback) are not kept: a callback is left out,
+    a kernel function must be given to `load` again.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted estimator of Mercer.
+    path : path
+    schema : Schema, optional
+        How data files are brought into the form of the training data; `mercer.data.read_table`
+        makes it and takes it.
+
+    Examples
+    --------
+    >>> import mercer, pathlib, tempfile
+    >>> X, y = [[0.0, 1.0], [0.0, -1.0]], ["up", "down"]
+    >>> model = mercer.SVC(kernel=mercer.kernels.RBF(gamma=0.5)).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "model.safetensors"
+    ...     mercer.save(model, file)
+    ...     again = mercer.load(file)
+    >>> again.predict([[0.0, 2.0]])
+    array(['up'], dtype='<U4')
+    >>> again.certificate_ == model.certificate_
+    True
+    """
+    name = name_of(model, ESTIMATORS)
+    if name is None:
+        raise TypeError(
+            f"model must be an estimator of Mercer, got {type(model).__name__}. mercer.save knows "
+            f"{', '.join(ESTIMATORS)}."
+        )
+    check_is_fitted(model)
+    encode = Encoder()
+    parameters = model.get_params(deep=False)
+    fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}
+    if "callback" in parameters:
+        parameters["callback"] = None
+    from mercer import __version__
+
+    try:
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "mercer": __version__,
+            "class": name,
+            "parameters": {key: encode(value, key) for key, value in parameters.items()},
+            "state": {key: encode(value, key) for key, value in fitted.items()},
+            "schema": encode(schema, "schema"),
+        }
+    except ValueError as error:
+        raise FileError(str(path), None, f"{name} cannot be saved: {error}.") from error
+    write_tensors(path, {"mercer": json.dumps(header, allow_nan=False)}, encode.tensors)
+
+
+def load(path: str | os.PathLike, *, callables: Mapping[str, Callable] | None = None) -> Any:
+    """The fitted model of a file, equal bit for bit to the one saved. Nothing is executed.
+
+    Parameters
+    ----------
+    path : path
+    callables : dict of name to function, optional
+        Functions are never in a file, only their names: a model with a kernel function needs it
+        again here.
+
+    Returns
+    -------
+    estimator
+        It predicts, can be verified, cloned, fitted again and started warm as the one saved.
+
+    Raises
+    ------
+    FileError
+        (a ValueError) The file is damaged, of another kind, or of a newer version.
+    """
+    return open_model(path, callables=callables).model
+
+
+def open_model(
+    path: str | os.PathLike, *, callables: Mapping[str, Callable] | None = None
+) -> ModelFile:
+    """The model of a file together with its schema and header; as `load`."""
+    metadata, tensors = read_tensors(path)
+    name = str(path)
+    try:
+        header = json.loads(metadata["mercer"])
+        is_model = header["format"] == FORMAT and type(header["version"]) is int
+    except Exception:
+        is_model = False
+    if not is_model:
+        raise FileError(name, None, "is a safetensors file, but not a model of Mercer.")
+    if header["version"] > VERSION:
+        raise FileError(
+            name,
+            None,
+            f"has version {header['version']} of the format (written by Mercer "
+            f"{header.get('mercer')}), but this Mercer reads up to {VERSION}: upgrade Mercer.",
+        )
+    decode = Decoder(tensors, callables or {})
+    try:
+        model = _build(header, decode)
+        schema = decode(header["schema"])
+        if not isinstance(schema, Schema | None):
+            raise ValueError("the schema is something else")
+        if schema is not None:
+            check_schema(schema, model)
+    except Exception as error:  # whatever a file can bring about is a fault of the file
+        what = error if type(error) is ValueError else f"{type(error).__name__} {error}"
+        raise FileError(name, None, f"cannot be read: {what}.") from error
+    return ModelFile(
+        model, schema, {k: v for k, v in header.items() if k not in ("state", "schema")}
+    )
+
+
+def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
+    cls = find(header["class"], ESTIMATORS)
+    parameters = {name: decode(value) for name, value in header["parameters"].items()}
+    state = {name: decode(value) for name, value in header["state"].items()}
+    for name in state:
+        if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):
+            raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
+    check_before(cls, parameters, state)
+    model = cls(**parameters)
+    with warnings.catch_warnings():  # about parameters that are deprecated
+        warnings.simplefilter("ignore")
+        model._validate_params()
+    model.__setstate__({**vars(model), **state})
+    check_is_fitted(model)
+    try_model(model)
+    return model

@@ -1,0 +1,228 @@
+"""Fitted state as JSON and arrays, and back.
+
+Numbers, texts and lists are themselves; anything else is an object with one key, which says what
+it is. Arrays go to the tensors of the file; one that occurs twice is kept once, and is one again
+when it is read. Classes are looked up in `registry`; functions are kept by name alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._result import Status
+from mercer.data._csr import check_csr
+from mercer.persistence._container import DTYPES
+from mercer.persistence._registry import OBJECTS, arguments, find, name_of
+from mercer.persistence._validity import check_text_size
+
+__all__ = ["Decoder", "Encoder"]
+
+_NUMBERS = {np.dtype(dtype) for dtype in DTYPES.values()}
+_SPARSE = {"csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array}
+_PARTS = ("data", "indices", "indptr")
+_BIT_GENERATORS = {"MT19937": np.random.MT19937, "PCG64": np.random.PCG64}
+
+
+class Encoder:
+    """Turns values into JSON values, and fills ``tensors``."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, np.ndarray] = {}
+        self._seen: dict[int, tuple[Any, Any]] = {}  # id → the array itself, its node
+        self._functions: dict[str, Any] = {}
+
+    def __call__(self, value: Any, where: str) -> Any:
+        """``where`` is the attribute, for messages."""
+        if value is None or isinstance(value, (bool, str)) or type(value) is int:
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, Status):
+            return {"status": value.name}
+        if isinstance(value, np.generic):
+            if value.dtype in _NUMBERS:
+                return {"scalar": [value.dtype.str, self(value.item(), where)]}
+            return self(value.item(), where)  # strings
+        if isinstance(value, list):
+            return [self(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": [self(item, f"{where}[{i}]") for i, item in enumerate(value)]}
+        if isinstance(value, dict):
+            pairs = [[self(k, where), self(v, f"{where}[{k!r}]")] for k, v in value.items()]
+            return {"dict": pairs}
+        if isinstance(value, np.ndarray) or sp.issparse(value):
+            return self._array(value, where)
+        return self._object(value, where)
+
+    def _object(self, value: Any, where: str) -> Any:
+        name = name_of(value, OBJECTS)
+        if name is not None:
+            parts = arguments(type(value))
+            return {
+                "object": name,
+                "of": {part: self(getattr(value, part), f"{where}.{part}") for part in parts},
+            }
+        if isinstance(value, (np.random.RandomState, np.random.Generator)):
+            return self._random(value, where)
+        if isinstance(value, functools.partial) and not value.args:
+            return {"partial": [self(value.func, where), self(value.keywords, where)]}
+        function = getattr(value, "__name__", None)
+        if callable(value) and isinstance(function, str) and not isinstance(value, type):
+            if self._functions.setdefault(function, value) is not value:
+                raise ValueError(f"two different functions are named {function!r}; rename one")
+            return {"function": function}
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise ValueError(
+            f"{where} is of type {kind}, which cannot be kept in a file; mercer.save takes "
+            "Mercer's own kernels and solvers, numbers, texts and arrays of them"
+        )
+
+    def _random(self, value: Any, where: str) -> Any:
+        legacy = isinstance(value, np.random.RandomState)
+        state = value.get_state(legacy=False) if legacy else value.bit_generator.state
+        if state["bit_generator"] not in _BIT_GENERATORS:
+            raise ValueError(
+                f"{where} is a random generator {state['bit_generator']!r}; give a seed"
+            )
+        return {"random": self(state, where), "legacy": legacy}
+
+    def _array(self, value: Any, where: str) -> Any:
+        if id(value) not in self._seen:
+            self._seen[id(value)] = value, self._new_array(value, where)
+        return self._seen[id(value)][1]
+
+    def _new_array(self, value: Any, where: str) -> Any:
+        if sp.issparse(value):
+            if type(value).__name__ not in _SPARSE:
+                raise ValueError(f"{where} is a {type(value).__name__}; only CSR can be kept")
+            parts = {p: self(getattr(value, p), f"{where}.{p}") for p in _PARTS}
+            return {"sparse": type(value).__name__, "of": parts, "shape": list(value.shape)}
+        if value.dtype.newbyteorder("=") in _NUMBERS:
+            name = where if where not in self.tensors else f"{where}#{len(self.tensors)}"
+            transposed = (
+                value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous
+            )
+            self.tensors[name] = value.T if transposed else value
+            return {"array": name, "transposed": True} if transposed else {"array": name}
+        if value.dtype.kind not in "UO":
+            raise ValueError(
+                f"{where} is an array of {value.dtype}, which cannot be kept in a file"
+            )
+        items = [self(item, f"{where}[{i}]") for i, item in enumerate(value.ravel().tolist())]
+        return {"items": items, "shape": list(value.shape), "kind": value.dtype.kind}
+
+
+class Decoder:
+    """Turns what `Encoder` made into the values again; raises a ValueError where it cannot."""
+
+    def __init__(self, tensors: Mapping[str, np.ndarray], callables: Mapping[str, Callable]):
+        self.tensors, self.callables = tensors, callables
+        self._seen: dict[str, Any] = {}
+
+    def __call__(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return [self(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        for kind, decode in _DECODERS.items():
+            if kind in node:
+                return decode(self, node)
+        raise ValueError(f"there is nothing of the kind {', '.join(map(str, node))[:60]!r}")
+
+    def _dict(self, node: dict) -> dict:
+        return {self(key): self(value) for key, value in node["dict"]}
+
+    def _scalar(self, node: dict) -> Any:
+        kind, value = node["scalar"]
+        dtype = np.dtype(kind)
+        if dtype not in _NUMBERS:
+            raise ValueError(f"there are no numbers of the type {kind!r}")
+        return dtype.type(self(value))
+
+    def _array(self, node: dict) -> np.ndarray:
+        name = node["array"]
+        if name not in self._seen:
+            array = self.tensors[name]
+            self._seen[name] = array.T if node.get("transposed") else array
+        return self._seen[name]
+
+    def _items(self, node: dict) -> np.ndarray:
+        items = [self(item) for item in node["items"]]
+        if node["kind"] == "U":
+            if not all(isinstance(item, str) for item in items):
+                raise ValueError("an array of texts holds something else")
+            check_text_size(items)
+            return np.array(items, dtype=str).reshape(node["shape"])
+        array = np.empty(len(items), dtype=object)
+        for i, item in enumerate(items):  # not array[:] = items, which would unpack sequences
+            array[i] = item
+        return array.reshape(node["shape"])
+
+    def _sparse(self, node: dict) -> Any:
+        key = repr(node)
+        if key not in self._seen:
+            data, indices, indptr = (self(node["of"][part]) for part in _PARTS)
+            check_csr(data, indices, indptr, node["shape"])  # compiled code believes the indices
+            parts = (data, indices, indptr)
+            matrix = _SPARSE[node["sparse"]](parts, shape=tuple(node["shape"]))
+            self._seen[key] = matrix
+        return self._seen[key]
+
+    def _object(self, node: dict) -> Any:
+        cls, given = find(node["object"], OBJECTS), node["of"]
+        if set(given) != set(arguments(cls)):
+            raise ValueError(f"{cls.__name__} is not made of {sorted(given)}")
+        values = {name: self(value) for name, value in given.items()}
+        late = [f.name for f in fields(cls) if not f.init] if is_dataclass(cls) else []
+        if late and values.get("size") != np.size(values["u"]):  # before so much is asked for
+            raise ValueError("the parts of the descent do not fit each other")
+        made = cls(**{name: value for name, value in values.items() if name not in late})
+        for name in late:
+            setattr(made, name, values[name])
+        return made
+
+    def _random(self, node: dict) -> Any:
+        state = self(node["random"])
+        bits = _BIT_GENERATORS[state["bit_generator"]]()
+        if node["legacy"]:
+            random = np.random.RandomState(bits)
+            random.set_state(state)
+            return random
+        bits.state = state
+        return np.random.Generator(bits)
+
+    def _function(self, node: dict) -> Callable:
+        name = node["function"]
+        if name not in self.callables:
+            raise ValueError(
+                f"the model has the function {name!r}, and functions are not kept in files: give "
+                f"it again, mercer.load(path, callables={{{name!r}: ...}})"
+            )
+        return self.callables[name]
+
+
+_DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
+    "float": lambda self, node: {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[
+        node["float"]
+    ],
+    "scalar": Decoder._scalar,
+    "status": lambda self, node: Status[node["status"]],
+    "tuple": lambda self, node: tuple(self(item) for item in node["tuple"]),
+    "dict": Decoder._dict,
+    "array": Decoder._array,
+    "items": Decoder._items,
+    "sparse": Decoder._sparse,
+    "object": Decoder._object,
+    "random": Decoder._random,
+    "partial": lambda self, node: functools.partial(
+        self(node["partial"][0]), **self(node["partial"][1])
+    ),
+    "function": Decoder._function,
+}

@@ -1,0 +1,286 @@
+"""A `Picture` as columns for the figures: what is where, how large, in which colour.
+
+Colours and markers are those of `mercer.plots._style`. Nothing here needs Bokeh: the columns
+travel to the page in one message, which fills the sources of the figures' glyphs (`_figures`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.certificates._certificate import BOUND, FREE, ZERO
+from mercer.playground._catalogue import MACHINES
+from mercer.playground._contours import Rings
+from mercer.playground._fit import Trace
+from mercer.playground._picture import Picture
+from mercer.playground._steps import Box
+from mercer.plots import _style as style
+
+__all__ = ["Columns", "axes", "columns"]
+
+# Columns of one glyph's source.
+Columns = dict[str, list]
+
+# Bokeh's names for the markers of `mercer.plots._style`.
+MARKERS = {"o": "circle", "s": "square", "^": "triangle", "D": "diamond",
+           "v": "inverted_triangle", "P": "plus"}  # fmt: skip
+GROUP_NAMES = {ZERO: "zero", FREE: "free", BOUND: "bound"}
+# Pixels for a point² of matplotlib's area, and the largest disc of α.
+PIXELS = 1.75
+LARGEST_DISC = 34.0
+# Room around the box of a pair, as a share of it.
+ROOM = 0.42
+# Coordinates are sent to a thousandth of the plane's unit: a quarter of a pixel.
+DIGITS = 3
+
+
+def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
+    """The columns of every source, by the source's name."""
+    return {
+        **_regions(picture),
+        **_curve(picture),
+        **_points(picture),
+        **_marks(picture, selected, cursor),
+        "trace": _trace(picture.trace, picture.state.step is not None),
+        **_box(picture.box),
+    }
+
+
+def axes(picture: Picture) -> dict[str, dict[str, Any]]:
+    """Range, ticks and name of the axes that change."""
+    is_curve = MACHINES[picture.state.machine].kind == "curve"
+    found: dict[str, dict[str, Any]] = {
+        "plane-x": {"name": "x" if is_curve else "x₁"},
+        "plane-y": {"name": "y" if is_curve else "x₂"},
+    }
+    trace = picture.trace
+    if trace.steps.size:
+        x, y, log_x = _trace_values(trace, picture.state.step is not None)
+        found["trace-x"] = _axis(x, log_x, trace.unit, whole=True)
+        found["trace-y"] = _axis(y, trace.is_log, trace.measure, whole=not trace.is_log)
+    if picture.box is not None:
+        found |= _box_axes(picture.box)
+    return found
+
+
+def _box_axes(box: Box) -> dict[str, dict[str, Any]]:
+    """Around the part of the line inside of the box; of a large one not all is seen."""
+    found = {}
+    (x0, x1), (y0, y1) = _window(box)
+    for letter, point, bound, start, end in (
+        ("x", box.i, box.bound_i, x0, x1), ("y", box.j, box.bound_j, y0, y1),
+    ):  # fmt: skip
+        corners = (box.line[0][letter == "y"], box.line[1][letter == "y"])
+        inside = max(corners) if bound > end else bound
+        found[f"box-{letter}"] = {
+            "start": start, "end": end, "ticks": [0.0, inside], "texts": ["0", f"{inside:.3g}"],
+            "name": f"α of point {point + 1}" + (f"  (C = {bound:.3g})" if bound > end else ""),
+        }  # fmt: skip
+    return found
+
+
+def _window(box: Box) -> tuple[tuple[float, float], tuple[float, float]]:
+    """What is shown of the plane of a pair, in both directions."""
+    reach = max(*box.line[0], *box.line[1])
+    sides = [min(bound, 2.0 * reach) for bound in (box.bound_i, box.bound_j)]
+    room = ROOM * max(sides)
+    return (-room, sides[0] + room), (-room, sides[1] + room)
+
+
+def _short(values: Any) -> list:
+    return np.round(np.asarray(values, dtype=np.float64), DIGITS).tolist()
+
+
+# ------------------------------------------------------------------ the plane
+
+
+def _polygons(parts: list[Rings]) -> tuple[list, list]:
+    """The nested lists of Bokeh: polygon, outline and holes, corners."""
+    xs = [[[_short(ring[:, 0]) for ring in rings]] for rings in parts]
+    ys = [[[_short(ring[:, 1]) for ring in rings]] for rings in parts]
+    return xs, ys
+
+
+def _lines(lines: list[np.ndarray]) -> Columns:
+    return {
+        "xs": [_short(line[:, 0]) for line in lines],
+        "ys": [_short(line[:, 1]) for line in lines],
+    }
+
+
+def _regions(picture: Picture) -> dict[str, Columns]:
+    xs: list = []
+    ys: list = []
+    hues: list[str] = []
+    for region in picture.regions:
+        x, y = _polygons(region.polygons)
+        share = 0.3 if region.is_sure else 0.13 if picture.edges else 0.2
+        hue = style.GREY if region.label < 0 else style.class_colour(region.label)
+        xs, ys = xs + x, ys + y
+        hues += [style.tint(hue, share)] * len(x)
+    band = _polygons(picture.band)
+    return {
+        "regions": {"xs": xs, "ys": ys, "colour": hues},
+        "band": {"xs": band[0], "ys": band[1]},
+        "edges": _lines(picture.edges),
+        "boundary": _lines(picture.boundary),
+    }
+
+
+def _curve(picture: Picture) -> dict[str, Columns]:
+    empty: Columns = {"x": [], "low": [], "high": []}
+    curve = picture.curve
+    if curve is None:
+        return {"tube": empty, "shift": empty}
+    x = _short(curve.x)
+    low, high = _short(curve.f - curve.epsilon), _short(curve.f + curve.epsilon)
+    ends = _short(curve.f + curve.shift[0]), _short(curve.f + curve.shift[1])
+    has_tube, has_shift = curve.epsilon > 0, curve.shift != (0.0, 0.0)
+    return {
+        "boundary": {"xs": [x], "ys": [_short(curve.f)]},
+        "edges": {"xs": [x, x], "ys": [low, high]} if has_tube else {"xs": [], "ys": []},
+        "tube": {"x": x, "low": low, "high": high} if has_tube else empty,
+        "shift": {"x": x, "low": ends[0], "high": ends[1]} if has_shift else empty,
+    }
+
+
+def _points(picture: Picture) -> dict[str, Columns]:
+    state, X = picture.state, picture.state.X
+    kind = MACHINES[state.machine].kind
+    # One class alone is blue, as the inside of its region.
+    codes = picture.labels if kind in ("classes", "clusters") else np.ones(len(X), int)
+    hues = [style.class_colour(int(code)) for code in codes]
+    has_groups = kind != "clusters" and picture.facts.n_support > 0
+    looks = [style.GROUPS[GROUP_NAMES[int(g)]] if has_groups else style.GROUPS["free"]
+             for g in picture.group]  # fmt: skip
+    if state.machine in ("logistic", "ridge"):  # all pull: nobody stands out
+        looks = [{**style.GROUPS["free"], "width": 0.8, "size": 30.0}] * len(X)
+    return {
+        "points": {
+            "x": X[:, 0].tolist(),
+            "y": X[:, 1].tolist(),
+            "size": [PIXELS * look["size"] ** 0.5 for look in looks],
+            "fill": [style.tint(hue, look["fill"]) for hue, look in zip(hues, looks, strict=True)],
+            "line": [hue if look["edge"] == "class" else look["edge"] or hue
+                     for hue, look in zip(hues, looks, strict=True)],
+            "width": [0.9 * PIXELS * look["width"] for look in looks],
+            "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
+            "note": list(picture.notes),
+        },
+        "discs": _discs(picture, X, hues),
+    }  # fmt: skip
+
+
+def _discs(picture: Picture, X: np.ndarray, hues: list[str]) -> Columns:
+    """The area of a disc is α; many of them are smaller."""
+    alpha = np.nan_to_num(picture.alpha)
+    used = np.flatnonzero(alpha > 0)
+    size = np.zeros(0)
+    if used.size:
+        share = alpha[used] / alpha.max()
+        size = LARGEST_DISC * min(1.0, (60.0 / share.sum()) ** 0.5) * np.sqrt(share)
+    return {"x": X[used, 0].tolist(), "y": X[used, 1].tolist(), "size": _short(size),
+            "colour": [hues[i] for i in used]}  # fmt: skip
+
+
+def _marks(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
+    """Rings around points of the last step or of a proof, and around the selected one."""
+    X = picture.state.X
+    rings = [(*X[i].tolist(), 21.0, style.PINK, 2.6) for i in picture.active]
+    if selected is not None and selected < len(X):
+        rings.append((*X[selected].tolist(), 27.0, style.INK, 2.0))
+    extra = [(*picture.meeting, "star", style.ORANGE)] if picture.meeting else []
+    extra += [(*cursor, "cross", style.INK)] if cursor else []
+    return {
+        "marks": _table(rings, "x", "y", "size", "colour", "width"),
+        "extra": _table(extra, "x", "y", "marker", "colour"),
+    }
+
+
+def _table(rows: list[tuple], *names: str) -> Columns:
+    """Rows as columns."""
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
+
+
+# ------------------------------------------------------------------ the trace
+
+
+def _trace_values(trace: Trace, in_steps: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+    """As they are drawn: exponents of ten, where the scale is logarithmic."""
+    log_x = not in_steps and trace.is_log and trace.steps[-1] > 20
+    x = np.log10(np.maximum(trace.steps, 1)) if log_x else trace.steps.astype(float)
+    y = np.log10(np.maximum(trace.values, 1e-16)) if trace.is_log else trace.values.astype(float)
+    return x, y, log_x
+
+
+def _trace(trace: Trace, in_steps: bool) -> Columns:
+    if trace.steps.size == 0:
+        return {"x": [], "y": [], "note": []}
+    x, y, _ = _trace_values(trace, in_steps)
+    notes = [f"{trace.measure} {value:.3g} after {step:,.0f} {trace.unit}"
+             for step, value in zip(trace.steps, trace.values, strict=True)]  # fmt: skip
+    return {"x": x.tolist(), "y": y.tolist(), "note": notes}
+
+
+def _axis(values: np.ndarray, is_log: bool, name: str, whole: bool) -> dict[str, Any]:
+    low, high = float(values.min()), float(values.max())
+    if is_log:
+        low, high = float(np.floor(low)), float(max(np.ceil(high), np.floor(low) + 1))
+        ticks = np.arange(low, high + 0.5, max(1, (high - low) // 4))
+        texts = [f"10{_raised(int(tick))}" for tick in ticks]
+    else:
+        low, high = min(low, 0.0), max(high, low + 1.0)
+        ticks = np.linspace(low, high, 5)
+        ticks = np.unique(np.round(ticks)) if whole and high - low > 2 else ticks[::2]
+        texts = [f"{tick:,.4g}" for tick in ticks]
+    pad = 0.06 * (high - low)
+    return {"start": low - pad, "end": high + pad, "ticks": ticks.tolist(), "texts": texts,
+            "name": name}  # fmt: skip
+
+
+def _raised(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+# ------------------------------------------------------------------ the box of a pair
+
+
+def _box(box: Box | None) -> dict[str, Columns]:
+    if box is None:
+        return {
+            "box": {"right": [], "top": []}, "line-all": {"x": [], "y": []},
+            "line": {"x": [], "y": []}, "levels": {"xs": [], "ys": []},
+            "names": {"x": [], "y": [], "text": []},
+            "places": _table([], "x", "y", "marker", "size", "fill", "line"),
+        }  # fmt: skip
+    (x0, y0), (x1, y1) = box.line
+    slope = (y1 - y0) / (x1 - x0)
+    left, right = _window(box)[0]
+    ends = [left, right]
+    return {
+        "box": {"right": [box.bound_i], "top": [box.bound_j]},
+        "line-all": {"x": ends, "y": [y0 + slope * (end - x0) for end in ends]},
+        "line": {"x": [x0, x1], "y": [y0, y1]},
+        "levels": {"xs": [[0.0, right]] * 2, "ys": [[box.low] * 2, [box.high] * 2]},
+        "names": {"x": [right] * 2, "y": [box.low, box.high], "text": ["L", "H"]},
+        "places": _places(box, slope),
+    }
+
+
+def _places(box: Box, slope: float) -> Columns:
+    """Before, without the box, after. An optimum beyond the figure is shown at its edge."""
+    (x0, y0), up = box.before, box.unclipped[1] > box.before[1]
+    right = up == (slope > 0)
+    (x_low, x_high), (y_low, y_high) = _window(box)
+    rooms = (x_high - x0 if right else x0 - x_low, y_high - y0 if up else y0 - y_low)
+    # On the line both coordinates change as much.
+    far = min(abs(box.unclipped[1] - y0), 0.95 * min(rooms))
+    optimum = x0 + (far if right else -far), y0 + (far if up else -far)
+    rows = [
+        (*box.before, "circle", 12.0, "#FFFFFF", style.INK),
+        (*optimum, "x", 12.0, style.PINK, style.PINK),
+        (*box.after, "circle", 12.0, style.PINK, style.INK),
+    ]
+    return _table(rows, "x", "y", "marker", "size", "fill", "line")

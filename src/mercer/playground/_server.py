@@ -1,0 +1,59 @@
+"""The server of the playground: bound to this computer, and asked by its own pages only."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any
+
+__all__ = ["make_server", "serve"]
+
+ADDRESS = "127.0.0.1"
+
+
+def make_server(port: int = 0) -> Any:
+    """A Bokeh server that has not begun; ``server.port`` is where it will listen.
+
+    It binds to the loopback address, and takes web sockets from pages of this very server only.
+    """
+    try:
+        from bokeh.application import Application
+        from bokeh.application.handlers.function import FunctionHandler
+        from bokeh.server.server import Server
+    except ImportError as missing:
+        raise ImportError('The playground needs Bokeh: pip install "mercer[play]"') from missing
+    from mercer.playground._page import add_page
+
+    if port == 0:
+        port = _free_port()
+    origins = [f"{host}:{port}" for host in (ADDRESS, "localhost")]
+    pages = {"/": Application(FunctionHandler(add_page))}
+    try:
+        return Server(pages, address=ADDRESS, port=port, allow_websocket_origin=origins)
+    except OSError as error:
+        raise OSError(
+            f"port={port} of {ADDRESS} cannot be had: {error.strerror}. Give another, or 0."
+        ) from error
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((ADDRESS, 0))
+        return probe.getsockname()[1]
+
+
+def serve(port: int = 0, *, open_browser: bool = True, query: str = "") -> None:
+    """Serve until Ctrl-C; see `mercer.playground.serve`."""
+    server = make_server(port)
+    path = f"/?{query}" if query else "/"
+    server.start()
+    if open_browser:
+        server.io_loop.add_callback(server.show, path)
+    print(f"Mercer playground: http://{ADDRESS}:{server.port}{path}   (Ctrl-C ends it)",
+          file=sys.stderr)  # fmt: skip
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()

@@ -1,0 +1,273 @@
+"""One visitor: the state, what came before it, and what an event of the page does to it.
+
+Events are small dictionaries (``{"do": "set", "name": "C", "value": 10}``), so that a session can
+be driven without a browser. A session never raises: what went wrong is its ``message``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mercer.playground._catalogue import LABELS, MACHINES, PARAMETERS
+from mercer.playground._picture import Picture, draw
+from mercer.playground._presets import PRESETS, preset
+from mercer.playground._state import EXTENT, MOST_STEPS, State, StateError
+from mercer.playground._upload import points_of_csv
+
+__all__ = ["ERASER", "Session"]
+
+ERASER = len(LABELS)
+# States that can be gone back to.
+MOST_UNDO = 200
+# Of the plane, for one press of an arrow key.
+CURSOR_STEP = 0.2
+
+
+class Session:
+    """The model behind one open page.
+
+    Attributes
+    ----------
+    state : State
+    picture : Picture
+    tool : int
+        The class that a click adds, or ERASER.
+    selected : int or None
+        The point that Delete removes.
+    cursor : (float, float) or None
+        Where Enter adds a point.
+    message : str
+        For the page; empty if there is nothing to say.
+    is_error : bool
+    is_running : bool
+        Whether step mode goes on by itself.
+    """
+
+    def __init__(self, query: str = ""):
+        self.tool = 0
+        self.selected: int | None = None
+        self.cursor: tuple[float, float] | None = None
+        self.message, self.is_error, self.is_running = "", False, False
+        self._past: list[State] = []
+        self._future: list[State] = []
+        self._drag: tuple[int, State] | None = None
+        try:
+            self.state = State.from_query(query)
+        except StateError as error:
+            self.state = State()
+            self._say(f"This link could not be read: {error} Here is the default instead.", True)
+        self.picture: Picture = draw(State())
+        self.refresh()
+
+    # ------------------------------------------------------------------ events
+
+    def handle(self, event: dict[str, Any]) -> None:
+        """Do what an event asks for; `refresh` draws it."""
+        self._say("")
+        try:
+            _EVENTS[event.get("do", "")](self, event)
+        except StateError as error:
+            self._say(str(error)[:1].upper() + str(error)[1:], True)
+        except (KeyError, TypeError, ValueError, IndexError):
+            self._say(f"The page sent something this version does not know: {event!r:.120}", True)
+
+    def refresh(self) -> Picture:
+        """The picture of the present state, drawn anew if that changed."""
+        if self.state != self.picture.state:
+            try:
+                self.picture = draw(self.state)
+            except Exception as error:  # whatever it is: the page must live on
+                kind = type(error).__name__
+                self._say(f"This could not be drawn ({kind}: {error}). Back to the last one.", True)
+            self.state = self.picture.state
+        return self.picture
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._future)
+
+    def _say(self, message: str, is_error: bool = False) -> None:
+        self.message, self.is_error = message, is_error
+
+    def _go(self, state: State) -> None:
+        """To another state, with a way back."""
+        if state == self.state:
+            return
+        self._past = [*self._past[-MOST_UNDO:], self.state]
+        self._future = []
+        self.state = state
+        if self.selected is not None and self.selected >= len(state.points):
+            self.selected = None
+
+    # ------------------------------------------------------------------ what there is to do
+
+    def _set(self, event: dict) -> None:
+        """A parameter, from its slider; the way of one slider is one undo."""
+        name, value = event["name"], float(event["value"])
+        parameter = PARAMETERS[name]
+        if not (parameter.may_be_infinite and math.isinf(value)):
+            value = min(max(value, parameter.low), parameter.high)
+        following = self.state.with_(**{name: int(value) if parameter.is_whole else value})
+        if event.get("more") and self._past:  # the same movement goes on
+            self.state = following
+        else:
+            self._go(following)
+
+    def _choose_machine(self, event: dict) -> None:
+        self._go(self.state.with_machine(event["value"]))
+        self.is_running = False
+
+    def _choose_kernel(self, event: dict) -> None:
+        self._go(self.state.with_(kernel=event["value"]))
+
+    def _preset(self, event: dict) -> None:
+        name = event["value"]
+        machine = self.state.machine
+        if name == "sine" and MACHINES[machine].kind != "curve":
+            machine = "svr"
+        elif name != "sine" and MACHINES[machine].kind == "curve":
+            machine = "svc"
+        self._go(self.state.with_machine(machine).with_(points=preset(name)))
+        self.selected = None
+        if machine != self.picture.state.machine:
+            self._say(f"{PRESETS[name][0]} is shown with {MACHINES[machine].title}.")
+
+    def _upload(self, event: dict) -> None:
+        points, note = points_of_csv(event["text"])
+        self._go(self.state.with_(points=points))
+        self.selected = None
+        self._say(note)
+
+    def _clear(self, event: dict) -> None:
+        self._go(self.state.with_(points=()))
+        self.selected = None
+
+    def _choose_tool(self, event: dict) -> None:
+        tool = int(event["value"])
+        if not 0 <= tool <= ERASER:
+            raise StateError(f"there are {len(LABELS)} classes, got number {tool + 1}.")
+        self.tool = tool
+        if self.selected is not None and tool != ERASER:  # a selected point changes its class
+            x, y, label = self.state.points[self.selected]
+            if label != tool:
+                index = self.selected
+                points = list(self.state.points)
+                points[index] = (x, y, tool)
+                self._go(self.state.with_(points=tuple(points)))
+
+    def _tap(self, event: dict) -> None:
+        """On a point: select or erase it; elsewhere: a new one."""
+        x, y = float(event["x"]), float(event["y"])
+        near = self._near(x, y, float(event.get("reach", 0.15)))
+        if near is not None:
+            if self.tool == ERASER:
+                self._delete({"index": near})
+            else:
+                self.selected = None if self.selected == near else near
+        elif self.tool != ERASER and abs(x) <= EXTENT and abs(y) <= EXTENT:
+            self.selected = None
+            self._go(self.state.add(x, y, self.tool))
+
+    def _near(self, x: float, y: float, reach: float) -> int | None:
+        distances = [(px - x) ** 2 + (py - y) ** 2 for px, py, _ in self.state.points]
+        if not distances or min(distances) > reach**2:
+            return None
+        return distances.index(min(distances))
+
+    def _drag_start(self, event: dict) -> None:
+        near = self._near(float(event["x"]), float(event["y"]), float(event.get("reach", 0.15)))
+        self._drag = None if near is None else (near, self.state)
+
+    def _drag_on(self, event: dict) -> None:
+        if self._drag is not None:
+            self.state = self.state.move(self._drag[0], float(event["x"]), float(event["y"]))
+
+    def _drag_end(self, event: dict) -> None:
+        """A whole drag is one undo."""
+        if self._drag is None:
+            return
+        following, self.state = self.state, self._drag[1]
+        self._drag = None
+        self._go(following)
+
+    def _delete(self, event: dict) -> None:
+        index = event.get("index", self.selected)
+        if index is None:
+            index = len(self.state.points) - 1
+        if index >= 0:
+            self.selected = None
+            self._go(self.state.delete(index))
+
+    def _undo(self, event: dict) -> None:
+        if self._past:
+            self._future.append(self.state)
+            self.state = self._past.pop()
+            self.selected = None
+
+    def _redo(self, event: dict) -> None:
+        if self._future:
+            self._past.append(self.state)
+            self.state = self._future.pop()
+
+    def _cursor(self, event: dict) -> None:
+        x, y = self.cursor or (0.0, 0.0)
+        if self.cursor is not None:
+            x, y = x + CURSOR_STEP * float(event["x"]), y + CURSOR_STEP * float(event["y"])
+        self.cursor = min(max(x, -EXTENT), EXTENT), min(max(y, -EXTENT), EXTENT)
+
+    def _press(self, event: dict) -> None:
+        """Enter: what a click at the cursor would do."""
+        x, y = self.cursor or (0.0, 0.0)
+        self._tap({"x": x, "y": y})
+
+    # ------------------------------------------------------------------ step mode
+
+    def _step(self, event: dict) -> None:
+        """Some steps on, or back; the first press goes to the start."""
+        if self.picture.no_steps is not None:
+            self.is_running = False
+            raise StateError(self.picture.no_steps)
+        now, by = self.state.step, int(event.get("by", 1))
+        if by > 0 and self.picture.facts.is_over:
+            self.is_running = False
+            return
+        self.state = self.state.with_(step=0 if now is None else min(max(now + by, 0), MOST_STEPS))
+
+    def _run(self, event: dict) -> None:
+        self.is_running = not self.is_running
+        if self.is_running:
+            self._step({"by": 1})
+
+    def _finish(self, event: dict) -> None:
+        """Leave step mode: the finished machine."""
+        self.is_running = False
+        self.state = self.state.with_()
+
+
+_EVENTS: dict[str, Callable[[Session, dict], None]] = {
+    "set": Session._set,
+    "machine": Session._choose_machine,
+    "kernel": Session._choose_kernel,
+    "preset": Session._preset,
+    "upload": Session._upload,
+    "clear": Session._clear,
+    "tool": Session._choose_tool,
+    "tap": Session._tap,
+    "drag-start": Session._drag_start,
+    "drag": Session._drag_on,
+    "drag-end": Session._drag_end,
+    "delete": Session._delete,
+    "undo": Session._undo,
+    "redo": Session._redo,
+    "cursor": Session._cursor,
+    "press": Session._press,
+    "step": Session._step,
+    "run": Session._run,
+    "finish": Session._finish,
+}

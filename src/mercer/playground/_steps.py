@@ -1,0 +1,275 @@
+"""Step mode: a machine on its way, one step after the other, by the solvers' own steps.
+
+SVC, SVR and one-class take the pairs of `mercer.solvers._platt`, the perceptron the mistakes that
+its fit recorded, Pegasos the examples of `mercer.solvers._pegasos`. A `Walk` remembers the way, so
+that a step back costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import mercer
+from mercer._expansion import Expansion
+from mercer._result import Result, Status
+from mercer._threads import Workers
+from mercer.certificates._certificate import EPS, FREE, ZERO, certify, kkt_groups, relative
+from mercer.gram import Gram
+from mercer.kernels import Precomputed
+from mercer.kernels._samples import Points
+from mercer.playground._catalogue import MACHINES
+from mercer.playground._fit import (
+    Fit,
+    Trace,
+    kernel_matrix,
+    kernel_of,
+    quiet,
+    recipe,
+    rows_and_targets,
+)  # fmt: skip
+from mercer.playground._state import MOST_STEPS, State
+from mercer.problems import BoxQP, one_class, svc, svr
+from mercer.solvers._pegasos import Bound, Corridor, Descent, KernelRows, single_steps
+from mercer.solvers._platt import PairStep, Platt
+from mercer.solvers._solution import intercepts
+
+__all__ = ["Box", "Frame", "Walk", "can_step", "walk"]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A pair step in the plane of its two multipliers α = |β|.
+
+    Attributes
+    ----------
+    i, j : int
+        Data points; [L, H] belongs to α_j.
+    bound_i, bound_j : float
+    low, high : float
+        [L, H].
+    before, after, unclipped : pair of float
+        (α_i, α_j), the last where the line's optimum lies without the box.
+    line : pair of points
+        The ends of the constraint line inside of the box.
+    """
+
+    i: int
+    j: int
+    bound_i: float
+    bound_j: float
+    low: float
+    high: float
+    before: tuple[float, float]
+    after: tuple[float, float]
+    unclipped: tuple[float, float]
+    line: tuple[tuple[float, float], tuple[float, float]]
+
+    @property
+    def is_clipped(self) -> bool:
+        return abs(self.unclipped[1] - self.after[1]) > 1e-9 * max(1.0, abs(self.after[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The machine after some steps.
+
+    Attributes
+    ----------
+    beta : float64 array
+        A coefficient for each data point.
+    b : float
+    active : tuple of int
+        The points that the last step moved or looked at.
+    gap : float
+        Relative gap, or of the perceptron the number of points on the wrong side.
+    box : Box or None
+    pull : float
+        Of the last example: 0 if it was left alone.
+    group : int array
+    certificate : Certificate or None
+    """
+
+    beta: np.ndarray
+    b: float
+    active: tuple[int, ...]
+    gap: float
+    group: np.ndarray
+    box: Box | None = None
+    pull: float = 0.0
+    certificate: Any = None
+
+
+def can_step(state: State) -> str | None:
+    """Why there is no step mode here, or None."""
+    machine = MACHINES[state.machine]
+    if not machine.step:
+        return "Step mode is for SVC, SVR, one-class, perceptron and Pegasos."
+    if machine.kind == "classes" and np.unique(state.labels).size != 2:
+        return "Step mode follows one pair of classes: keep two of them."
+    if state.machine == "svc" and np.isinf(state.C):
+        return "Step mode draws the box [0, C]²: choose a finite C."
+    return None
+
+
+class Walk:
+    """The frames of a state's machine from its start, computed when they are asked for."""
+
+    def __init__(self, state: State):
+        self.frames: list[Frame] = []
+        self.is_over = False
+        self.kernel, (self.X, _) = kernel_of(state), rows_and_targets(state)
+        self._stream = _STREAMS[state.machine](state)
+        self.unit = MACHINES[state.machine].step
+        self.measure = "wrong points" if state.machine == "perceptron" else "relative gap"
+
+    def frame(self, step: int) -> Frame:
+        """The frame after so many steps, or the last one there is."""
+        while len(self.frames) <= step and not self.is_over:
+            with quiet():
+                following = next(self._stream, None)
+            if following is None or len(self.frames) > MOST_STEPS:
+                self.is_over = True
+            else:
+                self.frames.append(following)
+        return self.frames[min(step, len(self.frames) - 1)]
+
+    def fit(self, step: int) -> Fit:
+        """The frame in the form of a finished fit, so that it is drawn the same way."""
+        frame = self.frame(step)
+        expansion = Expansion(self.kernel, Points(self.X), frame.beta, np.array([frame.b]))
+        gaps = np.array([each.gap for each in self.frames[: step + 1]])
+        trace = Trace(np.arange(gaps.size), gaps, "steps", self.measure,
+                      is_log=self.measure == "relative gap")  # fmt: skip
+        return Fit(
+            lambda rows: expansion.exact(rows)[:, 0], np.abs(frame.beta), frame.group, frame.b,
+            frame.certificate, trace,
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def _walk(state: State) -> Walk:
+    return Walk(state)
+
+
+def walk(state: State) -> Walk:
+    """The walk that a state's steps belong to."""
+    return _walk(state.with_(step=None))
+
+
+# ------------------------------------------------------------------ SMO
+
+
+def _signs(state: State) -> np.ndarray:
+    """Labels ±1: the second class is positive, as in the estimators."""
+    return np.where(state.labels == state.labels.max(), 1.0, -1.0)
+
+
+def _problem(state: State) -> BoxQP:
+    if state.machine == "svc":
+        return svc(_signs(state), state.C)
+    if state.machine == "svr":
+        return svr(rows_and_targets(state)[1], state.C, state.epsilon)
+    return one_class(state.nu, np.ones(len(state.points)))
+
+
+def _pairs(state: State) -> Iterator[Frame]:
+    problem, K = _problem(state), kernel_matrix(state)
+    gram = Gram(Precomputed(), Points(K), Workers(1))
+    beta = problem.start.copy()
+    yield _pair_frame(problem, K, beta, None)
+    for step in Platt().steps(problem, gram):
+        beta[[step.i, step.j]] = step.after
+        yield _pair_frame(problem, K, beta, step)
+
+
+def _pair_frame(problem: BoxQP, K: np.ndarray, beta: np.ndarray, step: PairStep | None) -> Frame:
+    n = K.shape[0]
+    coef = problem.at_points(beta, n)
+    f = K @ coef
+    b, interval, violation = intercepts(problem, beta, f)
+    if step is not None:
+        b = np.array([step.b])
+    result = Result(beta.copy(), f, 0.0, b, interval, violation, Status.STOPPED, 0, 0, 0.0)
+    certificate = certify(problem, result)
+    lower, upper = (problem.at_points(v, n) for v in (problem.lower, problem.upper))
+    group = kkt_groups(coef, lower, upper)
+    active: tuple[int, ...] = ()
+    if step is not None:
+        row = np.arange(n) if problem.row is None else problem.row
+        active = (int(row[step.i]), int(row[step.j]))
+    return Frame(
+        coef.copy(), float(b[0]), active, min(certificate.relative_gap, 1.0), group,
+        None if step is None else _box(problem, step, active), certificate=certificate,
+    )  # fmt: skip
+
+
+def _box(problem: BoxQP, step: PairStep, active: tuple[int, ...]) -> Box:
+    """The pair's box in α. β_i + β_j stays: the line has slope −1 for equal signs, else +1."""
+    bound = np.maximum(np.abs(problem.lower), np.abs(problem.upper))
+    total = sum(step.before)
+
+    def at(beta_j: float) -> tuple[float, float]:
+        sign_i, sign_j = (1.0 if problem.upper[k] > 0 else -1.0 for k in (step.i, step.j))
+        return sign_i * (total - beta_j) + 0.0, sign_j * beta_j + 0.0  # no −0.0
+
+    low, high = (end + 0.0 for end in step.alpha_interval)
+    return Box(
+        active[0], active[1], float(bound[step.i]), float(bound[step.j]), low, high,
+        at(step.before[1]), at(step.after[1]), at(step.unclipped), (at(step.low), at(step.high)),
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ perceptron and Pegasos
+
+
+def _mistakes(state: State) -> Iterator[Frame]:
+    """The mistakes that the fit made, in order."""
+    name, arguments = recipe(state)
+    model = getattr(mercer, name)(**arguments).fit(*rows_and_targets(state))
+    y, K = _signs(state), kernel_matrix(state)
+    beta, f, b = np.zeros(y.size), np.zeros(y.size), 0.0
+    yield _mistake_frame(y, beta, f, b, ())
+    for i in model.updates_[0].tolist():
+        beta[i] += y[i]
+        f += y[i] * K[i]
+        b += y[i]
+        yield _mistake_frame(y, beta, f, b, (i,))
+
+
+def _mistake_frame(
+    y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple
+) -> Frame:
+    wrong = int((y * (f + b) <= 0).sum())
+    return Frame(beta.copy(), b, active, float(wrong), np.where(beta != 0, FREE, ZERO))
+
+
+def _examples(state: State) -> Iterator[Frame]:
+    """Pegasos: w itself, not the average that the finished machine is."""
+    y, K = _signs(state), kernel_matrix(state) + 1.0
+    n = y.size
+    rows, corridor, bound = KernelRows(K), Corridor.hinge(y), np.full(n, state.C)
+    descent, best = Descent(1 / (state.C * n), n), Bound(KernelRows(K), Corridor.hinge(y), bound)
+    yield Frame(np.zeros(n), 0.0, (), 1.0, np.full(n, ZERO))
+    rng = np.random.default_rng(0)
+    for i, pull in single_steps(rows, descent, corridor, np.ones(n), rng):
+        beta = descent.coef(average=False)
+        visits = -(-descent.t // n)
+        best.offer(np.clip(descent.hits / visits, -1.0, 1.0))
+        primal = best.primal(beta)
+        gap = min(relative(max(primal - best.dual, EPS * primal), primal), 1.0)
+        group = np.where(beta != 0, FREE, ZERO)
+        yield Frame(beta, float(beta.sum()), (i,), gap, group, pull=pull)
+
+
+_STREAMS: dict[str, Callable[[State], Iterator[Frame]]] = {
+    "svc": _pairs,
+    "svr": _pairs,
+    "oneclass": _pairs,
+    "perceptron": _mistakes,
+    "pegasos": _examples,
+}

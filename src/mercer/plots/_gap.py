@@ -1,0 +1,309 @@
+"""`Trace` and `GapDisplay`: how a fit closes the gap between primal and dual value."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from mercer.certificates._certificate import Certificate, certify
+from mercer.certificates._duality_gap import certify_linear, certify_logistic
+from mercer.plots import _style as style
+from mercer.plots._base import Display
+from mercer.plots._fitted import title_of
+from mercer.problems import BoxQP
+from mercer.problems._regularized_loss import LinearPrimal
+
+__all__ = ["GapDisplay", "Trace"]
+
+# A state is looked at only if all looks before took less than a share of the time of the fit, or
+# of next to none.
+NEXT_TO_NONE = 0.3
+MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class Point:
+    """One look at a task. ``seconds`` are those of the fit, without those of looking."""
+
+    task: int
+    seconds: float
+    iterations: int
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+
+
+class Trace:
+    """A callback that records primal and dual value while a machine is fitted.
+
+    It asks for a certificate of what is reached at each report, as long as looking takes no more
+    than a ``share`` of the time of fitting; a report it has no time for, or whose solver cannot
+    tell its duals, is kept as ``violation`` only.
+
+    Parameters
+    ----------
+    callback : callable, optional
+        Told as well; its true value stops the fit.
+    share : float, default=1.0
+
+    Attributes
+    ----------
+    points : list of Point
+        The looks, in order of time.
+    violation : list of (seconds, iterations, violation)
+        All reports.
+    tol : float
+        Where the fit stops, and whether that is a relative gap or a violation.
+    tol_is_of_gap : bool
+
+    Examples
+    --------
+    >>> import numpy as np, mercer
+    >>> from mercer.plots import Trace
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> trace = Trace()
+    >>> model = mercer.SVC(callback=trace).fit(X, X[:, 0] * X[:, 1] > 0)
+    >>> trace.points[0].gap > trace.points[-1].gap >= 0
+    True
+    """
+
+    def __init__(self, callback: Callable[[Any], object] | None = None, share: float = 1.0):
+        self.callback, self.share = callback, share
+        self.points: list[Point] = []
+        self.violation: list[tuple[float, int, float]] = []
+        self.tol = np.nan
+        self.tol_is_of_gap = False
+        self._problems: list[Any] = []  # kept, so that no other can have the same identity
+        self._looking = 0.0
+
+    def __call__(self, progress: Any) -> object:
+        began = time.perf_counter()
+        seconds = max(progress.seconds - self._looking, 0.0)
+        self.tol = progress.tol
+        self.violation.append((seconds, progress.iterations, progress.violation))
+        state = getattr(progress, "state", None)
+        if state is not None and self._looking <= self.share * max(seconds, NEXT_TO_NONE):
+            for problem, result in state():
+                task = progress.task if progress.n_tasks > 1 else self._number(problem)
+                self._record(task, seconds, progress.iterations, _certify(problem, result))
+                self.tol_is_of_gap = not isinstance(problem, BoxQP)
+        self._looking += time.perf_counter() - began
+        return self.callback(progress) if self.callback is not None else None
+
+    def _number(self, problem: Any) -> int:
+        """Of tasks that are solved together: the first report has them all, in order."""
+        for number, known in enumerate(self._problems):
+            if known is problem:
+                return number
+        self._problems.append(problem)
+        return len(self._problems) - 1
+
+    def _record(self, task: int, seconds: float, iterations: int, proof: Certificate) -> None:
+        values = proof.primal, proof.dual, proof.gap, proof.relative_gap
+        self.points.append(Point(task, seconds, iterations, *values))
+
+    def finish(self, certificate: Certificate) -> None:
+        """Add what was reached in the end."""
+        proofs = certificate.tasks or (certificate,)
+        for task, proof in enumerate(proofs):
+            mine = [point for point in self.points if point.task == task]
+            last = mine[-1].seconds if mine else 0.0
+            seconds = max(last, proof.seconds - self._looking if len(proofs) == 1 else last)
+            self._record(task, seconds, proof.iterations, proof)
+
+
+def _certify(problem: Any, result: Any) -> Certificate:
+    if isinstance(problem, BoxQP):
+        return certify(problem, result)
+    return (certify_linear if isinstance(problem, LinearPrimal) else certify_logistic)(
+        problem, result
+    )
+
+
+class GapDisplay(Display):
+    """The duality gap while a machine is fitted, on a logarithmic axis; primal and dual above it.
+
+    The optimal value lies between primal and dual at every moment. Machines that cannot tell their
+    duals along the way (k-means, the perceptron, ridge, PCA, the QP library) are drawn by the
+    measure that they stop at.
+
+    Parameters
+    ----------
+    trace : Trace
+    names : names of the tasks, optional
+    words : two str
+        What ``iterations`` and the solver's own measure are called.
+    title : str
+
+    Attributes
+    ----------
+    ax_, axes_, figure_
+        The first panel, all panels, the figure.
+
+    Examples
+    --------
+    >>> import numpy as np, mercer
+    >>> from mercer.plots import GapDisplay
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> display = GapDisplay.from_estimator(mercer.SVC(), X, X[:, 0] * X[:, 1] > 0)
+    >>> len(display.axes_)
+    2
+    """
+
+    figsize = (6.8, 5.4)
+
+    def __init__(
+        self,
+        *,
+        trace: Trace,
+        names: list[str] | None = None,
+        words: tuple[str, str] = ("steps", "violation"),
+        title: str = "",
+    ):
+        self.trace, self.names, self.words, self.title = trace, names or [""], words, title
+        # A library that tells no duals on its way leaves nothing but the end.
+        self.has_gaps = 2 * len(trace.points) >= len(trace.violation)
+        self.panels = 2 if self.has_gaps and len(self.names) == 1 else 1
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> GapDisplay:
+        """Fit a copy of an estimator and draw how it got there; the estimator is left alone.
+
+        Parameters
+        ----------
+        estimator : estimator of Mercer, fitted or not, or a Pipeline that ends in one
+        X, y, sample_weight
+            As for ``fit``.
+        ax : matplotlib axes or a pair of them, optional
+            One: the gap alone.
+        **options
+            Of ``plot``: against ("iterations" or "seconds"), legend.
+
+        Returns
+        -------
+        GapDisplay
+        """
+        fitted = clone(estimator)
+        if isinstance(fitted, Pipeline):
+            if len(fitted) > 1:
+                X = fitted[:-1].fit_transform(X, y)
+            fitted = fitted[-1]
+        name = type(fitted).__name__
+        if "callback" not in fitted.get_params():
+            raise ValueError(
+                f"{name} has no parameter callback, so its fit cannot be followed. Draw a machine "
+                "that has one, such as SVC, SVR, LinearSVC or KernelLogisticRegression."
+            )
+        trace = Trace()
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        fitted.set_params(callback=trace).fit(X, y, **weight)
+        proof = getattr(fitted, "certificate_", None)
+        names, words = [""], getattr(fitted, "_progress_words", ("steps", "relative gap"))
+        if isinstance(proof, Certificate) and trace.points:
+            trace.finish(proof)
+            names = [task.name for task in proof.tasks] or [""]
+        elif not trace.violation:
+            raise ValueError(f"{name} reported nothing while it was fitted: there is no trace.")
+        display = cls(trace=trace, names=names, words=words, title=title_of(fitted))
+        display.certificate = proof if isinstance(proof, Certificate) else None
+        return display.plot(ax, **options)
+
+    def _words(self) -> list[str]:
+        ends = f"{len(self.trace.violation)} reports"
+        if self.has_gaps:
+            ends += f", relative gap {self.trace.points[-1].relative_gap:.2g} in the end"
+        return [f"Duality gap along a fit of {self.title}", ends]
+
+    def _draw(
+        self, axes: list[Any], *, against: str = "iterations", legend: bool | str = "best"
+    ) -> None:
+        if against not in ("iterations", "seconds"):
+            raise ValueError(f"against must be 'iterations' or 'seconds', got {against!r}.")
+        below = axes[-1]
+        if not self.has_gaps:
+            self._draw_violation(below, against)
+        else:
+            for task in range(len(self.names)):
+                self._draw_task(axes, task, against)
+            if self.trace.tol_is_of_gap:
+                self._draw_tol(below)
+            elif len(self.names) == 1:
+                self._draw_violation(below, against, beside_gap=True)
+        below.set_yscale("log")
+        below.grid(True, axis="y")
+        if against == "iterations":
+            below.locator_params(axis="x", integer=True)
+        below.set_xlabel(self.words[0] if against == "iterations" else "seconds, without looking")
+        if below.get_legend_handles_labels()[0]:
+            self._legend(below, legend)
+        if len(axes) > 1:
+            axes[0].set_ylabel("value")
+            axes[0].tick_params(labelbottom=False)
+            axes[0].sharex(below)
+            self._legend(axes[0], legend)
+
+    def _draw_task(self, axes: list[Any], task: int, against: str) -> None:
+        points = [point for point in self.trace.points if point.task == task]
+        x = [getattr(point, against) for point in points]
+        several = len(self.names) > 1
+        colour, marker = style.class_colour(task + 1), style.class_marker(task + 1)
+        label = self.names[task] if len(self.names) <= MOST_NAMES else None
+        look = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
+        gaps = np.array([point.relative_gap for point in points])
+        shown = np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan)
+        axes[-1].plot(x, shown, label=label if several else "relative gap", **look)
+        axes[-1].set_ylabel("relative gap")
+        if len(axes) > 1:
+            primal, dual = ([getattr(point, side) for point in points] for side in
+                            ("primal", "dual"))  # fmt: skip
+            axes[0].fill_between(x, dual, primal, color=style.tint(colour, 0.18), linewidth=0)
+            first = task == 0
+            axes[0].plot(x, primal, color=colour, linewidth=1.6,
+                         label="primal: the model's objective" if first else None)  # fmt: skip
+            axes[0].plot(x, dual, color=colour, linewidth=1.6, linestyle="--",
+                         label="dual: no model is below it" if first else None)  # fmt: skip
+            self._frame_values(axes[0])
+
+    def _frame_values(self, ax: Any) -> None:
+        """The first values are far off: the axis ends at the median of what they are later."""
+        values = np.array([(p.primal, p.dual) for p in self.trace.points])
+        values = values[np.isfinite(values).all(axis=1)]
+        if len(values) < 3:
+            return
+        late = values[len(values) // 4 :]
+        low, high = float(late.min()), float(late.max())
+        pad = 0.08 * (high - low) or 1.0
+        ax.set_ylim(low - pad, high + pad)
+
+    def _draw_violation(self, ax: Any, against: str, beside_gap: bool = False) -> None:
+        """The solver's own measure, and where it stops."""
+        seconds, iterations, violation = np.transpose(self.trace.violation)
+        x = seconds if against == "seconds" else iterations
+        shown = np.where(violation > 0, violation, np.nan)
+        if beside_gap:
+            ax.plot(x, shown, color=style.GREY, linewidth=1.1, linestyle="--", label=self.words[1])
+        else:
+            ax.plot(x, shown, color=style.BLUE, marker="o", markersize=3.5)
+            ax.set_ylabel(self.words[1])
+        self._draw_tol(ax)
+
+    def _draw_tol(self, ax: Any) -> None:
+        if np.isfinite(self.trace.tol) and self.trace.tol > 0:
+            ax.axhline(self.trace.tol, color=style.VERMILION, linestyle=":", linewidth=1.4,
+                       label=f"tol = {self.trace.tol:g}")  # fmt: skip

@@ -1,0 +1,358 @@
+"""`KernelMatrixDisplay` and `SpectrumDisplay`: what the kernel makes of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer._multiclass import by_class
+from mercer._threads import Workers
+from mercer.gram import Gram
+from mercer.gram._psd import check_kernel
+from mercer.kernels import Kernel, Linear, as_kernel
+from mercer.kernels._samples import Points
+from mercer.plots import _style as style
+from mercer.plots._base import Display
+from mercer.plots._fitted import Machine
+
+__all__ = ["KernelMatrixDisplay", "SpectrumDisplay"]
+
+# Rows of a matrix that is drawn, or whose eigenvalues are computed.
+MOST_ROWS = 1000
+# Class names that can stand beside an axis.
+MOST_NAMES = 14
+
+
+def _sample(n: int, codes: np.ndarray | None, most: int) -> np.ndarray:
+    """Row numbers, at most so many: of every class its share, at random."""
+    if n <= most:
+        return np.arange(n)
+    rng = np.random.default_rng(0)
+    if codes is None:
+        return np.sort(rng.choice(n, most, replace=False))
+    parts = [np.flatnonzero(codes == c) for c in np.unique(codes)]
+    sizes = [max(1, round(most * part.size / n)) for part in parts]
+    chosen = [rng.choice(part, size, False) for part, size in zip(parts, sizes, strict=True)]
+    return np.sort(np.concatenate(chosen))
+
+
+def _matrix(kernel: Kernel, X: Any, rows: np.ndarray) -> np.ndarray:
+    points = Points(X)
+    kernel.check(points)
+    return np.asarray(Gram(kernel, points, Workers(1)).take(rows).matrix(), dtype=np.float64)
+
+
+def _caveat(shown: int, n: int) -> str:
+    return f"{shown:,} of {n:,} rows, of every class its share, at random." if shown < n else ""
+
+
+def _of_machine(estimator: Any, X: Any, y: Any) -> tuple[Kernel, Any, Machine]:
+    machine = Machine(estimator, X, y, needs_y=False)
+    kernel = getattr(machine.model, "kernel_", None)
+    if kernel is None:
+        if not hasattr(machine.model, "coef_"):
+            machine.refuse("has no kernel", "Draw a kernel machine, or use from_kernel.")
+        kernel = Linear()
+    seen = machine.seen
+    return kernel, np.asarray(seen) if hasattr(seen, "columns") else seen, machine
+
+
+class KernelMatrixDisplay(Display):
+    """The kernel matrix, rows ordered by class: what the machine sees of the data.
+
+    A kernel that suits the classes shows blocks on the diagonal. Of many rows a part is drawn, and
+    the picture says so.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        In the order drawn.
+    order : int array
+        Row of the data of each row of K.
+    starts : int array
+        Where each class begins, and the last one ends.
+    classes : names of the classes, empty without classes
+    title, caveat : texts
+
+    Attributes
+    ----------
+    ax_, figure_, image_
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> from mercer.plots import KernelMatrixDisplay
+    >>> display = KernelMatrixDisplay.from_kernel(Linear(), [[1.0], [2.0], [3.0]], [1, 0, 1])
+    >>> display.order.tolist(), display.starts.tolist()
+    ([1, 0, 2], [0, 1, 3])
+    """
+
+    figsize = (5.8, 4.9)
+
+    def __init__(
+        self,
+        *,
+        K: np.ndarray,
+        order: np.ndarray,
+        starts: np.ndarray,
+        classes: Sequence[str] = (),
+        title: str = "",
+        caveat: str = "",
+    ):
+        self.K, self.order, self.starts, self.classes = K, order, starts, list(classes)
+        self.title, self.caveat = title, caveat
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        max_rows: int = MOST_ROWS,
+        ax: Any = None,
+        **options: Any,
+    ) -> KernelMatrixDisplay:
+        """Draw the matrix of a fitted machine's kernel on rows.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of Mercer with a kernel (linear machines have the linear one),
+            or a Pipeline that ends in one
+        X, y
+            Rows, and their classes or targets; for a precomputed kernel the matrix itself.
+        max_rows : int
+        ax : matplotlib axes, optional
+        **options
+            Of ``plot``: colorbar, borders (both True).
+
+        Returns
+        -------
+        KernelMatrixDisplay
+        """
+        kernel, seen, machine = _of_machine(estimator, X, y)
+        labels = machine.codes if machine.codes is not None else machine.y
+        names = machine.classes if machine.codes is not None else None
+        display = cls._of(kernel, seen, labels, names, max_rows, machine.title)
+        display.certificate = machine.certificate
+        return display.plot(ax, **options)
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        max_rows: int = MOST_ROWS,
+        ax: Any = None,
+        **options: Any,
+    ) -> KernelMatrixDisplay:
+        """Draw the matrix of a Kernel, a name or a callable; arguments as in `from_estimator`."""
+        kernel = as_kernel(kernel)
+        codes, names = None, None
+        if y is not None:
+            known, codes = np.unique(np.asarray(y), return_inverse=True)
+            names = [str(c) for c in known]
+        return cls._of(kernel, X, codes, names, max_rows, repr(kernel)).plot(ax, **options)
+
+    @classmethod
+    def _of(
+        cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str
+    ) -> KernelMatrixDisplay:
+        n = Points(X).n
+        rows = _sample(n, labels if names else None, most)
+        starts = np.array([0, rows.size])
+        if names:
+            order, starts = by_class(labels[rows], len(names))
+            rows = rows[order]
+        elif labels is not None:  # targets
+            rows = rows[np.argsort(labels[rows], kind="stable")]
+        K = _matrix(kernel, X, rows)
+        caveat = _caveat(rows.size, n)
+        return cls(K=K, order=rows, starts=starts, classes=names or (), title=title, caveat=caveat)
+
+    def _words(self) -> list[str]:
+        by = " ordered by class: " + ", ".join(self.classes) if self.classes else ""
+        return [f"Kernel matrix of {self.title} on {len(self.K)} rows{by}"]
+
+    def _draw(self, axes: list[Any], *, colorbar: bool = True, borders: bool = True) -> None:
+        from matplotlib.colors import LinearSegmentedColormap
+
+        ax, K = axes[0], self.K
+        low, high = float(K.min()), float(K.max())
+        if low < 0:
+            far = max(-low, high)
+            colours, limits = [style.VERMILION, "#FFFFFF", style.BLUE], (-far, far)
+        else:
+            colours, limits = ["#FFFFFF", style.SKY, style.BLUE, "#0B2A4A"], (min(low, 0.0), high)
+        cmap = LinearSegmentedColormap.from_list("kernel", colours)
+        self.image_ = ax.imshow(K, cmap=cmap, vmin=limits[0], vmax=limits[1],
+                                interpolation="nearest")  # fmt: skip
+        if colorbar:
+            bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.85, pad=0.02)
+            bar.outline.set_visible(False)
+            bar.set_label("k(x, z)")
+        ax.spines[:].set_visible(True)
+        if not self.classes:
+            ax.set(xlabel="rows", ylabel="rows")
+            return
+        if borders:
+            for start in self.starts[1:-1]:
+                ax.axhline(start - 0.5, color=style.INK, linewidth=1.0)
+                ax.axvline(start - 0.5, color=style.INK, linewidth=1.0)
+        middle = (self.starts[:-1] + self.starts[1:]) / 2 - 0.5
+        sizes = np.diff(self.starts)
+        names = [f"{name} ({size})" for name, size in zip(self.classes, sizes, strict=True)]
+        if len(names) <= MOST_NAMES:
+            long = max(len(name) for name in names) > 40 // len(names)
+            turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
+            ax.set_xticks(middle, self.classes, **turn)
+            ax.set_yticks(middle, names)
+            ax.tick_params(length=0)
+        ax.set(xlabel="rows by class")
+
+
+class SpectrumDisplay(Display):
+    """Eigenvalues of the kernel matrix, largest first, on a logarithmic axis.
+
+    How fast they fall tells how few directions the data need in feature space. Eigenvalues below
+    zero by more than rounding prove that the function is no kernel: they are marked.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray
+        In falling order.
+    tolerance : float
+        What rounding can do to them.
+    is_psd : bool
+        The verdict of `mercer.check_kernel`.
+    title, caveat : texts
+
+    Attributes
+    ----------
+    ax_, figure_
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> from mercer.plots import SpectrumDisplay
+    >>> display = SpectrumDisplay.from_kernel(Linear(), [[3.0], [4.0]])
+    >>> display.eigenvalues.round(6) + 0.0, display.is_psd
+    (array([25.,  0.]), True)
+    """
+
+    figsize = (6.4, 4.4)
+
+    def __init__(
+        self,
+        *,
+        eigenvalues: np.ndarray,
+        tolerance: float = 0.0,
+        is_psd: bool = True,
+        title: str = "",
+        caveat: str = "",
+    ):
+        self.eigenvalues, self.tolerance, self.is_psd = eigenvalues, tolerance, is_psd
+        self.title, self.caveat = title, caveat
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        max_rows: int = MOST_ROWS,
+        ax: Any = None,
+        **options: Any,
+    ) -> SpectrumDisplay:
+        """Draw the spectrum of a fitted machine's kernel on rows; y only shares out a sample.
+
+        Parameters
+        ----------
+        estimator, X, y, max_rows, ax
+            As in `KernelMatrixDisplay.from_estimator`.
+        **options
+            Of ``plot``: legend.
+
+        Returns
+        -------
+        SpectrumDisplay
+        """
+        kernel, seen, machine = _of_machine(estimator, X, y)
+        display = cls._of(kernel, seen, machine.codes, max_rows, machine.title)
+        display.certificate = machine.certificate
+        return display.plot(ax, **options)
+
+    @classmethod
+    def from_kernel(
+        cls, kernel: Any, X: Any, *, max_rows: int = MOST_ROWS, ax: Any = None, **options: Any
+    ) -> SpectrumDisplay:
+        """Draw the spectrum of a Kernel, a name or a callable on rows."""
+        kernel = as_kernel(kernel)
+        return cls._of(kernel, X, None, max_rows, repr(kernel)).plot(ax, **options)
+
+    @classmethod
+    def _of(cls, kernel: Kernel, X: Any, codes: Any, most: int, title: str) -> SpectrumDisplay:
+        n = Points(X).n
+        rows = _sample(n, codes, most)
+        K = _matrix(kernel, X, rows)
+        check = check_kernel(K)
+        return cls(
+            eigenvalues=np.linalg.eigvalsh((K + K.T) / 2)[::-1],
+            tolerance=check.tolerance,
+            is_psd=check.is_psd,
+            title=title,
+            caveat=_caveat(rows.size, n),
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The check in a sentence."""
+        least = float(self.eigenvalues[-1])
+        if self.is_psd:
+            return f"positive semidefinite on these rows (smallest {least:.2g})"
+        return f"not a kernel: smallest eigenvalue {least:.3g}"
+
+    def _words(self) -> list[str]:
+        return [f"Eigenvalues of the kernel matrix of {self.title}", self.verdict]
+
+    def _draw(self, axes: list[Any], *, legend: bool | str = "auto") -> None:
+        ax, values = axes[0], self.eigenvalues
+        number = np.arange(1, values.size + 1)
+        sizes = np.abs(values)
+        above, below = values > self.tolerance, values < -self.tolerance
+        dots = {"linestyle": "none", "markersize": 4}
+        ax.plot(number[above], sizes[above], "o", color=style.BLUE, label=(
+            f"positive ({above.sum()})"), **dots)  # fmt: skip
+        zero = ~above & ~below
+        if zero.any():
+            ax.plot(number[zero], np.maximum(sizes[zero], np.finfo(float).tiny), ".",
+                    color=style.PALE, label=f"zero within rounding ({zero.sum()})",
+                    **dots)  # fmt: skip
+        if below.any():
+            ax.plot(number[below], sizes[below], "X", color=style.VERMILION,
+                    label=f"negative, by size ({below.sum()})",
+                    **{**dots, "markersize": 7})  # fmt: skip
+        ax.axhspan(ax.get_ylim()[0], self.tolerance, color=style.PALE, alpha=0.35, linewidth=0)
+        ax.axhline(self.tolerance, color=style.GREY, linewidth=1, linestyle=":",
+                   label="rounding")  # fmt: skip
+        ax.set_yscale("log")
+        top = float(sizes.max()) or 1.0
+        ax.set_ylim(max(self.tolerance / 30, 1e-300), 3 * top)
+        ax.set(xlabel="number of the eigenvalue", ylabel="|eigenvalue|")
+        ax.grid(True, axis="y")
+        positive = np.maximum(values, 0.0)
+        share = np.cumsum(positive) / (positive.sum() or 1.0)
+        many = int(np.searchsorted(share, 0.95)) + 1
+        ax.axvline(many, color=style.GREEN, linewidth=1.2, linestyle="--",
+                   label=f"95 % of the trace in {many}")  # fmt: skip
+        colour = style.GREEN if self.is_psd else style.VERMILION
+        ax.text(0.02, 0.04, self.verdict, transform=ax.transAxes, fontsize=9, color=colour,
+                weight="bold", bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85,
+                                     "pad": 2})  # fmt: skip
+        free = "upper center" if below.any() else "upper right"  # negative ones rise to the right
+        self._legend(ax, free if legend == "auto" else legend)

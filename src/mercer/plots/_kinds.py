@@ -1,0 +1,99 @@
+"""Pictures by name: how ``mercer plot KIND MODEL DATA`` draws them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.plots._base import APART, Display
+from mercer.plots._boundary import BoundaryDisplay
+from mercer.plots._gap import GapDisplay
+from mercer.plots._kernel_matrix import KernelMatrixDisplay, SpectrumDisplay
+from mercer.plots._kkt import KKTDisplay
+from mercer.plots._losses import LossDisplay
+from mercer.plots._regression import TubeDisplay
+from mercer.plots._weights import PathDisplay, WeightsDisplay
+
+__all__ = ["KINDS", "Kind", "draw"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of picture.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+        In a line.
+    display : a Display class
+    fits : bool
+        Whether drawing fits the machine again.
+    weighted : bool
+        Whether it takes ``sample_weight``.
+    """
+
+    name: str
+    summary: str
+    display: Any
+    fits: bool = False
+    weighted: bool = True
+
+    def draw(self, model: Any, X: Any, y: Any = None, **options: Any) -> Display:
+        """Draw on a figure of its own, apart from pyplot's; ``sample_weight`` as in ``fit``.
+
+        Parameters
+        ----------
+        model, X, y, **options
+            Of the display's ``from_estimator``.
+
+        Returns
+        -------
+        display : with ``figure_``
+        """
+        if not self.weighted:
+            options.pop("sample_weight", None)
+        return self.display.from_estimator(model, X, y, ax=APART, **options)
+
+
+#: Every kind of picture by its name.
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("boundary", "regions, margins and support vectors of a classifier", BoundaryDisplay),
+        Kind("tube", "a regression with its tube and support vectors", TubeDisplay),
+        Kind("kkt", "margins against duals, on the staircase of the optimum", KKTDisplay),
+        Kind("gap", "primal, dual and gap while it is fitted again", GapDisplay, fits=True),
+        Kind("kernel", "the kernel matrix, ordered by class", KernelMatrixDisplay, weighted=False),
+        Kind("spectrum", "eigenvalues of the kernel matrix", SpectrumDisplay, weighted=False),
+        Kind("loss", "loss curves, and where the rows are", LossDisplay, weighted=False),
+        Kind("weights", "the largest weights of a linear machine", WeightsDisplay, weighted=False),
+        Kind("path", "weights and support of a linear machine along C", PathDisplay, fits=True),
+    )
+}
+
+
+def draw(kind: str, model: Any, X: Any, y: Any = None, **options: Any) -> Display:
+    """Draw a picture by the name of its kind, one of ``KINDS``.
+
+    Parameters
+    ----------
+    kind : str
+    model, X, y, **options
+        Of the ``from_estimator`` of that kind's display.
+
+    Returns
+    -------
+    display : with ``figure_``, which `write_figure` writes
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.plots import draw
+    >>> X, y = [[0.0, 1.0], [0.0, -1.0]], [1, -1]
+    >>> draw("boundary", mercer.SVC().fit(X, y), X, y).classes
+    ['-1', '1']
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    return KINDS[kind].draw(model, X, y, **options)

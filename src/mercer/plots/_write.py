@@ -1,0 +1,137 @@
+"""`write_figure`: a picture as PNG, SVG or a page that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from mercer.certificates._certificate import Certificate
+from mercer.data._files import replacing
+from mercer.plots import _style as style
+
+__all__ = ["SUFFIXES", "write_figure"]
+
+SUFFIXES = (".png", ".svg", ".html")
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 "DejaVu Sans", Verdana, sans-serif; color: {ink}; background: #fff;
+  margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }}
+h1 {{ font-size: 1.25rem; font-weight: 600; }}
+figure {{ margin: 0; }}
+svg {{ width: 100%; height: auto; }}
+figcaption {{ color: {grey}; font-size: 0.9rem; }}
+table {{ border-collapse: collapse; margin-top: 1.5rem; font-size: 0.9rem; }}
+caption {{ text-align: left; font-weight: 600; padding-bottom: 0.3rem; }}
+th {{ text-align: left; font-weight: 400; color: {grey}; padding: 0.15rem 1.5rem 0.15rem 0; }}
+td {{ font-variant-numeric: tabular-nums; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<figure>
+{svg}
+<figcaption>{alt}</figcaption>
+</figure>
+{table}
+</body>
+</html>
+"""
+
+
+def write_figure(
+    figure: Any,
+    path: str | os.PathLike,
+    *,
+    title: str = "",
+    alt: str = "",
+    certificate: Certificate | None = None,
+    dpi: float | None = None,
+) -> None:
+    """Write a picture; what it becomes is told by the ending of its name.
+
+    The file is written beside its place and renamed, so that it is whole at every moment.
+
+    Parameters
+    ----------
+    figure : Display or matplotlib Figure
+    path : str or path that ends in .png, .svg or .html
+        HTML is one page with the picture as inline SVG, its description and the certificate.
+    title, alt : str
+        Title and description; by default those of the Display.
+    certificate : Certificate, optional
+        By default that of the machine drawn, if the Display knows it.
+    dpi : float, optional
+        Of PNG; 150 by default.
+
+    Examples
+    --------
+    >>> import mercer, pathlib, tempfile
+    >>> from mercer.plots import draw, write_figure
+    >>> X, y = [[0.0, 1.0], [0.0, -1.0]], [1, -1]
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.html"
+    >>> write_figure(draw("boundary", mercer.SVC().fit(X, y), X, y), path)
+    >>> "relative" in path.read_text(encoding="utf-8")
+    True
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(
+            f"{os.fspath(path)!r} must end in {', '.join(SUFFIXES)}; that tells what is written."
+        )
+    title = title or getattr(figure, "title", "") or "Mercer"
+    alt = alt or getattr(figure, "description", title)
+    certificate = certificate or getattr(figure, "certificate", None)
+    figure = getattr(figure, "figure_", figure)
+    with style.context():
+        if suffix == ".html":
+            content = _page(_svg(figure, title, alt), title, alt, certificate).encode()
+        elif suffix == ".svg":
+            content = _svg(figure, title, alt).encode()
+        else:
+            content = _render(figure, "png", dpi=dpi or style.RC["savefig.dpi"],
+                              metadata={"Title": title, "Description": alt})  # fmt: skip
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _render(figure: Any, kind: str, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, **options)
+    return buffer.getvalue()
+
+
+def _svg(figure: Any, title: str, alt: str) -> str:
+    """SVG with a title and a description that screen readers tell."""
+    text = _render(figure, "svg", metadata={"Date": None, "Title": title}).decode()
+    text = text[text.index("<svg") :]
+    names = '<svg role="img" aria-labelledby="mercer-title mercer-description"'
+    text = text.replace("<svg", names, 1)
+    inner = (
+        f'<title id="mercer-title">{html.escape(title)}</title>\n'
+        f'<desc id="mercer-description">{html.escape(alt)}</desc>\n'
+    )
+    return re.sub(r"(<svg[^>]*>\n?)", lambda opening: opening[0] + inner, text, count=1)
+
+
+def _page(svg: str, title: str, alt: str, certificate: Certificate | None) -> str:
+    table = ""
+    if certificate is not None:
+        rows = "\n".join(
+            f"<tr><th scope='row'>{html.escape(label)}</th><td>{html.escape(value)}</td></tr>"
+            for label, value in certificate.rows()
+        )
+        table = f"<table>\n<caption>Certificate: {certificate.status}</caption>\n{rows}\n</table>"
+    return _PAGE.format(
+        title=html.escape(title), alt=html.escape(alt), svg=svg, table=table,
+        ink=style.INK, grey=style.GREY,
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""The one problem behind every formulation: a box-constrained QP in signed duals.
+
+    minimise  ½ βᵀ K[row, row] β − targetᵀ β
+    subject to  lower ≤ β ≤ upper,   Σ_{group(v) = g} β_v = sum_g  for each group g
+
+With β = y∘α, C-SVC, ε-SVR, ν-SVC, ν-SVR and one-class SVM differ only in how the arrays are filled
+(`mercer.problems._classification` and its neighbours). K itself is not part of the problem: it
+belongs to the Gram the solver is handed, whose n points `row` refers to.
+
+**The duality gap.** With f = Kβ, b the multipliers of the groups and r = target − f[row] − b[group]
+
+    P = ½ βᵀKβ + Σ (upper·max(0, r) + (−lower)·max(0, −r)) + Σ_g b_g · sum_g
+    D = targetᵀβ − ½ βᵀKβ
+    P − D = Σ (upper − β)·max(0, r) + (β − lower)·max(0, −r) + Σ_g b_g (sum_g − Σ_{group g} β)
+
+The terms of the first sum are non-negative and vanish at the optimum (`gap_terms`); nothing cancels
+in it. The second sum vanishes where β is feasible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["BoxQP", "fill_from_front", "gap_terms"]
+
+
+@dataclass(frozen=True, eq=False)
+class BoxQP:
+    """Pure data: what is optimised.
+
+    Attributes
+    ----------
+    target, lower, upper : float64 arrays, one entry per variable
+    start : float64 array
+        A feasible β: inside the box, with the group sums the constraint keeps.
+    row : int64 array or None
+        The data point of each variable; None when variable v is data point v.
+    group : int8 array or None
+        The equality constraint each variable belongs to; None when there is none
+        (the model without intercept).
+    """
+
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    start: np.ndarray
+    row: np.ndarray | None = None
+    group: np.ndarray | None = None
+
+    @property
+    def n_variables(self) -> int:
+        return self.target.shape[0]
+
+    @cached_property
+    def n_groups(self) -> int:
+        return 0 if self.group is None else int(self.group.max()) + 1
+
+    @cached_property
+    def group_sums(self) -> np.ndarray:
+        """The right-hand sides of the equality constraints."""
+        return self.sums(self.start)
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether all bounds are."""
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    def sums(self, beta: np.ndarray) -> np.ndarray:
+        """Σβ of each group, without rounding but that of the result."""
+        return self._exact_sums(beta)
+
+    def drift(self, beta: np.ndarray) -> np.ndarray:
+        """sum_g − Σβ of each group, without rounding but that of the result."""
+        return self._exact_sums(self.start, -beta)
+
+    def _exact_sums(self, *parts: np.ndarray) -> np.ndarray:
+        """The sum of all parts in each group."""
+        out = np.zeros(self.n_groups)
+        for g in range(self.n_groups):
+            members = slice(None) if self.n_groups == 1 else self.group == g
+            terms: list[float] = []
+            for part in parts:
+                values = part[members]
+                terms += values[values != 0].tolist()
+            out[g] = math.fsum(terms)
+        return out
+
+    def gap_terms(
+        self, beta: np.ndarray, r: np.ndarray, error: np.ndarray | None = None
+    ) -> np.ndarray:
+        """What each variable adds to the duality gap, for finite bounds.
+
+        With ``error`` the largest value for any r within ± error: the terms are convex in r.
+        """
+        if error is None:
+            return gap_terms(beta, r, self.lower, self.upper)
+        ends = (gap_terms(beta, r + side * error, self.lower, self.upper) for side in (1, -1))
+        return np.maximum(*ends)
+
+    def at_variables(self, f: np.ndarray) -> np.ndarray:
+        """Values at the data points, repeated for each variable."""
+        return f if self.row is None else f[self.row]
+
+    def at_points(self, beta: np.ndarray, n: int) -> np.ndarray:
+        """The coefficient of each data point: β summed over its variables."""
+        return beta if self.row is None else np.bincount(self.row, weights=beta, minlength=n)
+
+
+def gap_terms(beta: np.ndarray, r: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """(upper − β)·max(0, r) + (β − lower)·max(0, −r), the terms of the duality gap."""
+    return (upper - beta) * np.maximum(r, 0.0) + (beta - lower) * np.maximum(-r, 0.0)
+
+
+def fill_from_front(total: float, bound: np.ndarray) -> np.ndarray:
+    """Values in [0, bound] that sum to ``total``: each at its bound until nothing is left."""
+    before = np.concatenate([[0.0], np.cumsum(bound)[:-1]])
+    return np.clip(total - before, 0.0, bound)

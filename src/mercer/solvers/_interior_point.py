@@ -1,0 +1,381 @@
+"""The problem in matrix form, handed to a QP library (Clarabel, an interior point method).
+
+The dual, `QP`, in β, equality constraints as equalities (two inequalities have no interior):
+
+    minimise ½ βᵀQβ − targetᵀβ   subject to  lower ≤ β ≤ upper,  Aβ = sums,   Q = K[row, row]
+
+The primal, `QPPrimal`, in (w, b, ξ), one slack for each side of a box that has a price:
+
+    minimise ½‖w‖² + sums·b + Σ upper ξ + Σ (−lower) ξ'
+    subject to  target − Φw − b[group] ≤ ξ,   Φw + b[group] − target ≤ ξ',   ξ, ξ' ≥ 0
+
+whose multipliers are β again; an infinite price leaves no slack (hard margin). Φ is X itself for
+the linear kernel. For any other it is the factor of K = ΦΦᵀ by its eigenvectors, √λ e (the
+empirical feature map): the same problem, in the space that the data span.
+
+An interior point ends near the bounds, not at them. `_Library._polish` puts each β that is closer
+to its bound than to the margin there, solves the equations of the others, and repeats while signs
+disagree: violations of 1e-3 become some 1e-12.
+
+Reference: Goulart and Chen, Clarabel, arXiv:2405.12762.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._result import Status
+from mercer.gram import Gram
+from mercer.kernels import Linear
+from mercer.problems._dual_qp import BoxQP
+from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._dense_algebra import eigen_seconds
+from mercer.solvers._solution import intercepts
+from mercer.solvers._stopping import Control, Progress
+from mercer.solvers.separability._hull import prove_inseparable
+
+__all__ = ["QP", "QPPrimal"]
+
+# What the library is asked for; the rest is polished.
+LIBRARY_TOL = 1e-10
+POLISH_ROUNDS = 20
+# Added to the diagonal of the equations of free variables, which may be singular, and taken out
+# again by so many rounds of refinement.
+RIDGE = 1e-12
+REFINEMENTS = 4
+
+
+def _clarabel() -> ModuleType:
+    try:
+        import clarabel
+    except ImportError:
+        raise ImportError(
+            "solver='qp' and solver='qp-primal' need Clarabel; install it with "
+            'pip install "mercer[qp]".'
+        ) from None
+    return clarabel
+
+
+# An iteration takes about as long as so many eigendecompositions of that size.
+ITERATION_COST = 2.0
+
+
+class _Library(Sweeps):
+    """One call of the library, then polishing; subclasses fill the matrices."""
+
+    def __init__(self, problem: BoxQP, gram: Gram, K: Any, beta: np.ndarray, control: Control,
+                 tol: float):  # fmt: skip
+        self.gram, self.control = gram, control
+        self.raised: BaseException | None = None
+        super().__init__(problem, K, beta, tol)
+
+    def matrices(self) -> tuple:
+        """P, q, A, rhs and the number of equalities among the first rows, Clarabel's way."""
+        raise NotImplementedError
+
+    def recover(self, solution: Any) -> tuple[np.ndarray, np.ndarray]:
+        """β, or the direction in which it grows without end; and b."""
+        raise NotImplementedError
+
+    def block(self, points: np.ndarray) -> np.ndarray:
+        """K among some of the points."""
+        return self.K[np.ix_(points, points)]
+
+    def advance(self, room: int) -> None:
+        clarabel = _clarabel()
+        P, q, A, rhs, n_equal = self.matrices()
+        cones = [clarabel.ZeroConeT(n_equal), clarabel.NonnegativeConeT(rhs.size - n_equal)]
+        solver = clarabel.DefaultSolver(
+            sp.csc_matrix(P), q, sp.csc_matrix(A), rhs, cones[n_equal == 0 :], self._settings(room)
+        )
+        solver.set_termination_callback(self._look)
+        solution = solver.solve()
+        if self.raised is not None:
+            raise self.raised
+        self.steps += max(solution.iterations, 1)
+        status = str(solution.status)
+        beta, b = self.recover(solution)
+        if status.endswith("Infeasible") and self._prove(beta, certain=status[:6] != "Almost"):
+            return
+        if np.isfinite(beta).all():
+            self.beta = _restore_sums(self.problem, beta)
+            self.sum_f()
+            if self.control.stopped is None:
+                self._polish(b)
+
+    def _settings(self, room: int) -> Any:
+        settings = _clarabel().DefaultSettings()
+        settings.verbose = False
+        settings.max_iter = min(room, settings.max_iter)
+        settings.max_threads = 1
+        settings.direct_solve_method = "faer"
+        if np.isfinite(self.control.remaining):
+            settings.time_limit = max(self.control.remaining, 1e-3)
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = LIBRARY_TOL
+        return settings
+
+    def _look(self, info: Any) -> bool:
+        """Between two iterations of the library: whether to stop."""
+        try:
+            now = Progress(
+                self.control.seconds, 1, int(info.iterations), float(info.gap_rel), self.tol
+            )
+            self.control.report(now)
+        except BaseException as error:  # must not cross the library
+            self.raised = error
+            return True
+        return self.control.stopped is not None
+
+    def _prove(self, ray: np.ndarray, certain: bool) -> bool:
+        """Whether there is no solution: a hard margin that is impossible."""
+        p = self.problem
+        if not (np.isinf(p.upper) | np.isinf(p.lower)).any():  # a box always has one
+            return False
+        proof = prove_inseparable(p, self.gram, ray)
+        if proof is None and not certain:
+            return False
+        self.is_unbounded = True
+        self.beta = ray if proof is None else proof.weights
+        self.sum_f()
+        return True
+
+    # ------------------------------------------------------------------ polishing
+
+    def _polish(self, b: np.ndarray) -> None:
+        """Guess which β are at a bound, solve for the others, correct the guess, and so on."""
+        p, best = self.problem, self.beta
+        least = intercepts(p, self.beta, self.f)[2]
+        at_lower, at_upper = self._guess(b)
+        for _ in range(POLISH_ROUNDS):
+            if self.control.stopped is not None:
+                break
+            beta = np.where(at_lower, p.lower, np.where(at_upper, p.upper, self.beta))
+            self.beta = beta
+            self.sum_f()
+            beta, b = self._solve_free(beta, ~(at_lower | at_upper), b)
+            self.beta = _restore_sums(p, beta)
+            self.sum_f()
+            b, _, violation = intercepts(p, self.beta, self.f)
+            if violation < least:
+                best, least = self.beta, violation
+            if violation <= min(self.tol, LIBRARY_TOL):
+                break
+            r = self._r(b)
+            at_lower = (self.beta <= p.lower) & (r <= 0)
+            at_upper = (self.beta >= p.upper) & (r >= 0)
+        self.beta = best
+        self.sum_f()
+
+    def _r(self, b: np.ndarray) -> np.ndarray:
+        p = self.problem
+        r = p.target - p.at_variables(self.f)
+        return r if p.group is None else r - b[p.group]
+
+    def _guess(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the distance to a bound and its multiplier ±r one is zero: the smaller one."""
+        p, r = self.problem, self._r(b)
+        width = p.upper - p.lower
+        width = np.where(np.isfinite(width), width, np.abs(self.beta).max(initial=0.0) or 1.0)
+        r = r / (np.abs(r).max(initial=0.0) or 1.0)
+        at_lower = (self.beta - p.lower) / np.where(width > 0, width, 1.0) < -r
+        at_upper = (p.upper - self.beta) / np.where(width > 0, width, 1.0) < r
+        return at_lower | (width == 0), at_upper & (width > 0)
+
+    def _solve_free(
+        self, beta: np.ndarray, free: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Newton's step on the equations f = target − b of free variables, and of the sums."""
+        p, index = self.problem, np.flatnonzero(free)
+        if index.size == 0:
+            return beta, b
+        A = np.zeros((p.n_groups, index.size))
+        drift = np.zeros(p.n_groups)
+        if p.group is not None:
+            A[p.group[index], np.arange(index.size)] = 1.0
+            drift = p.group_sums - np.bincount(p.group, beta, p.n_groups)
+        K = self.block(self.row[index])
+        M = np.block([[K, A.T], [A, np.zeros((p.n_groups, p.n_groups))]])
+        step = _solve_singular(M, np.concatenate([self._r(b)[index], drift]), index.size)
+        beta = beta.copy()
+        beta[index] += step[: index.size]
+        return np.clip(beta, p.lower, p.upper), b + step[index.size :]
+
+
+def _solve_singular(M: np.ndarray, rhs: np.ndarray, n_free: int) -> np.ndarray:
+    """M x = rhs where M may be singular: regularised, and refined against M itself."""
+    from scipy.linalg import lu_factor, lu_solve
+
+    ridge = RIDGE * max(float(np.abs(M).max()), 1e-300)
+    signs = np.where(np.arange(M.shape[0]) < n_free, ridge, -ridge)
+    factor = lu_factor(M + np.diag(signs), check_finite=False)
+    x = lu_solve(factor, rhs, check_finite=False)
+    for _ in range(REFINEMENTS):
+        x += lu_solve(factor, rhs - M @ x, check_finite=False)
+    return x
+
+
+def _restore_sums(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
+    """β within its box and with its sums: what is missing is shared by those with room for it."""
+    beta = np.clip(beta, problem.lower, problem.upper)
+    if problem.group is None:
+        return beta
+    for g in range(problem.n_groups):
+        free = (problem.group == g) & (beta > problem.lower) & (beta < problem.upper)
+        for some in (free, problem.group == g):  # others only if free ones have no room
+            drift = problem.group_sums[g] - beta[problem.group == g].sum()
+            room = problem.upper - beta if drift > 0 else beta - problem.lower
+            room = np.where(some, np.where(np.isfinite(room), room, np.abs(beta).max() + 1.0), 0.0)
+            rounding = 1e-14 * np.abs(beta).sum()
+            if (some is free or abs(drift) > rounding) and room.sum() > 0:
+                beta = beta + room * (np.sign(drift) * min(abs(drift) / room.sum(), 1.0))
+        beta = np.clip(beta, problem.lower, problem.upper)
+    return beta
+
+
+class _Dual(_Library):
+    def matrices(self) -> tuple:
+        p, m = self.problem, self.beta.size
+        row = self.row
+        Q = self.K if p.row is None else self.K[np.ix_(row, row)]
+        above, below = np.isfinite(p.upper), np.isfinite(p.lower)
+        unit = sp.eye_array(m, format="csr")
+        A = sp.vstack([_groups(p), unit[above], -unit[below]])
+        rhs = np.concatenate([p.group_sums, p.upper[above], -p.lower[below]])
+        return np.triu(Q), -p.target, A, rhs, p.n_groups
+
+    def recover(self, solution: Any) -> tuple[np.ndarray, np.ndarray]:
+        return np.array(solution.x), np.array(solution.z[: self.problem.n_groups])
+
+
+class _Primal(_Library):
+    """``K`` is the matrix of features Φ here."""
+
+    def sum_f(self) -> None:
+        coef = self.problem.at_points(self.beta, self.K.shape[0])
+        self.f = self.K @ (self.K.T @ coef)
+
+    def block(self, points: np.ndarray) -> np.ndarray:
+        part = self.K[points]
+        product = part @ part.T
+        return product.toarray() if sp.issparse(product) else product
+
+    def matrices(self) -> tuple:
+        p = self.problem
+        self.sides = np.flatnonzero(p.upper > 0), np.flatnonzero(p.lower < 0)
+        up, down = self.sides
+        price = np.concatenate([p.upper[up], -p.lower[down]])
+        soft = np.isfinite(price)
+        features = sp.csr_array(self.K)
+        w_and_b = sp.hstack([features[self.row], _groups(p).T]).tocsr()
+        slack = sp.eye_array(price.size, format="csr")[:, soft]
+        sided = sp.vstack([-w_and_b[up], w_and_b[down]])
+        A = sp.block_array([[sided, -slack], [None, -sp.eye_array(int(soft.sum()))]])
+        rhs = np.concatenate([-p.target[up], p.target[down], np.zeros(int(soft.sum()))])
+        q = np.concatenate([np.zeros(features.shape[1]), p.group_sums, price[soft]])
+        square = np.concatenate([np.ones(features.shape[1]), np.zeros(q.size - features.shape[1])])
+        return sp.diags_array(square), q, A, rhs, 0
+
+    def recover(self, solution: Any) -> tuple[np.ndarray, np.ndarray]:
+        up, down = self.sides
+        d = self.K.shape[1]
+        z, beta = np.array(solution.z), np.zeros(self.beta.size)
+        beta[up] += z[: up.size]
+        beta[down] -= z[up.size : up.size + down.size]
+        return beta, np.array(solution.x[d : d + self.problem.n_groups])
+
+
+def _groups(problem: BoxQP) -> sp.csr_array:
+    """The rows of the equality constraints."""
+    m = problem.n_variables
+    if problem.group is None:
+        return sp.csr_array((0, m))
+    return sp.csr_array((np.ones(m), (problem.group, np.arange(m))), shape=(problem.n_groups, m))
+
+
+@dataclass(frozen=True)
+class _Interior(WholeMatrix):
+    """The library asks for limits between two of its iterations only."""
+
+    def _drive(self, run: Sweeps, gram: Gram, control: Control) -> Status:
+        """As ever, but an iteration that would not end in time is not begun."""
+        if ITERATION_COST * eigen_seconds(run.problem.n_variables) > control.remaining:
+            return Status.TIME_LIMIT
+        return super()._drive(run, gram, control)
+
+
+@dataclass(frozen=True)
+class QP(_Interior):
+    """The dual in matrix form, by Clarabel (``pip install "mercer[qp]"``).
+
+    Parameters
+    ----------
+    tol, max_iter, most_bytes
+        As in `WholeMatrix`; a step is one iteration of the interior point method.
+    """
+
+    name: ClassVar[str] = "qp"
+    # K, its sparse upper triangle with indices, and the factor of the equations.
+    copies: ClassVar[int] = 4
+    takes_groups: ClassVar[tuple[int, ...]] = (0, 1, 2)
+
+    def _bytes(self, problem: BoxQP, gram: Gram) -> int:
+        return 8 * self.copies * problem.n_variables**2
+
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+        K = gram.matrix()
+        _check_psd(K, gram, self.name)
+        return _Dual(problem, gram, K, beta, control, self.tol)
+
+
+@dataclass(frozen=True)
+class QPPrimal(_Interior):
+    """The primal in (w, b, ξ), by Clarabel (``pip install "mercer[qp]"``).
+
+    Parameters
+    ----------
+    tol, max_iter, most_bytes
+        As in `WholeMatrix`; a step is one iteration of the interior point method.
+    """
+
+    name: ClassVar[str] = "qp-primal"
+    copies: ClassVar[int] = 5
+    takes_groups: ClassVar[tuple[int, ...]] = (0, 1, 2)
+
+    def _bytes(self, problem: BoxQP, gram: Gram) -> int:
+        features = gram.multiplications if type(gram.kernel) is Linear else float(gram.n)
+        return int(8 * self.copies * problem.n_variables * features)
+
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+        if type(gram.kernel) is Linear:
+            features = gram.block(slice(0, gram.n), np.float64).X
+        else:
+            features = _factor(gram.matrix(), gram, self.name)
+        return _Primal(problem, gram, features, beta, control, self.tol)
+
+
+def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
+    """Φ with K = ΦΦᵀ: eigenvectors times the roots of their eigenvalues, zeros left out."""
+    values, vectors = np.linalg.eigh(K)
+    _refuse_indefinite(float(values[0]), K, gram, name)
+    keep = values > max(values[-1], 0.0) * K.shape[0] * np.finfo(np.float64).eps
+    return vectors[:, keep] * np.sqrt(values[keep])
+
+
+def _check_psd(K: np.ndarray, gram: Gram, name: str) -> None:
+    """Kernels that do not promise it are looked at; the library would fail without a word."""
+    if gram.kernel.is_psd is not True:
+        _refuse_indefinite(float(np.linalg.eigvalsh(K)[0]), K, gram, name)
+
+
+def _refuse_indefinite(smallest: float, K: np.ndarray, gram: Gram, name: str) -> None:
+    if smallest < -1e-9 * max(float(np.abs(K).max()), 1e-300) * K.shape[0]:
+        raise ValueError(
+            f"solver={name!r} cannot solve this problem: the matrix of {gram.kernel!r} has the "
+            f"eigenvalue {smallest:.3g} and the problem is not convex. Use a positive semidefinite "
+            "kernel, or solver='smo', which ends at a stationary point."
+        )

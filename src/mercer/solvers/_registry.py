@@ -1,0 +1,88 @@
+"""Solvers by name, and the choice of "auto" with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from typing import Any
+
+from mercer.solvers.smo._solver import DIRECT_VARIABLES, SMO
+
+__all__ = ["NAMES", "Choice", "choose", "make_solver"]
+
+# Where each lives: modules are imported when they are asked for.
+NAMES = {
+    "smo": ("smo", "SMO"),
+    "platt": ("_platt", "Platt"),
+    "qp": ("_interior_point", "QP"),
+    "qp-primal": ("_interior_point", "QPPrimal"),
+    "projected-gradient": ("_projected_gradient", "ProjectedGradient"),
+    "coordinate-ascent": ("_coordinate_ascent", "CoordinateAscent"),
+    "pegasos": ("_pegasos_dual", "Pegasos"),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which solver was used, and why.
+
+    Examples
+    --------
+    >>> Choice("smo", "asked for")
+    smo: asked for
+    """
+
+    name: str
+    reason: str
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
+
+def choose(solver: Any, n_variables: int) -> Choice:
+    """What ``solver`` means for a largest task of so many variables."""
+    if not isinstance(solver, str):
+        return Choice(solver.name, f"asked for, as {solver!r}")
+    if solver != "auto":
+        return Choice(solver, "asked for")
+    if n_variables <= DIRECT_VARIABLES:
+        return Choice("smo", f"the kernel matrix of {n_variables:,} variables is held whole")
+    return Choice(
+        "smo",
+        f"{n_variables:,} variables are more than the {DIRECT_VARIABLES:,} whose whole kernel "
+        "matrix is solved at once; on working sets nothing of that size is held",
+    )
+
+
+def make_solver(
+    solver: Any,
+    tol: float,
+    max_iter: int,
+    cache_bytes: int,
+    shrinking: bool,
+    gap_tol: float | None = None,
+) -> Any:
+    """The solver of this name, or this object, with an estimator's limits."""
+    if solver in ("auto", "smo"):
+        return SMO(tol, max_iter, cache_bytes, shrinking, gap_tol)
+    if gap_tol is not None and not isinstance(solver, SMO):
+        raise ValueError(
+            f"gap_tol={gap_tol:g} cannot be combined with solver={solver!r}, which stops at tol; "
+            "use solver='smo'."
+        )
+    if isinstance(solver, str):
+        module, name = NAMES[solver]
+        return getattr(import_module(f"mercer.solvers.{module}"), name)(tol=tol, max_iter=max_iter)
+    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+    if isinstance(solver, SMO):
+        limits["gap_tol"] = gap_tol
+    for field in fields(solver):
+        if field.name in limits and getattr(solver, field.name) not in (
+            field.default,
+            limits[field.name],
+        ):
+            raise ValueError(
+                f"{field.name}={getattr(solver, field.name)!r} of {solver!r} contradicts the "
+                f"estimator's {field.name}={limits[field.name]!r}, which decides; set it there."
+            )
+    return replace(solver, **limits)

@@ -1,0 +1,160 @@
+"""From a run to its `Result`: group sums, intercepts, violation, status. Common to all solvers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from mercer._result import Result, Status, final_status
+from mercer.certificates._certificate import certify
+from mercer.gram import Gram
+from mercer.problems._dual_qp import BoxQP, gap_terms
+from mercer.solvers._violation import bounded_extremes
+
+__all__ = ["Run", "answer", "intercepts", "relative_gap", "restore_sums", "so_far"]
+
+# A value this large stands for "no such variable".
+_FAR, _ABSENT = 1e300, 1e299
+# Up to here the whole diagonal of K is computed, also of a kernel function.
+FEW_POINTS = 2000
+
+
+class Run(Protocol):
+    """What a solver has reached: a feasible β, f = Kβ up to ``f_error``, and its effort."""
+
+    beta: np.ndarray
+    steps: int
+    rounds: int
+
+    @property
+    def f(self) -> np.ndarray: ...
+
+    @property
+    def f_error(self) -> np.ndarray: ...
+
+    @property
+    def met_negative_curvature(self) -> bool: ...
+
+
+def answer(
+    problem: BoxQP,
+    gram: Gram,
+    run: Run,
+    stopped: Status,
+    tol: float,
+    began: float,
+    gap_tol: float | None = None,
+) -> Result:
+    """The frozen answer; ``stopped`` is why the solver stopped.
+
+    With ``gap_tol`` it is solved if the certified relative gap is at most that.
+    """
+    f, f_error = run.f, run.f_error
+    kkt = getattr(run, "kkt", None)
+    b, interval, violation = kkt or intercepts(problem, run.beta, f, f_error)
+    is_bent = run.met_negative_curvature and gram.kernel.is_psd is not True
+    stopped = Status.NOT_PSD if is_bent else stopped
+    result = Result(
+        beta=run.beta,
+        f=f,
+        f_error=f_error,
+        b=b,
+        b_interval=interval,
+        violation=violation,
+        status=final_status(stopped, violation, tol),
+        iterations=run.steps,
+        rounds=run.rounds,
+        seconds=time.perf_counter() - began,
+        diag=_diagonal(problem, gram, run.beta),
+        certificate_seconds=getattr(run, "certificate_seconds", 0.0),
+    )
+    if gap_tol is None:
+        return result
+    return replace(result, status=final_status(stopped, relative_gap(problem, result), gap_tol))
+
+
+def relative_gap(problem: BoxQP, result: Result) -> float:
+    """The certified one."""
+    return certify(problem, result).relative_gap
+
+
+def so_far(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> list[tuple[BoxQP, Result]]:
+    """Snapshot of a running solver for callbacks: the pairs a certificate is computed from.
+
+    The rounding of f is not bounded: these are estimates.
+    """
+    b, interval, violation = intercepts(problem, beta, f)
+    return [(problem, Result(beta, f, 0.0, b, interval, violation, Status.STOPPED, 0, 0, 0.0))]
+
+
+def restore_sums(problem: BoxQP, beta: np.ndarray) -> dict[int, float]:
+    """Move the rounding of each group's sum onto its variable with the most room, in place.
+
+    Returns the variables that were changed, and by how much.
+    """
+    changed = {}
+    for g, drift in enumerate(problem.drift(beta)):
+        if drift == 0:
+            continue
+        members = np.flatnonzero(problem.group == g)
+        room = np.minimum(beta - problem.lower, problem.upper - beta)[members]
+        k = int(members[np.argmax(room)])
+        before = beta[k]
+        beta[k] = min(max(before + drift, problem.lower[k]), problem.upper[k])
+        changed[k] = float(beta[k] - before)
+    return changed
+
+
+def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray) -> np.ndarray:
+    """An upper bound of k(x, x) at the points; infinite where it would be costly to have."""
+    if gram.kernel._has_formula or gram.n <= FEW_POINTS:
+        return np.abs(gram.diag()) * (1 + 1e-6)
+    out = np.full(gram.n, np.inf)
+    room = np.minimum(beta - problem.lower, problem.upper - beta)
+    some = np.argsort(-room)[:8]
+    rows = np.unique(some if problem.row is None else problem.row[some])
+    out[rows] = np.abs(gram.kernel.diag(gram.block(rows, np.float64))) * (1 + 1e-6)
+    return out
+
+
+def intercepts(
+    problem: BoxQP, beta: np.ndarray, f: np.ndarray, f_error: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The multiplier of each group, the interval KKT leaves it, and the largest violation.
+
+    On free variables target − f equals b: their mean, where there are any; else, or where that
+    leaves a smaller gap, the middle of the interval between the largest that may rise and the
+    smallest that may fall. The violation is an upper bound: f may be off by ``f_error``.
+    """
+    m = problem.n_variables
+    row = np.arange(m) if problem.row is None else problem.row
+    group = np.zeros(m, np.int8) if problem.group is None else problem.group
+    v, error = np.empty(m), np.zeros(f.size) if f_error is None else f_error
+    ends_of = np.empty((4, max(problem.n_groups, 1)))
+    ends_of[::2], ends_of[1::2] = -_FAR, _FAR
+    bounded_extremes(
+        f, error, row, problem.target, beta, problem.lower, problem.upper, group,
+        problem.n_groups, v, ends_of,
+    )  # fmt: skip
+    top, bottom, top_at_most, bottom_at_least = ends_of
+    violation = max(float((top_at_most - bottom_at_least).max()), 0.0)
+    b = np.zeros(problem.n_groups)
+    interval = np.empty((problem.n_groups, 2))
+    free = (beta > problem.lower) & (beta < problem.upper) & np.isfinite(error)[row]
+    for g in range(problem.n_groups):
+        free_v = v[free if problem.n_groups == 1 else free & (group == g)]
+        low = top[g] if top[g] > -_ABSENT else -np.inf
+        high = bottom[g] if bottom[g] < _ABSENT else np.inf
+        interval[g] = low, high
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        middle = sum(ends) / max(len(ends), 1)
+        b[g] = free_v.mean() if free_v.size else middle
+        if problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
+            mean_gap, middle_gap = (
+                gap_terms(beta, v - at, problem.lower, problem.upper).sum() for at in (b[g], middle)
+            )
+            b[g] = middle if middle_gap < mean_gap else b[g]
+    return b, interval, violation

@@ -1,0 +1,207 @@
+"""What may stop a fit early: a time limit, the user's callback, Ctrl-C.
+
+`Control` is a context around a whole fit, and the one object that every loop asks (`stopped`).
+SIGINT only raises a flag inside it, so that solvers stop between two steps with a consistent model,
+which the estimator stores. At the end of the context the KeyboardInterrupt goes through
+(``on_interrupt="raise"``), or a warning says that the model is the one reached so far
+(``"return"``).
+
+Python runs signal handlers between two of its own instructions only: a compiled call has to return
+after some milliseconds for Ctrl-C and the time limit to be seen.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer._result import Status
+from mercer.exceptions import InterruptWarning, warn_user
+
+__all__ = ["Control", "Progress"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told, once a round.
+
+    Attributes
+    ----------
+    seconds : float
+        Since the fit began.
+    rounds, iterations : int
+        Rounds and steps of this task so far (of "smo": working sets and pair updates).
+    violation, tol : float
+        The largest violating pair now, and where the fit will stop.
+    task, n_tasks : int
+        Which binary task, of how many.
+    state : callable or None
+        Called within the callback: the problems being solved and what is reached, as pairs that
+        `mercer.certificates` takes. It costs a certificate, and of large fits f at all points,
+        so nothing is computed unless it is called.
+    """
+
+    seconds: float
+    rounds: int
+    iterations: int
+    violation: float
+    tol: float
+    task: int = 0
+    n_tasks: int = 1
+    state: Callable[[], list[tuple[Any, Any]]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+
+class Control:
+    """The limits of one fit.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds for the whole fit.
+    callback : callable or None
+        Called with a `Progress` (of a stream: `StreamProgress`); a true return value stops the fit.
+    on_interrupt : {"raise", "return"}
+        What follows a fit that Ctrl-C ended: a KeyboardInterrupt, or an `InterruptWarning`.
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        callback: Callable[[Any], object] | None = None,
+        on_interrupt: str = "raise",
+    ):
+        self.time_limit = time_limit
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.began = time.perf_counter()
+        self._interrupted = False
+        self._stop_asked = False
+        self._old_handler: object = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Control:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._old_handler = signal.signal(signal.SIGINT, self._on_interrupt)
+        return self
+
+    def __exit__(self, exc_type: object, exc: object, traceback: object) -> None:
+        if self._old_handler is not None:
+            signal.signal(signal.SIGINT, self._old_handler)  # type: ignore[arg-type]
+            self._old_handler = None
+        if not self.interrupted:
+            return
+        if self.on_interrupt == "raise":  # also where the fit raised: its error is the context
+            raise KeyboardInterrupt
+        if exc_type is None:
+            warn_user(
+                f"Ctrl-C ended the fit after {self.seconds:.3g} s; the model is the one reached so "
+                "far (on_interrupt='return').",
+                InterruptWarning,
+            )
+
+    def _on_interrupt(self, signum: int, frame: object) -> None:
+        self._interrupted = True
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self._interrupted
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the time limit, not below zero; infinite without one."""
+        return np.inf if self.time_limit is None else max(self.time_limit - self.seconds, 0.0)
+
+    def is_stopped(self) -> bool:
+        """Whether the fit has to stop now."""
+        return self.stopped is not None
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @property
+    def stopped(self) -> Status | None:
+        """Why the fit has to stop now, or None."""
+        if self._interrupted or self._stop_asked:
+            return Status.STOPPED
+        if self.time_limit is not None and self.seconds >= self.time_limit:
+            return Status.TIME_LIMIT
+        return None
+
+    def of_task(self, task: int, n_tasks: int, share: float = 1.0) -> Control:
+        """The same control, whose reports tell which of several tasks they are of.
+
+        Of the time that is left the task gets at most this share.
+        """
+        return self if n_tasks == 1 else _OfTask(self, task, n_tasks, share)
+
+    def quiet(self) -> Control:
+        """The same limits without the callback, for a part of the fit that it should not see."""
+        return _Part(self)
+
+    def until(self, seconds: float) -> Control:
+        """The same control with a time limit this many seconds after the beginning, at the most.
+
+        For a part of the fit that has to leave time for what follows.
+        """
+        part = _Part(self)
+        part.callback = self.callback
+        part.time_limit = seconds if self.time_limit is None else min(seconds, self.time_limit)
+        return part
+
+    def report(self, progress: Any) -> None:
+        """Tell the callback, one task at a time."""
+        if self.callback is not None:
+            with self._lock:
+                if self.callback(progress):
+                    self._stop_asked = True
+
+
+class _Part(Control):
+    """A part of a fit: Ctrl-C and the callback's word are the whole fit's."""
+
+    def __init__(self, fit: Control):
+        self.fit = fit
+        self.time_limit, self.callback, self.began = fit.time_limit, None, fit.began
+        self.on_interrupt = fit.on_interrupt
+
+    @property
+    def interrupted(self) -> bool:
+        return self.fit.interrupted
+
+    @property
+    def stopped(self) -> Status | None:
+        """Why the whole fit, or this part, has to stop now, or None."""
+        stopped = self.fit.stopped
+        if stopped is None and self.time_limit is not None and self.seconds >= self.time_limit:
+            return Status.TIME_LIMIT
+        return stopped
+
+    def report(self, progress: Any) -> None:
+        if self.callback is not None:
+            self.fit.report(progress)
+
+
+class _OfTask(_Part):
+    """All but the reports and the share of time is the whole fit's."""
+
+    def __init__(self, fit: Control, task: int, n_tasks: int, share: float):
+        super().__init__(fit)
+        self.task, self.n_tasks, self.callback = task, n_tasks, fit.callback
+        if self.time_limit is not None and share < 1:
+            self.time_limit = self.seconds + share * max(self.time_limit - self.seconds, 0.0)
+
+    def report(self, progress: Any) -> None:
+        """Tell the callback which task this is of."""
+        if self.callback is not None:
+            self.fit.report(replace(progress, task=self.task, n_tasks=self.n_tasks))

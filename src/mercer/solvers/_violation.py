@@ -1,0 +1,85 @@
+"""Compiled passes over all variables: the KKT violation.
+
+v = −grad = target − f[row]. A variable that may rise (β < upper) and one that may fall (β > lower)
+of the same group violate the optimality conditions by v_rise − v_fall if that is positive (Keerthi
+et al. 2001). The largest v that may rise and the smallest that may fall are the ends of the bias
+interval.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._numba import REASSOCIATE, compiled
+
+__all__ = ["bounded_extremes", "extremes"]
+
+_FAR = 1e300  # stands for "no such variable"
+
+
+def extremes(
+    f: np.ndarray,
+    row: np.ndarray,
+    target: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    group: np.ndarray,
+    n_groups: int,
+    v: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fill v = target − f[row]; per group its largest that may rise and smallest that may fall.
+
+    Without groups (no equality constraint) zero stands in as a partner of every variable.
+    """
+    top, bottom = np.full(max(n_groups, 1), -_FAR), np.full(max(n_groups, 1), _FAR)
+    _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, bottom)
+    return top, bottom
+
+
+@compiled(fastmath=REASSOCIATE)
+def _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, bottom):
+    for k in range(v.size):
+        v[k] = target[k] - f[row[k]]
+    if n_groups <= 1:
+        high, low = -_FAR, _FAR
+        for k in range(v.size):
+            high = max(high, v[k] if beta[k] < upper[k] else -_FAR)
+            low = min(low, v[k] if beta[k] > lower[k] else _FAR)
+        top[0], bottom[0] = high, low
+    else:
+        for k in range(v.size):
+            g = group[k]
+            if beta[k] < upper[k]:
+                top[g] = max(top[g], v[k])
+            if beta[k] > lower[k]:
+                bottom[g] = min(bottom[g], v[k])
+    if n_groups == 0:
+        top[0] = max(top[0], 0.0)
+        bottom[0] = min(bottom[0], 0.0)
+
+
+@compiled
+def bounded_extremes(f, error, row, target, beta, lower, upper, group, n_groups, v, ends):
+    """Fill v = target − f[row] and, per group, top and bottom as `extremes` has them.
+
+    Points of an infinite error do not count there. Rows 2 and 3 of ``ends`` are the same with v at
+    the worse end of v ± error. ``ends`` of shape (4, groups) comes filled with the values that
+    stand for no variable.
+    """
+    for k in range(v.size):
+        i = row[k]
+        value, e = target[k] - f[i], error[i]
+        v[k] = value
+        g = group[k] if n_groups > 1 else 0
+        known = e < np.inf
+        if beta[k] < upper[k]:
+            ends[0, g] = max(ends[0, g], value if known else ends[0, g])
+            ends[2, g] = max(ends[2, g], value + e)
+        if beta[k] > lower[k]:
+            ends[1, g] = min(ends[1, g], value if known else ends[1, g])
+            ends[3, g] = min(ends[3, g], value - e)
+    if n_groups == 0:
+        for side in range(0, 4, 2):
+            ends[side, 0] = max(ends[side, 0], 0.0)
+            ends[side + 1, 0] = min(ends[side + 1, 0], 0.0)

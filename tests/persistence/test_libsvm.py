@@ -1,0 +1,161 @@
+"""Models of LIBSVM: against its decision rule written out, in both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import mercer
+from mercer.persistence import FileError, is_libsvm, read_libsvm, write_libsvm
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(80, 3)) * (rng.random((80, 3)) < 0.7)
+CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=80), [-0.5, 0.2, 0.8])
+NEW = rng.normal(size=(40, 3))
+MACHINES = {
+    "svc": (mercer.SVC(gamma=0.7), CLASSES > 1),
+    "svc of four": (mercer.SVC(gamma=0.7, C=3), CLASSES),
+    # With a smaller nu the optimum has rho = 0, and the direction of w is arbitrary.
+    "nu-svc": (mercer.NuSVC(nu=0.4, kernel="poly", degree=2, gamma=0.5, coef0=1.0), CLASSES > 1),
+    "linear": (mercer.SVC(kernel="linear"), CLASSES),
+    "svr": (mercer.SVR(gamma=0.7), X[:, 0] ** 2),
+    "nu-svr": (mercer.NuSVR(kernel="linear", C=2.0), X[:, 1] - X[:, 0]),
+    "one-class": (mercer.OneClassSVM(gamma=0.2, nu=0.3), None),
+}
+
+
+def kernel(header, u, v):
+    degree, gamma, coef0 = (float(header.get(k, ["0"])[0]) for k in ("degree", "gamma", "coef0"))
+    return {
+        "linear": lambda: u @ v,
+        "polynomial": lambda: (gamma * (u @ v) + coef0) ** degree,
+        "rbf": lambda: np.exp(-gamma * ((u - v) ** 2).sum()),
+    }[header["kernel_type"][0]]()
+
+
+def svm_predict(text, rows):
+    """LIBSVM's rule, from the text of a model alone: votes, or the value, or its sign."""
+    head, body = text.split("SV\n")
+    header = {line.split()[0]: line.split()[1:] for line in head.splitlines()}
+    kind, k = header["svm_type"][0], int(header["nr_class"][0])
+    is_classifier = kind in ("c_svc", "nu_svc")
+    width = k - 1 if is_classifier else 1
+    lines = [line.split() for line in body.splitlines()]
+    coef = np.array([[float(word) for word in line[:width]] for line in lines])
+    vectors = np.zeros((len(lines), rows.shape[1]))
+    for vector, line in zip(vectors, lines, strict=True):
+        for word in line[width:]:
+            index, value = word.split(":")
+            vector[int(index) - 1] = float(value)
+    rho = [float(word) for word in header["rho"]]
+    out = []
+    for row in rows:
+        values = np.array([kernel(header, row, vector) for vector in vectors])
+        if not is_classifier:
+            f = coef[:, 0] @ values - rho[0]
+            out.append(f if "svr" in kind else np.sign(f))
+            continue
+        stops = np.cumsum([0, *(int(word) for word in header["nr_sv"])])
+        votes, t = np.zeros(k), 0
+        for i in range(k):
+            for j in range(i + 1, k):
+                mine, other = slice(*stops[i : i + 2]), slice(*stops[j : j + 2])
+                f = coef[mine, j - 1] @ values[mine] + coef[other, i] @ values[other] - rho[t]
+                votes[i if f > 0 else j] += 1
+                t += 1
+        out.append(int(header["label"][np.argmax(votes)]))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_written_models_predict_the_same_there(name, tmp_path):
+    model, y = MACHINES[name]
+    model.fit(X, y)
+    write_libsvm(model, tmp_path / "m")
+    assert is_libsvm(tmp_path / "m")
+    assert_allclose(
+        svm_predict((tmp_path / "m").read_text(encoding="utf-8"), NEW),
+        model.predict(NEW),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_read_models_predict_as_there(name, tmp_path):
+    model, y = MACHINES[name]
+    write_libsvm(model.fit(X, y), tmp_path / "m")
+    text = (tmp_path / "m").read_text(encoding="utf-8")
+    if y is not None and "label" in text:  # LIBSVM's labels come in the order of the data
+        labels = "label 7 -2 3 0" if "label 0 1 2 3" in text else "label 7 -2"
+        text = text.replace("label 0 1 2 3", labels).replace("label 0 1", labels)
+        (tmp_path / "m").write_text(text)
+    again, schema = read_libsvm(tmp_path / "m")
+    assert type(again) is type(model)
+    assert schema.n_features == 3
+    assert_allclose(again.predict(NEW), svm_predict(text, NEW), rtol=1e-9)
+    mercer.save(again, tmp_path / "m.mercer", schema=schema)
+    loaded = mercer.load(tmp_path / "m.mercer")
+    assert_allclose(loaded.predict(NEW), again.predict(NEW))
+
+
+def test_two_points_by_hand(tmp_path):
+    """±1 on a line: f(x) = x, positive for the label 1 whichever comes first in the file."""
+    head = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\n"
+    for labels, body in (("1 -1", "0.5 1:1\n-0.5 1:-1\n"), ("-1 1", "0.5 1:-1\n-0.5 1:1\n")):
+        (tmp_path / "m").write_text(f"{head}label {labels}\nnr_sv 1 1\nSV\n{body}")
+        model, schema = read_libsvm(tmp_path / "m")
+        assert schema.labels == (-1, 1)
+        assert_allclose(model.decision_function([[2.0], [-3.0]]), [2.0, -3.0])
+        assert model.predict([[2.0], [-3.0]]).tolist() == [1, -1]
+
+
+def test_sigmoids_turn_round_with_their_pair(tmp_path):
+    head = (
+        "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nprobA -2\nprobB 0.5\n"
+    )
+    (tmp_path / "m").write_text(f"{head}label 1 -1\nnr_sv 1 1\nSV\n0.5 1:1\n-0.5 1:-1\n")
+    model, _ = read_libsvm(tmp_path / "m")
+    first = 1 / (1 + np.exp(-2 * 3.0 + 0.5))  # of the label 1 at f = 3
+    assert_allclose(model.predict_proba([[3.0]]), [[1 - first, first]])
+
+
+GOOD = (
+    "svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 0\n"
+    "nr_sv 1 0\nSV\n1 1:1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("c_svc", "d_svc", ":1: svm_type must be one of c_svc"),
+        ("rbf", "precomputed", ":2: kernel_type must be one of linear"),
+        ("gamma 1", "gamma one", ":3: gamma must be numbers"),
+        ("gamma 1\n", "", "there is no gamma"),
+        ("label 1 0\n", "", "there is no label"),
+        ("rho 0", "rot 0", ":6: no line of a model"),
+        ("SV\n", "", "no line of a model"),
+        ("SV\n1 1:1\n", "", "ends before the line SV"),
+        ("1 1:1\n", "1 1:x\n", ":10: no support vector"),
+        ("1 1:1\n", "1 0:1\n", ":10: no support vector"),
+        ("1 1:1\n", "\n", ":10: no support vector"),
+        ("1 1:1\n", "1 1:1\n1 1:2\n", "has 2 support vectors, its header says 1"),
+    ],
+)
+def test_wrong_files_say_where(old, new, says, tmp_path):
+    path = tmp_path / "m"
+    path.write_text(GOOD)
+    read_libsvm(path)
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(FileError, match=r"^[^\n]*$") as error:
+        read_libsvm(path)
+    assert says in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_what_the_format_has_no_place_for(tmp_path):
+    for model in (mercer.SVC(kernel="laplacian"), mercer.KernelLogisticRegression()):
+        with pytest.raises(FileError, match="LIBSVM's format has"):
+            write_libsvm(model.fit(X, CLASSES > 1), tmp_path / "m")
+    assert not is_libsvm(tmp_path / "m")

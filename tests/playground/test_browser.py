@@ -1,0 +1,306 @@
+"""The playground in Chromium: real clicks and keys, and what is then on the screen.
+
+``MERCER_SCREENSHOTS=docs/images pytest tests/playground/test_browser.py`` keeps the pictures of
+the docs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer.playground import State
+from mercer.playground._presets import preset
+from tests.playground.browser import Browser, missing, opened, served
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+EMPTY = "data=" + State(points=()).to_query().partition("=")[2]
+
+
+@pytest.fixture(scope="module")
+def address():
+    with served() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(chromium, address):
+    """The page on its default; whatever a test does, the console stays silent."""
+    chromium.open(address)
+    yield chromium
+    assert chromium.complaints() == []
+
+
+def test_draw_two_classes(page: Browser, address: str):
+    page.click("#clear")
+    assert page.situation == "empty"
+    assert "click into the plane" in page.text("#why-text")
+    page.mouse((-2.0, 0.0))
+    assert page.situation == "one-class-only"
+    page.click("[data-tool='1']")
+    page.mouse((2.0, 0.0))
+    assert page.count == 2
+    state = State.from_query(page.driver.current_url.partition("?")[2])
+    assert [label for *_, label in state.points] == [0, 1]
+    assert np.allclose(state.X, [[-2, 0], [2, 0]], atol=0.02)
+    left, right = page.hue(-2.0, 2.0), page.hue(2.0, 2.0)
+    assert left[0] > left[2]  # vermilion where class A was drawn, blue where B was
+    assert right[2] > right[0]
+
+
+def test_slow_presses_are_clicks_too(page: Browser):
+    page.mouse((3.0, 3.0), hold_seconds=0.7)
+    assert page.count == 81
+
+
+def test_drag_moves_a_point_and_undo_brings_it_back(page: Browser):
+    x, y, _ = preset("moons")[0]
+    before = page.picture()
+    page.mouse((x, y), (x - 0.1, y + 0.2), (0.0, 3.0))
+    assert page.count == 80
+    state = State.from_query(page.driver.current_url.partition("?")[2])
+    assert np.allclose(state.points[0][:2], (0.0, 3.0), atol=0.02)
+    assert not np.array_equal(page.picture(), before)
+    page.click("#undo")
+    assert page.driver.current_url.endswith("/")
+    page.mouse((3.9, -3.9), press=False)  # away from all points
+    assert np.abs(page.picture() - before).mean() < 1e-3
+
+
+def test_erase_and_delete(page: Browser):
+    x, y, _ = preset("moons")[5]
+    page.click("[data-tool='4']")
+    page.mouse((x, y))
+    assert page.count == 79
+    page.click("[data-tool='0']")
+    x, y, _ = preset("moons")[40]
+    page.mouse((x, y))  # selects
+    page.keys("\ue017")
+    assert page.count == 78
+    page.keys("z", "z")
+    assert page.count == 80
+
+
+def test_kernel_and_slider_change_the_picture(page: Browser):
+    curved, rows = page.picture(), page.text("#rows")
+    page.choose("#kernel", "linear")
+    assert page.text("#formula") == "x·z"
+    assert page.text("#rows") != rows
+    assert page.situation == "errors"
+    assert np.abs(page.picture() - curved).mean() > 0.01
+    before = page.text("#value-C")
+    page.keys("\ue014", "\ue014", at="#parameter-C")
+    assert float(page.text("#value-C")) > float(before)
+    assert "C=" in page.driver.current_url
+    page.click("#hard-C")
+    assert page.situation == "not-separable"
+    assert page.text("#value-C") == "∞"
+
+
+def test_step_mode_draws_the_box(page: Browser):
+    assert not page.find("#box-panel").is_displayed()
+    page.keys("s")
+    assert page.situation == "step-start"
+    page.keys("s")
+    assert page.situation in ("step-inside", "step-clipped")
+    assert page.find("#box-panel").is_displayed()
+    box = page.picture("#box")
+    page.keys("s", "s", "s")
+    assert page.text("#step-count") == "after 4"
+    assert np.abs(page.picture("#box") - box).mean() > 1e-3
+    page.keys("b")
+    assert page.text("#step-count") == "after 3"
+    page.keys("r")
+    page.until(lambda: page.situation == "step-over")
+    page.until(lambda: page.text("#run") == "Run")  # it stopped by itself
+    page.click("#finish")
+    assert page.situation == "soft-margin"
+
+
+@pytest.mark.parametrize("query", [
+    "data=overlapping&kernel=laplacian&C=3.0&gamma=1.5", "data=xor&step=7", "machine=svr&data=sine",
+    State(points=((0.0, 1.0, 1), (0.0, -1.0, 0)), kernel="linear", C=0.25).to_query(),
+])  # fmt: skip
+def test_a_shared_link_opens_the_same_picture(page: Browser, address: str, query: str):
+    page.open(f"{address}?{query}")
+    page.mouse((3.95, -3.95), press=False)
+    link, words, pixels = page.driver.current_url, page.words, page.picture()
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    try:
+        page.open(link)
+        page.mouse((3.95, -3.95), press=False)
+        assert page.driver.current_url == link
+        assert page.words == words
+        assert np.array_equal(page.picture(), pixels)
+    finally:
+        page.driver.close()
+        page.driver.switch_to.window(first)
+
+
+def test_exported_code_is_that_of_the_picture(page: Browser, capsys):
+    page.choose("#preset", "xor")
+    made: dict = {"__name__": "exported"}
+    exec(page.text("#code"), made)
+    assert made["model"].score(made["X"], made["y"]) == 1.0
+    shown = dict(zip(*[iter(page.run(
+        "return [...document.querySelectorAll('#rows td')].map((cell) => cell.textContent)"
+    ))] * 2, strict=True))  # fmt: skip
+    assert float(shown["primal"]) == pytest.approx(made["model"].certificate_.primal, rel=1e-5)
+    page.find(".code details summary").click()
+    page.watch("#copy")
+    page.find("#copy").click()
+    page.until(lambda: "Copied" in page.watched)
+    assert page.driver.execute_async_script(
+        "const done = arguments[0]; navigator.clipboard.readText().then(done, () => done(null))"
+    ) in (page.text("#code"), None)
+
+
+def test_a_button_pressed_twice_gets_its_name_back(page: Browser):
+    """The second press comes while the button says "Copied" instead of its name."""
+    name = page.text("#share")
+    page.watch("#share")
+    page.run(
+        "const button = document.querySelector('#share'); const again = new MutationObserver(() =>"
+        " { again.disconnect(); button.click(); }); again.observe(button, {childList: true});"
+        "button.click()"
+    )
+    page.until(lambda: page.watched.count(name) == 2)
+    assert page.watched[0] == "Copied"
+    assert page.text("#share") == name
+
+
+def test_a_file_is_read(page: Browser, tmp_path: Path):
+    good = tmp_path / "trees.csv"
+    good.write_text("width,height,kind\n1,1,oak\n2,1,oak\n1,2,elm\n2,2,elm\n")
+    page.find("#file").send_keys(str(good))
+    page.until(lambda: page.count == 4)
+    assert "classes elm, oak" in page.text("#message")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("1,2\n3,high\n")
+    page.find("#file").send_keys(str(bad))
+    page.until(lambda: "ine 2 of the file" in page.text("#message"))
+    assert "error" in page.find("#message").get_attribute("class")
+    assert page.count == 4
+
+
+def test_all_by_keyboard(page: Browser):
+    page.click("#clear")
+    right, down, enter = "\ue014", "\ue015", "\ue007"
+    page.keys("1", right, right, right, enter, at="#plane")
+    page.keys("2", down, down, enter, at="#plane")
+    state = State.from_query(page.driver.current_url.partition("?")[2])
+    assert state.points == ((0.4, 0.0, 0), (0.4, -0.4, 1))
+    page.keys("z")
+    assert page.count == 1
+    page.keys("y")
+    assert page.count == 2
+    page.keys("\ue017")
+    assert page.count == 1
+    unnamed = page.run(
+        "return [...document.querySelectorAll('button, select, input, [tabindex=\"0\"]')]"
+        ".filter((e) => !(e.labels?.length || e.textContent.trim() || e.ariaLabel))"
+        ".map((e) => e.outerHTML.slice(0, 80))"
+    )
+    assert [html for html in unnamed if "bk-" not in html] == []
+
+
+WORDS_OF_POINT_1 = (
+    "const texts = []; const walk = (root) => { for (const e of root.querySelectorAll('*')) {"
+    " if (e.shadowRoot) walk(e.shadowRoot); if (!e.children.length) texts.push(e.textContent);"
+    "} }; walk(document); return texts.filter((t) => t.startsWith('point 1,'))"
+)
+
+
+def test_alpha_is_told_on_hover(page: Browser):
+    x, y, _ = preset("moons")[0]
+    page.mouse((x, y), press=False)
+    told: list[str] = []
+
+    def is_told() -> bool:
+        told[:] = page.run(WORDS_OF_POINT_1)
+        return bool(told)
+
+    page.until(is_told)
+    assert "α = " in told[0]
+    assert "f = " in told[0]
+
+
+def test_a_broken_link_says_so(page: Browser, address: str):
+    page.open(f"{address}?C=abc")
+    assert "C must be a number, got 'abc'" in page.text("#message")
+    assert page.count == 80
+
+
+def _folder(otherwise: Path) -> Path:
+    return Path(os.environ.get("MERCER_SCREENSHOTS", otherwise))
+
+
+def test_phone(page: Browser, address: str, tmp_path: Path):
+    driver = page.driver
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True,
+    })  # fmt: skip
+    driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    try:
+        page.open(f"{address}?{EMPTY}")
+        wide = page.run("return [document.documentElement.scrollWidth, innerWidth]")
+        assert wide == [390, 390]  # nothing to scroll sideways
+        plane = page.find("#plane").rect
+        assert plane["width"] > 340
+        assert plane["y"] + plane["height"] < 844  # the plane is on the first screen
+        for label, place in enumerate(((-1.5, 1.0), (1.5, -1.0))):
+            page.click(f"[data-tool='{label}']")
+            x, y = page.pixel(*place)
+            for kind in ("touchStart", "touchEnd"):
+                points = [{"x": x, "y": y}] if kind == "touchStart" else []
+                driver.execute_cdp_cmd(
+                    "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
+                )
+            page.settle()
+        assert page.count == 2
+        page.open(f"{address}?data=xor")
+        driver.save_screenshot(str(_folder(tmp_path) / "play-phone.png"))
+        small = page.run(
+            "return [...document.querySelectorAll('button, select')].filter((e) =>"
+            " e.offsetHeight && e.offsetHeight < 30).length"
+        )
+        assert small == 0  # large enough for a finger
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+PICTURES = {
+    "moons": ("", "soft-margin"),
+    "step": ("data=overlapping&C=0.5&step=33", "step-clipped"),
+    "band": ("data=" + State(points=(
+        (-1.2, 1.0, 1), (1.0, -1.0, 0), (-3.0, 3.0, 1), (-3.5, 2.4, 1), (-2.4, 3.4, 1),
+        (3.0, -3.2, 0), (3.4, -2.5, 0), (2.3, -3.3, 0),
+    )).to_query().partition("=")[2] + "&kernel=linear&C=0.13", "no-free"),
+    "impossible": ("data=overlapping&kernel=linear&C=inf", "not-separable"),
+    "three": ("data=three&kernel=rbf&gamma=0.3", "several"),
+    "regression": ("machine=svr&data=sine&C=10.0", "curve"),
+    "oneclass": ("machine=oneclass&data=rings&nu=0.1&gamma=1.0", "region"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_of_the_docs(page: Browser, address: str, name: str, tmp_path: Path):
+    query, situation = PICTURES[name]
+    page.open(f"{address}?{query}")
+    assert page.situation == situation
+    picture = _folder(tmp_path) / f"play-{name}.png"
+    page.driver.save_screenshot(str(picture))
+    assert picture.stat().st_size > 20_000
+    assert page.picture().std() > 0.05  # not blank

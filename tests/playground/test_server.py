@@ -1,0 +1,88 @@
+"""The server: this computer only, its own pages only, and a clear word where Bokeh is missing."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.playground.browser import served
+
+
+@pytest.fixture(scope="module")
+def place():
+    with served(may_complain=True) as address:
+        yield urlsplit(address)
+
+
+def _ask(place, path: str = "/", **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
+    try:
+        connection.request(
+            "GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()}
+        )
+        answer = connection.getresponse()
+        return answer.status, "" if answer.status == 101 else answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_it_listens_on_the_loopback_address_only(place):
+    assert place.hostname == "127.0.0.1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only tells our own address
+        except OSError:
+            pytest.skip("this machine has no other address than the loopback one")
+        outside = probe.getsockname()[0]
+    with socket.socket() as door:
+        door.settimeout(5)
+        assert door.connect_ex((outside, place.port)) != 0
+
+
+def test_web_sockets_of_other_pages_are_refused(place):
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13",
+               "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ=="}  # fmt: skip
+    assert _ask(place, "/ws", Origin="http://example.org", **upgrade)[0] == 403
+    for host in ("127.0.0.1", "localhost"):
+        status, _ = _ask(place, "/ws", Origin=f"http://{host}:{place.port}", **upgrade)
+        assert status != 403
+
+
+def test_the_page_loads_nothing_from_elsewhere(place):
+    status, html = _ask(place)
+    assert status == 200
+    assert "Mercer" in html
+    for source in re.findall(r'(?:src|href)="([^"]*)"', html):
+        assert source.startswith(("static/", "/static/", "data:", f"http://{place.netloc}/"))
+
+
+def test_a_port_in_use_is_named(place):
+    command = [sys.executable, "-m", "mercer.playground", "--no-browser", "--port", str(place.port)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"port={place.port} of 127.0.0.1 cannot be had" in done.stderr
+
+
+def test_long_links_are_served(place):
+    from mercer.playground import State
+
+    many = tuple((k / 1000 * 4 - 2, k % 7 / 2, k % 2) for k in range(1000))
+    query = State(points=many, machine="perceptron", kernel="linear").to_query()
+    assert _ask(place, f"/?{query}")[0] == 200
+
+
+def test_without_bokeh_the_install_command_is_named():
+    code = (
+        "import sys; sys.modules['bokeh'] = None\n"
+        "from mercer.playground import serve\n"
+        "try:\n    serve(open_browser=False)\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "mercer[play]"' in done.stdout

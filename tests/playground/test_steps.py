@@ -1,0 +1,143 @@
+"""Step mode: the steps are the solvers' own, and lead to the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.playground import State, draw
+from mercer.playground._fit import fit, kernel_matrix, recipe, rows_and_targets
+from mercer.playground._presets import preset
+from mercer.playground._steps import can_step, walk
+from mercer.solvers._pegasos import Corridor, Descent, KernelRows, single_steps
+
+TWO = ((0.0, 1.0, 1), (0.0, -1.0, 0))
+
+
+@pytest.mark.parametrize("machine", ["svc", "svr", "oneclass"])
+def test_smo_ends_at_the_optimum(machine):
+    data = "sine" if machine == "svr" else "overlapping"
+    state = State(machine=machine, points=preset(data))
+    way = walk(state)
+    last = way.frame(5000)
+    assert way.is_over
+    assert last.certificate.dual == pytest.approx(fit(state).certificate.dual, rel=1e-3)
+    assert last.gap < 1e-3
+
+
+def test_every_pair_raises_the_dual():
+    state = State(points=preset("overlapping"))
+    y, K = np.where(state.labels == 1, 1.0, -1.0), kernel_matrix(state)
+    way = walk(state)
+    way.frame(200)
+    duals = [frame.beta @ y - frame.beta @ K @ frame.beta / 2 for frame in way.frames]
+    assert (np.diff(duals) > -1e-12).all()
+
+
+def test_boxes_hold_the_step():
+    """α stays in the box and on its line, [L, H] is what both leave, clipping is a projection."""
+    way = walk(State(points=preset("overlapping"), C=0.5))
+    way.frame(60)
+    for frame in way.frames[1:]:
+        box = frame.box
+        for x, y in (box.before, box.after, *box.line):
+            assert -1e-12 <= x <= box.bound_i + 1e-12
+            assert -1e-12 <= y <= box.bound_j + 1e-12
+        assert box.low == pytest.approx(min(y for _, y in box.line))
+        assert box.high == pytest.approx(max(y for _, y in box.line))
+        assert box.after[1] == pytest.approx(np.clip(box.unclipped[1], box.low, box.high))
+        (x0, y0), (x1, y1) = box.line
+        turn = (x1 - x0) * (box.unclipped[1] - y0) - (y1 - y0) * (box.unclipped[0] - x0)
+        assert turn == pytest.approx(0.0, abs=1e-9 * max(1.0, abs(box.unclipped[0])))
+
+
+def test_first_step_of_the_lecture():
+    """x = (0, ±1): η = 4, the optimum ½; C = ¼ clips it to H = ¼."""
+    free = walk(State(points=TWO, kernel="linear", C=1.0)).frame(1).box
+    assert (free.after, free.is_clipped) == ((0.5, 0.5), False)
+    clipped = walk(State(points=TWO, kernel="linear", C=0.25)).frame(1).box
+    assert (clipped.after, clipped.unclipped, clipped.is_clipped) == (
+        (0.25, 0.25),
+        (0.5, 0.5),
+        True,
+    )
+
+
+def test_perceptron_ends_at_its_estimator():
+    state = State(machine="perceptron", points=preset("moons"))
+    way = walk(state)
+    way.frame(5000)
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    last = len(way.frames) - 1
+    assert np.allclose(way.fit(last).decide(rows), fit(state).decide(rows))
+    assert last == fit(state).model.mistakes_[0]
+    wrong = [frame.gap for frame in way.frames]
+    assert wrong[-1] == 0
+
+
+def test_every_mistake_was_one():
+    state = State(machine="perceptron", points=preset("overlapping"))
+    way = walk(state)
+    way.frame(100)
+    y = np.where(state.labels == 1, 1.0, -1.0)
+    for before, after in zip(way.frames[:-1], way.frames[1:], strict=True):
+        i = after.active[0]
+        f = kernel_matrix(state)[i] @ before.beta + before.b
+        assert y[i] * f <= 0
+
+
+def test_pegasos_steps_are_those_of_a_whole_pass():
+    state = State(machine="pegasos")
+    y, K = np.where(state.labels == 1, 1.0, -1.0), kernel_matrix(state) + 1.0
+    n = y.size
+    way = walk(state)
+    way.frame(n)
+    whole = Descent(1 / (state.C * n), n)
+    whole.count_anew(n)
+    order = np.random.default_rng(0).permutation(n)
+    KernelRows(K).run(Corridor.hinge(y), np.ones(n), order, whole)
+    assert np.allclose(way.frames[n].beta, whole.coef(average=False))
+    assert [frame.active[0] for frame in way.frames[1:]] == order.tolist()
+
+
+def test_single_steps_report_the_pull():
+    """An example is pulled if and only if y f < 1 before its step."""
+    y = np.array([1.0, -1.0, 1.0])
+    K = np.array([[2.0, -1.0, 0.5], [-1.0, 3.0, 0.2], [0.5, 0.2, 1.0]])
+    state, rows = Descent(0.1, 3), KernelRows(K)
+    steps = single_steps(rows, state, Corridor.hinge(y), np.ones(3), np.random.default_rng(1))
+    for _ in range(40):
+        f = K @ state.coef(average=False)
+        i, pull = next(steps)
+        assert pull == (y[i] if y[i] * f[i] < 1 else 0.0)
+
+
+def test_states_hold_their_step_and_go_back():
+    state = State(points=preset("separable"), kernel="linear", step=5000)
+    picture = draw(state)
+    assert picture.state.step < 50  # as many as there are
+    again = draw(State.from_query(picture.state.to_query()))
+    assert np.array_equal(again.alpha, picture.alpha)
+    before = draw(picture.state.with_(step=picture.state.step - 1))
+    assert not np.array_equal(before.alpha, picture.alpha)
+
+
+def test_where_there_are_no_steps_it_says_so():
+    assert can_step(State(machine="ridge", points=preset("sine")))
+    assert "two of them" in can_step(State(points=preset("three")))
+    assert "finite C" in can_step(State(C=float("inf")))
+    assert can_step(State()) is None
+    assert draw(State(points=preset("three"), step=4)).state.step is None
+
+
+def test_the_first_frame_of_pegasos_is_the_first_of_the_estimator():
+    """One example: the step of the fit with one pass over a single row."""
+    state = State(machine="pegasos", points=TWO, kernel="linear")
+    X, y = rows_and_targets(state)
+    name, arguments = recipe(state)
+    model = getattr(mercer, name)(**arguments).fit(X, y)
+    assert (
+        np.sign(walk(state).fit(2).decide(X)).tolist()
+        == np.sign(model.decision_function(X)).tolist()
+    )
