@@ -20,10 +20,10 @@ def floor_seconds(X: Any, support: np.ndarray, gamma: float, dtype: Any) -> floa
     """
     from mercer._threads import Workers, single_threaded_blas, thread_count
     from mercer.gram._blocked import TILE_COLUMNS, TILE_ROWS, pieces
-    from mercer.kernels import RBF, Points
+    from mercer.kernels import RBF, Samples
 
     kernel = RBF(gamma=gamma)
-    points = Points(X, None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64))
+    points = Samples(X, None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64))
     vectors = points.take(np.asarray(support), dtype)
     columns = [vectors[part] for part in pieces(len(vectors), TILE_COLUMNS)]
 

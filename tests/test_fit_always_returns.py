@@ -16,7 +16,7 @@ import mercer
 from mercer import SVC, SVR
 from mercer._result import Status
 from mercer.estimators.svm import _base as base
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from tests.solvers.small import make_data, shrink
 
 # Linear with an enormous C on overlapping classes: hours of pair updates.
@@ -90,13 +90,13 @@ def test_tasks_that_used_up_their_share_go_on_while_there_is_time(monkeypatch):
 
 
 def test_a_task_has_its_share_of_the_time_that_is_left():
-    control = Control(time_limit=100.0)
-    assert control.of_task(0, 4, 0.25).time_limit == pytest.approx(25.0, abs=1.0)
-    assert control.of_task(0, 4, 2.0).time_limit == 100.0
-    part = control.of_task(0, 4, 0.0)
+    stopping = Stopping(time_limit=100.0)
+    assert stopping.of_task(0, 4, 0.25).time_limit == pytest.approx(25.0, abs=1.0)
+    assert stopping.of_task(0, 4, 2.0).time_limit == 100.0
+    part = stopping.of_task(0, 4, 0.0)
     assert part.stopped is Status.TIME_LIMIT
-    assert control.stopped is None
-    assert Control().of_task(0, 4, 0.0).stopped is None
+    assert stopping.stopped is None
+    assert Stopping().of_task(0, 4, 0.0).stopped is None
 
 
 @DIRECT
@@ -227,8 +227,8 @@ def test_limits_at_full_size(gamma):
 
 def test_ctrl_c_goes_through_a_fit_that_raises():
     def fit():
-        with Control() as control:
-            control._on_interrupt(signal.SIGINT, None)
+        with Stopping() as stopping:
+            stopping._on_interrupt(signal.SIGINT, None)
             raise ValueError("of the fit")
 
     with pytest.raises(KeyboardInterrupt) as caught:

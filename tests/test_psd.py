@@ -39,7 +39,7 @@ from mercer.kernels import (
     Sigmoid,
     as_kernel,
 )
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -170,7 +170,7 @@ def test_a_repaired_matrix_is_fitted_without_complaint():
 
 
 def gram_of(X, kernel="precomputed"):
-    return Gram(as_kernel(kernel), Points(X), Workers(1))
+    return Gram(as_kernel(kernel), Samples(X), Workers(1))
 
 
 def smallest_eigenvalue(K):

@@ -26,7 +26,7 @@ from mercer.kernels import (
     Precomputed,
     as_kernel,
 )
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.problems import svc, svr
 from mercer.solvers.separability._hull import (
     HardMarginWatch,
@@ -49,7 +49,7 @@ SEEDS = st.integers(0, 2**20)
 
 
 def gram_of(X, kernel="linear"):
-    return Gram(as_kernel(kernel), Points(X), Workers(1))
+    return Gram(as_kernel(kernel), Samples(X), Workers(1))
 
 
 def prove(X, y, kernel="linear", *, fit_intercept=True):

@@ -19,7 +19,7 @@ from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
 from mercer.kernels import Kernel, Linear
 from mercer.kernels._rounding import unit
-from mercer.kernels._samples import Block, Points
+from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Expansion"]
 
@@ -47,7 +47,7 @@ class Expansion:
     Parameters
     ----------
     kernel : Kernel
-    support : Points
+    support : Samples
         The support vectors. For a precomputed kernel only their number matters.
     coef : float64 array of shape (m, n_support)
     b : float64 array of shape (n_outputs,)
@@ -61,7 +61,7 @@ class Expansion:
     def __init__(
         self,
         kernel: Kernel,
-        support: Points,
+        support: Samples,
         coef: np.ndarray,
         b: np.ndarray,
         blocks: Sequence[tuple[int, int, np.ndarray]] | None = None,
@@ -159,7 +159,7 @@ class Expansion:
 
     def values_of_kernel(self, X: Any) -> np.ndarray:
         """k(x, support vector) in float64, for a few rows at a time."""
-        points = Points(X, self.support.origin)
+        points = Samples(X, self.support.origin)
         out = np.empty((points.n, self.n_support))
         vectors = self._vectors(slice(0, self.n_support), FLOAT64)
         self.kernel.tile(points.take(slice(0, points.n)), vectors, out)
@@ -189,7 +189,7 @@ class Expansion:
     def _add(self, X: Any, pieces: list, out: np.ndarray, error: np.ndarray | None = None) -> None:
         """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
         dtype = pieces[0][0].dtype
-        points = Points(X, self.support.origin)
+        points = Samples(X, self.support.origin)
         block = points.take(slice(0, points.n), dtype)
         tile = self._tile(dtype)
         sums = np.zeros(out.shape)
@@ -210,7 +210,7 @@ class Expansion:
         if error is not None:
             error[...] = self._error(points, dtype, sums)
 
-    def _error(self, points: Points, dtype: Any, sums: np.ndarray) -> np.ndarray:
+    def _error(self, points: Samples, dtype: Any, sums: np.ndarray) -> np.ndarray:
         """The bound of `SumError` at some rows, for every output."""
         rows = self.kernel.rounding(points, dtype)
         factor = 1.001 * self._sum_error(dtype).factor_of(rows)
@@ -289,7 +289,7 @@ class Expansion:
                 products.append((outputs, terms))
         return products
 
-    def _vectors(self, which: slice, dtype: Any) -> Block:
+    def _vectors(self, which: slice, dtype: Any) -> SampleBlock:
         if self.columns is None:
             return self.support.take(which, dtype)
-        return Block(self.support, self.columns[which], dtype)
+        return SampleBlock(self.support, self.columns[which], dtype)

@@ -10,7 +10,7 @@ from mercer.gram import Gram
 from mercer.gram import _blocked as gram_module
 from mercer.gram import _buffer_pool as arena
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from tests.oracles.naive_kernels import naive_matrix
 
 N, D = 90, 5
@@ -47,7 +47,7 @@ def small_tiles(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_matrix_diagonal_and_sums_are_the_kernel_s(kernel, kind, dtype):
     X = rows(kind, dtype)
-    gram, K = Gram(kernel, Points(X), Workers(1)), naive(kernel, X)
+    gram, K = Gram(kernel, Samples(X), Workers(1)), naive(kernel, X)
     scale = np.abs(K).max()
     assert gram.n == N
     assert_allclose(gram.diag(), K.diagonal(), rtol=1e-6, atol=1e-6 * scale)
@@ -64,7 +64,7 @@ def test_matrix_diagonal_and_sums_are_the_kernel_s(kernel, kind, dtype):
 
 
 def test_the_matrix_is_symmetric_and_padded_with_zeros():
-    K = Gram(RBF(gamma=0.3), Points(rows("dense")), Workers(1)).matrix(size=N + 7)
+    K = Gram(RBF(gamma=0.3), Samples(rows("dense")), Workers(1)).matrix(size=N + 7)
     assert K.shape == (N + 7, N + 7)
     assert_allclose(K, K.T, atol=1e-15)
     assert not K[N:].any()
@@ -73,7 +73,7 @@ def test_the_matrix_is_symmetric_and_padded_with_zeros():
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_a_part_of_a_part_is_the_part_of_the_matrix(kind):
     X = rows(kind)
-    gram, K = Gram(RBF(gamma=0.3), Points(X), Workers(1)), naive(RBF(gamma=0.3), X)
+    gram, K = Gram(RBF(gamma=0.3), Samples(X), Workers(1)), naive(RBF(gamma=0.3), X)
     first = np.random.default_rng(2).permutation(N)[:40]
     second = np.array([3, 39, 0, 17])
     part = gram.take(first).take(second)
@@ -92,7 +92,7 @@ def test_a_part_of_a_part_is_the_part_of_the_matrix(kind):
 def test_parts_that_others_take_too_are_shared(dtype):
     """Three classes, their pairs: K within a class is computed once, between two for each pair."""
     X = rows("dense")
-    gram, K = Gram(RBF(gamma=0.3), Points(X), Workers(1)), naive(RBF(gamma=0.3), X)
+    gram, K = Gram(RBF(gamma=0.3), Samples(X), Workers(1)), naive(RBF(gamma=0.3), X)
     classes = {name: np.arange(start, N, 3) for start, name in enumerate("abc")}
     within = {}
     for names in ("ab", "ac", "bc"):
@@ -107,7 +107,7 @@ def test_parts_that_others_take_too_are_shared(dtype):
 
 
 def test_nothing_to_add_adds_nothing():
-    gram, total = Gram(Linear(), Points(rows("dense")), Workers(1)), np.zeros(N)
+    gram, total = Gram(Linear(), Samples(rows("dense")), Workers(1)), np.zeros(N)
     none = np.zeros(0, np.int64)
     gram.accumulate(total, none, np.arange(3), np.ones(3))
     gram.accumulate(total, np.arange(3), none, np.zeros(0))
@@ -115,7 +115,7 @@ def test_nothing_to_add_adds_nothing():
 
 
 def test_threads_change_no_bit():
-    points = Points(rows("dense"))
+    points = Samples(rows("dense"))
     found = []
     for n_threads in (1, 3):
         with Workers(n_threads) as workers:
@@ -127,7 +127,7 @@ def test_threads_change_no_bit():
 
 
 def test_scratch_memory_is_kept_and_grows():
-    gram = Gram(Linear(), Points(rows("dense")), Workers(1))
+    gram = Gram(Linear(), Samples(rows("dense")), Workers(1))
     small = gram.memory(4000)
     assert small.dtype == np.float32
     assert np.shares_memory(gram.memory(4000), small)
@@ -137,10 +137,10 @@ def test_scratch_memory_is_kept_and_grows():
 
 def test_released_memory_serves_the_next_gram(monkeypatch):
     monkeypatch.setattr(arena, "_free", [])
-    first = Gram(Linear(), Points(rows("dense")), Workers(1))
+    first = Gram(Linear(), Samples(rows("dense")), Workers(1))
     memory = first.take(np.arange(3)).memory(1 << 20)
     first.release()
-    second = Gram(Linear(), Points(rows("dense")), Workers(1))
+    second = Gram(Linear(), Samples(rows("dense")), Workers(1))
     assert np.shares_memory(second.memory(1 << 20), memory)
-    third = Gram(Linear(), Points(rows("dense")), Workers(1))
+    third = Gram(Linear(), Samples(rows("dense")), Workers(1))
     assert not np.shares_memory(third.memory(1 << 20), memory)

@@ -1,4 +1,4 @@
-"""RowStore against whole matrices, with so little room that rows are thrown out all the time."""
+"""RowCache against whole matrices, with so little room that rows are thrown out all the time."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._threads import Workers
-from mercer.gram import Gram, RowStore
+from mercer.gram import Gram, RowCache
 from mercer.gram import _row_cache as store
 from mercer.kernels import RBF, Linear
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 N, D = 120, 4
 SLOTS = 7
@@ -31,8 +31,8 @@ def small_pieces(monkeypatch):
 def make(columns, room=None, slots=SLOTS, kernel=HALF, data=X, workers=None):
     room = room or columns.size
     memory = np.full(slots * room, np.nan, np.float32)  # what was never written shows
-    gram = Gram(kernel, Points(data), workers or Workers(1))
-    return RowStore(gram, columns, room, memory)
+    gram = Gram(kernel, Samples(data), workers or Workers(1))
+    return RowCache(gram, columns, room, memory)
 
 
 @pytest.mark.parametrize("data", [X, sp.csr_matrix(X), X.astype(np.float32)])
@@ -124,7 +124,7 @@ def test_however_small_the_budget_some_rows_are_held():
 
 def test_the_budget_is_kept():
     memory = np.zeros(1000, np.float32)
-    rows = RowStore(Gram(RBF(), Points(X), Workers(1)), np.arange(40), 40, memory)
+    rows = RowCache(Gram(RBF(), Samples(X), Workers(1)), np.arange(40), 40, memory)
     assert rows.n_rows == 25
     assert np.shares_memory(rows._rows, memory)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mercer._threads import Workers
-from mercer.gram import Gram, WholeGram
+from mercer.gram import CachedGram, Gram
 from mercer.kernels import RBF
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 N = 700
 X = np.random.default_rng(0).normal(size=(N, 4))
@@ -18,8 +18,8 @@ BUDGETS = {"float64": 8 * N * N, "float32": 4 * N * N, "none": 0}
 
 @pytest.fixture(params=BUDGETS)
 def whole(request):
-    gram = Gram(RBF(0.3), Points(X), Workers(2))
-    yield WholeGram(gram, BUDGETS[request.param])
+    gram = Gram(RBF(0.3), Samples(X), Workers(2))
+    yield CachedGram(gram, BUDGETS[request.param])
     gram.workers.close()
 
 
@@ -38,9 +38,9 @@ def test_tiles(whole):
 
 
 def test_the_budget_decides():
-    gram = Gram(RBF(0.3), Points(X), Workers(1))
-    kept = {name: WholeGram(gram, budget) for name, budget in BUDGETS.items()}
+    gram = Gram(RBF(0.3), Samples(X), Workers(1))
+    kept = {name: CachedGram(gram, budget) for name, budget in BUDGETS.items()}
     assert kept["float64"].K.dtype == np.float64
     assert kept["float32"].K.dtype == np.float32
     assert kept["none"].K is None
-    assert WholeGram(gram, 0, np.float64).dtype == np.float64
+    assert CachedGram(gram, 0, np.float64).dtype == np.float64

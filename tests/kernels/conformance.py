@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from mercer import kernels
-from mercer.kernels import IndefiniteKernelWarning, Kernel, Points
+from mercer.kernels import IndefiniteKernelWarning, Kernel, Samples
 from tests.oracles.naive_kernels import naive_matrix
 
 DTYPES = [np.float32, np.float64]
@@ -55,7 +55,7 @@ class KernelConformance:
         return numbers(request.param, self.nonnegative)
 
     def blocks(self, X, container, dtype):
-        points = Points(sp.csr_matrix(X) if container == "csr" else X)
+        points = Samples(sp.csr_matrix(X) if container == "csr" else X)
         rows = np.random.default_rng(1).permutation(N)[:M]
         return points.take(rows, dtype), points.take(slice(0, N), dtype), rows
 
@@ -82,7 +82,7 @@ class KernelConformance:
 
     @pytest.mark.parametrize("container", ["dense", "csr"])
     def test_diagonal(self, X, container):
-        points = Points(sp.csr_matrix(X) if container == "csr" else X)
+        points = Samples(sp.csr_matrix(X) if container == "csr" else X)
         diag = self.kernel.diag(points.take(slice(0, N)))
         expected = np.array([naive_matrix(self.kernel, X[[i]], X[[i]])[0, 0] for i in range(N)])
         assert diag.dtype == np.float64
@@ -155,7 +155,7 @@ class KernelConformance:
             assert (around == 7.0).all()
 
     def test_huge_values_are_refused_or_sound(self):
-        huge = Points(np.array([[1e300, 1.0], [1.0, 2.0]]))
+        huge = Samples(np.array([[1e300, 1.0], [1.0, 2.0]]))
         if isinstance(self.kernel, kernels.Constant):
             assert (self.kernel(huge.X) == self.kernel.value).all()
         else:

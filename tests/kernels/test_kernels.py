@@ -17,11 +17,11 @@ from mercer.kernels import (
     IndefiniteKernelWarning,
     Laplacian,
     Linear,
-    Points,
     Polynomial,
     Power,
     Precomputed,
     Product,
+    Samples,
     Scaled,
     Sigmoid,
     Sum,
@@ -175,7 +175,7 @@ class TestParameters:
         with pytest.warns(IndefiniteKernelWarning, match="not positive semidefinite"):
             k = Sigmoid()
         k(X)
-        k.check(Points(X))
+        k.check(Samples(X))
 
 
 class TestData:
@@ -215,13 +215,13 @@ class TestCustom:
             return A @ B.T
 
         Z = np.arange(12, dtype=np.int64).reshape(4, 3)
-        block = Points(Z).take(np.array([2, 0]), np.float32)
+        block = Samples(Z).take(np.array([2, 0]), np.float32)
         out = np.empty((2, 2), np.float32)
         Callable(dot).tile(block, block, out)
         assert seen == [np.int64]
         assert (out == Z[[2, 0]] @ Z[[2, 0]].T).all()
         np.testing.assert_array_equal(
-            Callable(dot).diag(Points(X).take(slice(0, 12))), (X @ X.T).diagonal()
+            Callable(dot).diag(Samples(X).take(slice(0, 12))), (X @ X.T).diagonal()
         )
 
     @pytest.mark.parametrize("box", [list, lambda words: np.array(words, dtype=object)])
@@ -234,7 +234,7 @@ class TestCustom:
         k = Callable(shared_letters)
         np.testing.assert_array_equal(k(words), expected)
         np.testing.assert_array_equal((2 * k + 1)(words), 2 * np.array(expected) + 1)
-        points = Points(words)
+        points = Samples(words)
         assert points.n == 4
         block = points.take(np.array([3, 1]))
         np.testing.assert_array_equal(k.diag(block), [4, 2])
@@ -244,7 +244,7 @@ class TestCustom:
     def test_callable_of_wrong_shape(self):
         with pytest.raises(ValueError, match=r"shape \(12, 12\); got \(12, 1\)"):
             Callable(lambda A, B: np.ones((len(A), 1))).tile(
-                Points(X).take(slice(0, 12)), Points(X).take(slice(0, 12)), np.empty((12, 12))
+                Samples(X).take(slice(0, 12)), Samples(X).take(slice(0, 12)), np.empty((12, 12))
             )
         with pytest.raises(ValueError, match="returned NaN"):
             Callable(lambda A, B: np.full((len(A), len(B)), np.nan))(X)
@@ -255,7 +255,7 @@ class TestCustom:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_precomputed_picks_rows_and_columns(self, container, dtype):
         K = RBF(0.3)(X)
-        points = Points(container(K))
+        points = Samples(container(K))
         some, other = np.array([7, 0, 3]), np.array([1, 1, 11, 4])
         for rows, columns in itertools.product([slice(2, 5), some], [slice(3, 9), other]):
             A, B = points.take(rows, dtype), points.take(columns, dtype)
@@ -268,17 +268,17 @@ class TestCustom:
 
     def test_precomputed_composes(self):
         K = RBF(0.3)(X)
-        block = Points(K).take(slice(0, 12))
+        block = Samples(K).take(slice(0, 12))
         out = np.empty((12, 12))
-        (2 * Precomputed() + 1).check(Points(np.vstack([K, K])))  # more rows than columns: predict
+        (2 * Precomputed() + 1).check(Samples(np.vstack([K, K])))  # more rows than columns: predict
         (2 * Precomputed() + 1).tile(block, block, out)
         np.testing.assert_allclose(out, 2 * K + 1)
 
     def test_precomputed_checks_values(self):
         with pytest.raises(ValueError, match="holds NaN"):
-            Precomputed().check(Points(np.array([[1.0, np.nan], [0, 1]])))
+            Precomputed().check(Samples(np.array([[1.0, np.nan], [0, 1]])))
         with pytest.raises(ValueError, match="must hold numbers"):
-            Precomputed().check(Points(["a", "b"]))
+            Precomputed().check(Samples(["a", "b"]))
 
 
 class TestNames:

@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC
-from mercer.estimators._validation import make_points
+from mercer.estimators._validation import make_samples
 from mercer.kernels import RBF, Linear
 from mercer.kernels._compiled.products import products
 from mercer.kernels._compiled.sparse_dot import LINE_BYTES, gathered, nonzeros
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 
 def rows(n, d=90, share=0.1, seed=0):
@@ -24,7 +24,7 @@ def rows(n, d=90, share=0.1, seed=0):
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 63), (7, 64), (5, 65), (2, 200)])
 def test_products_are_dot_products(dtype, kind, d, n, m):
     X = rows(n + m, d)
-    points = Points(kind(X))
+    points = Samples(kind(X))
     assert points.has_few_nonzeros
     out = np.full((n, m + 3), np.nan, dtype)
     A, B = points.take(slice(0, n), dtype), points.take(slice(n, n + m), dtype)
@@ -37,7 +37,7 @@ def test_products_are_dot_products(dtype, kind, d, n, m):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.1)])
 def test_values_do_not_depend_on_the_tile_to_the_last_bit(kernel):
     """Whatever rows are computed together, in registers or in what is left of a vector loop."""
-    points, rng = Points(rows(300)), np.random.default_rng(1)
+    points, rng = Samples(rows(300)), np.random.default_rng(1)
     block, whole = points.take(slice(0, 300), np.float32), np.empty((300, 300), np.float32)
     kernel.tile(block, block, whole)
     for size in (1, 5, 63, 64, 130):
@@ -50,7 +50,7 @@ def test_values_do_not_depend_on_the_tile_to_the_last_bit(kernel):
 @pytest.mark.parametrize("start", [0, 64, 65, 100])
 def test_parts_of_a_block_share_its_panels_only_where_one_starts(start):
     X = rows(300)
-    block = Points(X).take(slice(0, 300), np.float32)
+    block = Samples(X).take(slice(0, 300), np.float32)
     part = block[start:250]
     out = np.empty((300, 250 - start), np.float32)
     products(block, part, out)
@@ -62,7 +62,7 @@ def test_parts_of_a_block_share_its_panels_only_where_one_starts(start):
 def test_a_block_that_grows_lays_out_new_rows_only():
     """Rows of any number, in any order: the panels are those of a block made at once."""
     X, order = rows(300), np.random.default_rng(0).permutation(300)
-    points = Points(X)
+    points = Samples(X)
     block = points.take(order[:50], np.float32)
     block.reserve(300, lambda size: np.full(size, 255, np.uint8))  # what is not laid out is nan
     for start, stop in [(50, 50), (50, 64), (64, 65), (65, 200), (200, 300)]:
@@ -99,18 +99,18 @@ def test_rows_are_gathered_as_scipy_does():
 
 
 def test_full_rows_few_columns_and_many_are_not_taken():
-    assert not Points(rows(50, share=0.9)).has_few_nonzeros
-    assert not Points(rows(50, d=20)).has_few_nonzeros
-    assert Points(sp.csr_matrix(rows(50, d=20))).has_few_nonzeros
-    assert not Points(sp.random(50, 10_000, 0.01, format="csr", random_state=0)).has_few_nonzeros
+    assert not Samples(rows(50, share=0.9)).has_few_nonzeros
+    assert not Samples(rows(50, d=20)).has_few_nonzeros
+    assert Samples(sp.csr_matrix(rows(50, d=20))).has_few_nonzeros
+    assert not Samples(sp.random(50, 10_000, 0.01, format="csr", random_state=0)).has_few_nonzeros
 
 
 def test_zeros_are_kept_unless_the_mean_outweighs_them():
     X = rows(200)
-    assert make_points(X, RBF()).origin is None
+    assert make_samples(X, RBF()).origin is None
     X[:, 0] = 1e4 + X[:, 0]  # distances around the origin would lose most digits
-    assert make_points(X, RBF()).origin is not None
-    assert make_points(X, Linear()).origin is None
+    assert make_samples(X, RBF()).origin is not None
+    assert make_samples(X, Linear()).origin is None
 
 
 def test_rows_lie_around_common_values_where_that_gives_zeros():
@@ -119,14 +119,14 @@ def test_rows_lie_around_common_values_where_that_gives_zeros():
     X = np.hstack([rng.random((300, 60)) < 0.1, rng.normal(size=(300, 5))]).astype(float)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     kernel = RBF(gamma=0.01)
-    points = make_points(X, kernel)
+    points = make_samples(X, kernel)
     assert points.has_few_nonzeros
     assert points.csr.nnz < 0.25 * X.size
     tile = np.empty((100, 200))
     kernel.tile(points.take(slice(0, 100)), points.take(slice(100, 300)), tile)
     distances = ((X[:100, None] - X[None, 100:]) ** 2).sum(axis=-1)
     assert_allclose(tile, np.exp(-0.01 * distances), atol=1e-12)
-    assert_array_equal(make_points(X[:, 60:], kernel).origin, X[:, 60:].mean(axis=0))
+    assert_array_equal(make_samples(X[:, 60:], kernel).origin, X[:, 60:].mean(axis=0))
 
 
 def test_dense_and_sparse_rows_give_the_same_machine():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.kernels import RBF, Linear, Points
+from mercer.kernels import RBF, Linear, Samples
 from mercer.kernels._compiled.elementwise import flat_rows, power_map, rbf_map32, rbf_map64
 from mercer.kernels._compiled.products import DENSE_FROM
 from mercer.kernels._compiled.sparse_pairwise import PANEL
@@ -64,7 +64,7 @@ def test_binary_rows_lose_nothing_in_float32():
     X = (np.random.default_rng(0).random((300, 60)) < 0.1).astype(np.int8)
     exact = np.exp(-0.05 * (X[:, None] != X[None]).sum(axis=2))
     for data in (X, sp.csr_matrix(X)):
-        block = Points(data).take(slice(0, 300), np.float32)
+        block = Samples(data).take(slice(0, 300), np.float32)
         K = np.empty((300, 300), np.float32)
         RBF(0.05).tile(block, block, K)
         # the argument is rounded once: its half unit in the last place grows to |argument| · eps/2
@@ -76,7 +76,7 @@ def test_norms_in_two_parts_keep_near_points_near():
     """Float32 distances of points far from the origin err by the dot product's rounding alone."""
     rng = np.random.default_rng(0)
     X = (30 + rng.normal(size=(200, 4))).astype(np.float32)
-    block = Points(X).take(slice(0, 200), np.float32)
+    block = Samples(X).take(slice(0, 200), np.float32)
     K = np.empty((200, 200), np.float32)
     RBF(0.5).tile(block, block, K)
     D = ((X.astype(float)[:, None] - X.astype(float)) ** 2).sum(axis=2)
@@ -88,7 +88,7 @@ def test_an_origin_saves_the_digits_of_far_points():
     rng = np.random.default_rng(0)
     X = 1e4 + rng.normal(size=(50, 3))
     D = ((X[:, None] - X) ** 2).sum(axis=2)
-    block = Points(X, X.mean(axis=0)).take(slice(0, 50), np.float32)
+    block = Samples(X, X.mean(axis=0)).take(slice(0, 50), np.float32)
     K = np.empty((50, 50), np.float32)
     RBF(0.5).tile(block, block, K)
     assert np.abs(K - np.exp(-0.5 * D)).max() < 1e-5
@@ -102,7 +102,7 @@ def test_sparse_products(density, n, dtype):
     A = sp.random(37, 90, density, format="csr", random_state=1, dtype=dtype)
     B = sp.random(n, 90, density, format="csr", random_state=2, dtype=dtype)
     out = np.full((37, n), np.nan, dtype)
-    Linear().tile(Points(A).take(slice(0, 37), dtype), Points(B).take(slice(0, n), dtype), out)
+    Linear().tile(Samples(A).take(slice(0, 37), dtype), Samples(B).take(slice(0, n), dtype), out)
     exact = A.toarray().astype(float) @ B.toarray().astype(float).T
     np.testing.assert_allclose(
         out, exact, rtol=0, atol=20 * np.finfo(dtype).eps * max(1, exact.max())

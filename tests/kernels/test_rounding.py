@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 pytest.importorskip("flint", reason="needs python-flint")
 
-from mercer.estimators._validation import make_points
+from mercer.estimators._validation import make_samples
 from mercer.kernels import (
     RBF,
     AllSubsets,
@@ -59,7 +59,7 @@ def test_bound_holds(kernel, container, dtype, kind):
         X = hard_rows(kind, seed)
         if isinstance(kernel, Chi2):
             X = np.abs(X)
-        points = make_points(container(X), kernel)
+        points = make_samples(container(X), kernel)
         try:
             kernel.check(points)
         except ValueError:
@@ -83,7 +83,7 @@ def test_diagonal_of_far_rows_is_one():
     X = rng.normal(size=(20, 5))
     X[10:] += 1e9
     for dtype in (np.float32, np.float64):
-        points = make_points(X, RBF(0.5))
+        points = make_samples(X, RBF(0.5))
         block = points.take(slice(0, 20), dtype)
         K = np.empty((20, 20), dtype)
         RBF(0.5).tile(block, block, K)

@@ -10,7 +10,7 @@ from mercer import LinearSVC, LogisticRegression
 from mercer._threads import Workers
 from mercer.problems._losses import own_terms, responses, sides, terms
 from mercer.problems._regularized_loss import classification, logistic
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers.linear import as_rows, evaluate
 from mercer.solvers.linear._coordinate_descent import Descent, _stretched
 from mercer.solvers.linear._design_matrix import Rows
@@ -138,7 +138,7 @@ def test_a_stretched_model_has_a_gap_of_its_own():
     """Margins short by 1e-4 at C = 1e4: with a slightly longer w the gap is far smaller."""
     problem = classification(LABELS, np.full(120, 1e4), squared=False, kappa=None)
     rows = as_rows(WIDE, Workers(1))
-    exact = Descent(1e-7).solve(problem, rows, Control())
+    exact = Descent(1e-7).solve(problem, rows, Stopping())
     w = exact.w * (1 - 1e-4)
     short = evaluate(problem, rows, w, 0.0, exact.beta, exact.w_beta)
     found = _stretched(problem, short)

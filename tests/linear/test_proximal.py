@@ -16,7 +16,7 @@ from mercer._result import Status
 from mercer._threads import Workers
 from mercer.problems._losses import SQUARED, TUBE
 from mercer.problems._regularized_loss import classification, logistic, regression
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers.linear import _two_phase as both
 from mercer.solvers.linear import as_rows, evaluate, foreseen
 from mercer.solvers.linear._coordinate_core import gains
@@ -74,8 +74,8 @@ def test_all_roads_lead_to_one_optimum(name, kappa, columns, monkeypatch):
     rows = as_rows(X, Workers(1))
     values = []
     for solver in (Newton(1e-8), Both(1e-8), Descent(1e-8)):
-        with Control(None, None) as control:
-            found = solver.solve(problem, rows, control)
+        with Stopping(None, None) as stopping:
+            found = solver.solve(problem, rows, stopping)
         assert found.gap <= 1e-8 * found.primal
         assert_allclose(found.w_beta, X.T @ found.beta, atol=1e-9)
         assert (np.abs(found.beta) <= problem.cost).all()
@@ -95,10 +95,10 @@ def test_duals_far_from_their_edges_are_at_their_bounds():
 def test_descent_hands_over_only_where_it_must():
     rows = as_rows(X, Workers(1))
     for tol in (HANDOVER, HANDOVER / 100):
-        with Control(None, None) as control:
-            both = Both(tol).solve(PROBLEMS["hinge"](1.0), rows, control)
-        with Control(None, None) as control:
-            alone = Descent(HANDOVER).solve(PROBLEMS["hinge"](1.0), rows, control)
+        with Stopping(None, None) as stopping:
+            both = Both(tol).solve(PROBLEMS["hinge"](1.0), rows, stopping)
+        with Stopping(None, None) as stopping:
+            alone = Descent(HANDOVER).solve(PROBLEMS["hinge"](1.0), rows, stopping)
         assert (both.iterations == alone.iterations) == (tol == HANDOVER)
 
 
@@ -182,8 +182,8 @@ def test_a_path_ends_where_all_duals_are_free():
 def test_prices_and_duals_times_a_number_are_known_without_the_rows(kappa):
     problem = PROBLEMS["hinge"](kappa)
     rows = as_rows(X, Workers(1))
-    with Control(None, None) as control:
-        last = Newton(1e-3).solve(problem, rows, control)
+    with Stopping(None, None) as stopping:
+        last = Newton(1e-3).solve(problem, rows, stopping)
     dearer = problem.with_price(3.0)
     start = foreseen(dearer, last, problem.cost)
     expected = evaluate(dearer, rows, start.w, start.b, start.beta)
@@ -212,7 +212,7 @@ def test_descent_returns_the_duals_of_its_model(patience, kappa):
     """
     problem = PROBLEMS["hinge"](kappa)
     rows = as_rows(sp.csr_matrix(X), Workers(1))
-    found = Descent(1e-6, 2_000, 0, patience).solve(problem, rows, Control())
+    found = Descent(1e-6, 2_000, 0, patience).solve(problem, rows, Stopping())
     assert (found.status is Status.STALLED) == (patience < 1)
     w_beta = X.T @ found.beta
     stretch = np.linalg.norm(found.w) / np.linalg.norm(w_beta)
@@ -225,8 +225,8 @@ def test_descent_returns_the_duals_of_its_model(patience, kappa):
 def test_newton_takes_over_where_descent_is_too_slow(monkeypatch):
     monkeypatch.setattr(both, "PATIENCE", 2.0)
     rows = as_rows(sp.csr_matrix(X), Workers(1))
-    found = Both(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Control())
-    whole = Newton(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Control())
+    found = Both(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Stopping())
+    whole = Newton(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Stopping())
     assert found.status is Status.SOLVED
     assert_allclose(found.primal, whole.primal, rtol=1e-8)
 
@@ -252,9 +252,9 @@ def test_conjugate_gradients_end_where_the_equations_do(loss, kappa, monkeypatch
         else classification(Y, C, squared=True, kappa=kappa)
     )  # fmt: skip
     rows = as_rows(shifted, Workers(1))
-    direct = Newton(tol=1e-12).solve(problem, rows, Control())
+    direct = Newton(tol=1e-12).solve(problem, rows, Stopping())
     monkeypatch.setattr("mercer.solvers.linear._smooth_newton.DIRECT_COLUMNS", 0)
-    found = Newton(tol=1e-9).solve(problem, rows, Control())
+    found = Newton(tol=1e-9).solve(problem, rows, Stopping())
     assert found.status is Status.SOLVED
     assert found.gap <= 1e-9 * found.primal
     assert_allclose(found.primal, direct.primal, rtol=2e-9)

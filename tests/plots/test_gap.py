@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.plots import GapDisplay, Trace
-from mercer.solvers import Control, Progress
+from mercer.solvers import Progress, Stopping
 
 X, y = make_moons(150, noise=0.3, random_state=0)
 
@@ -92,7 +92,7 @@ def test_reports_of_several_tasks_tell_which():
 
 
 def test_control_of_a_task_stops_the_whole_fit():
-    control = Control(callback=lambda progress: True)
+    control = Stopping(callback=lambda progress: True)
     part = control.of_task(1, 3)
     part.report(Progress(0.0, 1, 1, 1.0, 1e-3))
     assert control.stopped is not None

@@ -22,7 +22,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix
 from tests.solvers.small import KERNELS, PROBLEMS, make_data, make_gram
@@ -84,7 +84,7 @@ class SolverConformance:
         for name in self.problems:
             problem, best = PROBLEMS[name](*DATA), optimum(name, kernel)
             solver = replace(self.solver, tol=TOL) if self.exact else self.solver
-            result = solver.solve(problem, gram, Control())
+            result = solver.solve(problem, gram, Stopping())
             self.check_answer(problem, result, gram)
             certificate = certify(problem, result)
             scale = max(abs(best), 1e-3)
@@ -97,16 +97,18 @@ class SolverConformance:
 
     def test_a_start_at_the_answer_takes_no_step(self):
         problem, gram = self.easy()
-        first = self.solver.solve(problem, gram, Control())
+        first = self.solver.solve(problem, gram, Stopping())
         start = first.beta.copy()
-        again = replace(self.solver, tol=2 * self.solver.tol).solve(problem, gram, Control(), start)
+        again = replace(self.solver, tol=2 * self.solver.tol).solve(
+            problem, gram, Stopping(), start
+        )
         assert again.iterations == 0
         assert_array_equal(start, first.beta)
         assert_array_equal(again.beta, first.beta)
 
     def test_the_same_answer_twice(self):
         problem, gram = self.easy()
-        answers = [self.solver.solve(problem, gram, Control()).beta for _ in range(2)]
+        answers = [self.solver.solve(problem, gram, Stopping()).beta for _ in range(2)]
         assert_array_equal(*answers)
 
     # ------------------------------------------------------------------ limits
@@ -114,22 +116,22 @@ class SolverConformance:
     @pytest.mark.parametrize("max_iter", [0, 1, 3])
     def test_iteration_limit(self, max_iter):
         problem, gram = self.hard()
-        result = replace(self.solver, tol=1e-9, max_iter=max_iter).solve(problem, gram, Control())
+        result = replace(self.solver, tol=1e-9, max_iter=max_iter).solve(problem, gram, Stopping())
         assert result.status is Status.ITERATION_LIMIT
         assert result.iterations == max_iter
         self.check_answer(problem, result, gram)
 
     def test_time_limit(self):
         problem, gram = self.hard()
-        result = replace(self.solver, tol=1e-30).solve(problem, gram, Control(0.0))
+        result = replace(self.solver, tol=1e-30).solve(problem, gram, Stopping(0.0))
         assert result.status is Status.TIME_LIMIT
         self.check_answer(problem, result, gram)
 
     def test_stopped_by_the_callback(self):
         problem, gram = self.hard()
         told = []
-        control = Control(callback=lambda progress: told.append(progress) or True)
-        result = replace(self.solver, tol=1e-30).solve(problem, gram, control)
+        stopping = Stopping(callback=lambda progress: told.append(progress) or True)
+        result = replace(self.solver, tol=1e-30).solve(problem, gram, stopping)
         assert result.status is Status.STOPPED
         assert told
         assert told[0].tol == 1e-30
@@ -141,7 +143,7 @@ class SolverConformance:
 
         problem, gram = self.easy()
         with pytest.raises(RuntimeError, match="from the callback"):
-            self.solver.solve(problem, gram, Control(callback=fail))
+            self.solver.solve(problem, gram, Stopping(callback=fail))
 
     def test_ctrl_c_goes_through_at_the_end(self):
         problem, gram = self.hard()
@@ -153,8 +155,8 @@ class SolverConformance:
                 os.kill(os.getpid(), signal.SIGINT)
 
         def interrupted():
-            with Control(callback=interrupt) as control:
-                answers.append(replace(self.solver, tol=1e-30).solve(problem, gram, control))
+            with Stopping(callback=interrupt) as stopping:
+                answers.append(replace(self.solver, tol=1e-30).solve(problem, gram, stopping))
 
         assert threading.current_thread() is threading.main_thread()
         with pytest.raises(KeyboardInterrupt):
@@ -170,7 +172,7 @@ class SolverConformance:
             problem = PROBLEMS[name](*DATA)
             assert self.solver.refuses(problem, gram)
             with pytest.raises(ValueError, match=f"solver='{self.solver.name}' cannot solve"):
-                self.solver.solve(problem, gram, Control())
+                self.solver.solve(problem, gram, Stopping())
         for name in self.problems:
             assert self.solver.refuses(PROBLEMS[name](*DATA), gram) is None
 

@@ -10,9 +10,9 @@ from mercer.gram import Gram
 from mercer.gram import _blocked as gram
 from mercer.gram import _row_cache as store
 from mercer.kernels import RBF, Linear, Polynomial
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
-from mercer.solvers import SMO, Control
+from mercer.solvers import SMO, Stopping
 from mercer.solvers.smo import _decomposition as nested
 from mercer.solvers.smo import _shrinking as in_play
 from mercer.solvers.smo import _solver as smo
@@ -70,9 +70,9 @@ def make_data(n=300, seed=0):
 
 
 def make_gram(kernel, X, kind="dense", workers=None):
-    return Gram(kernel, Points(sp.csr_matrix(X) if kind == "csr" else X), workers or Workers(1))
+    return Gram(kernel, Samples(sp.csr_matrix(X) if kind == "csr" else X), workers or Workers(1))
 
 
-def solve(problem, gram, *, tol=1e-3, cache_bytes=1 << 20, control=None, start=None, max_iter=-1):
+def solve(problem, gram, *, tol=1e-3, cache_bytes=1 << 20, stopping=None, start=None, max_iter=-1):
     solver = SMO(tol=tol, max_iter=max_iter, cache_bytes=cache_bytes)
-    return solver.solve(problem, gram, control or Control(), start)
+    return solver.solve(problem, gram, stopping or Stopping(), start)

@@ -13,7 +13,7 @@ from mercer.kernels import RBF, Linear, Precomputed, Sigmoid
 from mercer.kernels._base import Kernel
 from mercer.problems import svc
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers import SMO, Control
+from mercer.solvers import SMO, Stopping
 from mercer.solvers._coordinate_ascent import CoordinateAscent
 from mercer.solvers._interior_point import QP, QPPrimal
 from mercer.solvers._pegasos_dual import Pegasos
@@ -108,13 +108,13 @@ def test_coordinate_ascent_walks_the_path_of_the_notes():
             a1 = -a2 / 4
         else:
             a2 = -a1 / 2
-        result = CoordinateAscent(tol=1e-15, max_iter=steps).solve(problem, gram, Control())
+        result = CoordinateAscent(tol=1e-15, max_iter=steps).solve(problem, gram, Stopping())
         assert_allclose(result.beta, [a1, a2], rtol=1e-14)
-    end = CoordinateAscent(tol=1e-12).solve(problem, gram, Control())
+    end = CoordinateAscent(tol=1e-12).solve(problem, gram, Stopping())
     assert_allclose(end.beta, 0, atol=1e-12)
     # Greedy: the gain e²/(2K_ii) is 25/8 along α₁ and 9/4 along α₂, so α₁ moves first.
     first = CoordinateAscent(tol=1e-15, max_iter=1, order="greedy")
-    assert_allclose(first.solve(problem, gram, Control()).beta, [-0.25, 1.0])
+    assert_allclose(first.solve(problem, gram, Stopping()).beta, [-0.25, 1.0])
 
 
 def test_lambda_of_pegasos():
@@ -165,8 +165,8 @@ def test_steps_of_platt_add_up_to_its_answer():
         beta[pair] = step.after
         before, dual = dual, y @ beta - beta @ K @ beta / 2
         assert dual > before - 1e-12
-    assert_allclose(beta, Platt().solve(problem, gram, Control()).beta)
-    assert dual == pytest.approx(certify(problem, SMO().solve(problem, gram, Control())).dual,
+    assert_allclose(beta, Platt().solve(problem, gram, Stopping()).beta)
+    assert dual == pytest.approx(certify(problem, SMO().solve(problem, gram, Stopping())).dual,
                                  rel=1e-4)  # fmt: skip
 
 
@@ -176,12 +176,12 @@ def test_eta_zero_walks_to_the_better_end():
     (step,) = Platt().steps(problem, gram)
     assert step.eta == 0
     assert_allclose(sorted(step.after), [-0.7, 0.7])
-    assert Platt().solve(problem, gram, Control()).status is Status.SOLVED
+    assert Platt().solve(problem, gram, Stopping()).status is Status.SOLVED
 
 
 def test_eta_below_zero_walks_to_an_end_and_says_so():
     K = np.array([[1.0, 3.0], [3.0, 1.0]])
-    result = Platt().solve(svc(np.array([1.0, -1.0]), 0.7), make_gram(Precomputed(), K), Control())
+    result = Platt().solve(svc(np.array([1.0, -1.0]), 0.7), make_gram(Precomputed(), K), Stopping())
     assert result.status is Status.NOT_PSD
     assert_allclose(sorted(result.beta), [-0.7, 0.7])
 

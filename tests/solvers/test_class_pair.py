@@ -8,9 +8,9 @@ from mercer import SVC, verify
 from mercer._threads import Workers
 from mercer.gram import Gram
 from mercer.kernels import RBF, Polynomial
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.problems import svc
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers.smo._class_pair import ClassPairSMO
 from mercer.solvers.smo._dense import DirectSMO
 from tests.solvers.small import make_data
@@ -20,13 +20,13 @@ def pair(kernel, n=210):
     """A Gram of two classes in two parts, the same in one, and the labels."""
     X, y, _, _ = make_data(n)
     order = np.argsort(-y, kind="stable")
-    gram, n_first = Gram(kernel, Points(X), Workers(1)), int((y > 0).sum())
+    gram, n_first = Gram(kernel, Samples(X), Workers(1)), int((y > 0).sum())
     parts = [("first", n_first), ("second", n - n_first)]
     return gram.take(order, parts=parts), gram.take(order), y[order]
 
 
 def run(kind, problem, gram, tol=1e-3, max_steps=np.inf):
-    smo = kind(problem, gram, Control(), tol, max_steps, problem.start)
+    smo = kind(problem, gram, Stopping(), tol, max_steps, problem.start)
     return smo, smo.run()
 
 

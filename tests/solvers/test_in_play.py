@@ -1,4 +1,4 @@
-"""Points in play: whatever the cache, all that violate take part.
+"""Samples in play: whatever the cache, all that violate take part.
 
 With room for only some of them, the rest would come to violate while these are solved, for ever.
 """
@@ -7,9 +7,9 @@ import numpy as np
 
 from mercer._threads import Workers
 from mercer.gram import Gram
-from mercer.kernels import RBF, Points
+from mercer.kernels import RBF, Samples
 from mercer.problems import svc
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._decomposition import NestedSMO
 
 rng = np.random.default_rng(0)
@@ -19,10 +19,10 @@ y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
 
 
 def test_all_violators_are_in_play_with_any_cache():
-    gram = Gram(RBF(gamma=1.0), Points(X), Workers(1))
+    gram = Gram(RBF(gamma=1.0), Samples(X), Workers(1))
     problem = svc(y, 1.0)
-    with Control() as control:
-        run = NestedSMO(problem, gram, control, 1e-3, np.inf, 1 << 10, problem.start)
+    with Stopping() as stopping:
+        run = NestedSMO(problem, gram, stopping, 1e-3, np.inf, 1 << 10, problem.start)
         run.in_play.see(np.arange(N), run.beta, problem)
         score = np.where(np.arange(N) % 10 > 0, 1.0, -1.0)
         store = run.in_play.join(None, score, run.beta)

@@ -10,7 +10,7 @@ from mercer._multiclass import by_class, pair_tasks, pairs
 from mercer._result import Status
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.problems import svc
-from mercer.solvers import SMO, Control, solve_class_pairs
+from mercer.solvers import SMO, Stopping, solve_class_pairs
 from tests.solvers.small import make_gram
 
 
@@ -26,9 +26,9 @@ def solve_both(kernel, X, codes, bound, tol=1e-4):
     gram, tasks = make_gram(kernel, X), pair_tasks(codes, k)
     problems = [svc(task.y, bound[task.rows]) for task in tasks]
     order, starts = by_class(codes, k)
-    together = solve_class_pairs(problems, gram.take(order), starts, pairs(k), tol, Control())
+    together = solve_class_pairs(problems, gram.take(order), starts, pairs(k), tol, Stopping())
     alone = [
-        SMO(tol=tol).solve(problem, gram.take(task.rows), Control())
+        SMO(tol=tol).solve(problem, gram.take(task.rows), Stopping())
         for problem, task in zip(problems, tasks, strict=True)
     ]
     return problems, together, alone
@@ -51,7 +51,7 @@ def test_the_same_answers_as_one_by_one():
 
 
 def test_b_is_the_middle_of_its_interval_where_no_vector_is_free():
-    """Points ±1 of a linear kernel with C = 0.1 stay at their bounds: w = 0.2, |b| ≤ 0.8."""
+    """Samples ±1 of a linear kernel with C = 0.1 stay at their bounds: w = 0.2, |b| ≤ 0.8."""
     X, codes = np.array([[1.0], [-1.0], [-1.0]]), np.array([0, 1, 2])
     _, together, _ = solve_both(Linear(), X, codes, np.full(3, 0.1))
     assert_allclose(together[0].b_interval, [[-0.8, 0.8]])
@@ -69,9 +69,9 @@ def test_what_is_not_solved_at_once_is_left_to_the_general_solver():
     order, starts = by_class(codes, 5)
     problems = [svc(task.y, 1.0) for task in pair_tasks(codes, 5)]
     gram = make_gram(RBF(gamma=0.3), X).take(order)
-    beyond_float64 = solve_class_pairs(problems, gram, starts, pairs(5), 1e-18, Control())
+    beyond_float64 = solve_class_pairs(problems, gram, starts, pairs(5), 1e-18, Stopping())
     assert set(beyond_float64) == {None}
-    after_the_limit = solve_class_pairs(problems, gram, starts, pairs(5), 1e-3, Control(0.0))
+    after_the_limit = solve_class_pairs(problems, gram, starts, pairs(5), 1e-3, Stopping(0.0))
     assert set(after_the_limit) == {None}
 
 

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._result import Status
 from mercer.certificates._certificate import certify
-from mercer.gram import RowStore
+from mercer.gram import RowCache
 from mercer.kernels import RBF
 from mercer.problems import svc
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._solution import intercepts
 from mercer.solvers.smo import _decomposition as nested
 from mercer.solvers.smo import _gradient as values
@@ -90,7 +90,7 @@ def test_the_optimal_value_is_reached(monkeypatch, optimum, solver, problem, ker
     best, tol = optimum(problem, kernel, K, DATA), TOL.get(kernel, 1e-6)
     for kind in ("dense", "csr"):
         gram = make_gram(KERNELS[kernel], X, kind)
-        result = solve(made, gram, tol=tol, cache_bytes=cache_bytes, control=Control(5.0))
+        result = solve(made, gram, tol=tol, cache_bytes=cache_bytes, stopping=Stopping(5.0))
         assert result.status is Status.SOLVED
         assert_feasible(made, result.beta)
         assert value(made, K, result.beta) == pytest.approx(best, rel=tol, abs=tol)
@@ -128,7 +128,7 @@ def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
     """
     shrink(monkeypatch, working_set=32, first_sample=20)
     K, stages, last = MATRIX[kernel], set(), []
-    add_to, join, leave = RowStore.add_to, InPlay.join, InPlay.leave
+    add_to, join, leave = RowCache.add_to, InPlay.join, InPlay.leave
 
     def checked_add(self, total, bound, which, coef):
         before = total.copy()
@@ -152,7 +152,7 @@ def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
             last[:] = [after]
         return after
 
-    monkeypatch.setattr(RowStore, "add_to", checked_add)
+    monkeypatch.setattr(RowCache, "add_to", checked_add)
     monkeypatch.setattr(InPlay, "join", watched_join)
     monkeypatch.setattr(InPlay, "leave", watched_leave)
     for problem in PROBLEMS.values():
@@ -210,7 +210,7 @@ def test_working_sets_without_progress_come_to_an_end(monkeypatch, scale):
     """A linear kernel below the rounding of its rows: solved or stalled, but not without end."""
     shrink(monkeypatch, working_set=32, first_sample=20)
     gram, tol = make_gram(KERNELS["linear"], scale * X), 1e-6 if scale == 1 else 1e-3
-    result = solve(PROBLEMS["one-class"](*DATA), gram, tol=tol, control=Control(1.5))
+    result = solve(PROBLEMS["one-class"](*DATA), gram, tol=tol, stopping=Stopping(1.5))
     assert result.status is not Status.TIME_LIMIT
 
 
@@ -254,7 +254,7 @@ def test_b_is_the_mean_or_the_middle_whichever_leaves_the_smaller_gap(pull):
 
 @pytest.mark.parametrize("problem", ["svc", "svr", "nu-svc", "one-class"])
 def test_f_is_recomputed_only_where_it_matters(monkeypatch, problem):
-    """Points well beyond their margin keep the float32 f, whose bound holds, at no cost."""
+    """Samples well beyond their margin keep the float32 f, whose bound holds, at no cost."""
     shrink(monkeypatch)
     K, made = LARGE_MATRIX["rbf"], PROBLEMS[problem](*DATA_LARGE)
     gram = make_gram(KERNELS["rbf"], X_LARGE, "dense")

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from mercer._result import Status
 from mercer.kernels import RBF, Linear, Precomputed
 from mercer.problems import one_class, svc
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers.smo import _decomposition as nested
 from tests.solvers.small import make_data, make_gram, shrink, solve
 
@@ -57,7 +57,7 @@ def test_iteration_limit(monkeypatch, direct, max_iter, problem):
 def test_time_limit(monkeypatch, direct, time_limit):
     shrink(monkeypatch, direct=direct)
     gram, problem = make_gram(Linear(), X), svc(y, 1e9)
-    result = solve(problem, gram, control=Control(time_limit), tol=1e-13)
+    result = solve(problem, gram, stopping=Stopping(time_limit), tol=1e-13)
     assert result.status is Status.TIME_LIMIT
     assert time_limit <= result.seconds < time_limit + 0.3
     assert (result.iterations > 0) == (time_limit > 0)
@@ -74,11 +74,11 @@ def test_when_time_is_up_among_samples_the_last_answer_is_kept(monkeypatch):
         solve_sample(run)
         answers.append(run.beta.copy())
         if len(answers) == 2:
-            run.control.time_limit = 0.0
+            run.stopping.time_limit = 0.0
 
     monkeypatch.setattr(nested.NestedSMO, "_solve_sample", two_samples)
     gram, problem = make_gram(ROUGH, X), svc(y, 1.0)
-    result = solve(problem, gram, control=Control(time_limit=1000.0))
+    result = solve(problem, gram, stopping=Stopping(time_limit=1000.0))
     assert result.status is Status.TIME_LIMIT
     assert np.count_nonzero(answers[1]) > np.count_nonzero(answers[0]) > 0
     assert_allclose(result.beta, answers[1], rtol=0, atol=1e-12)  # but for the rounding of Σβ
@@ -92,8 +92,8 @@ def test_a_warm_start_goes_on_from_the_last_step_though_the_answer_is_an_earlier
     monkeypatch.setattr(nested, "QUICK", 0)
     gram, problem = make_gram(Linear(), X), svc(y, 1e4)
     K, told = gram.matrix(), []
-    control = Control(callback=lambda progress: told.append(progress) or len(told) == 30)
-    result = solve(problem, gram, control=control, tol=1e-12)
+    stopping = Stopping(callback=lambda progress: told.append(progress) or len(told) == 30)
+    result = solve(problem, gram, stopping=stopping, tol=1e-12)
     assert result.status is Status.STOPPED
 
     def dual(beta):
@@ -109,8 +109,8 @@ def test_a_warm_start_goes_on_from_the_last_step_though_the_answer_is_an_earlier
 def test_stopped_by_the_callback(monkeypatch, direct):
     shrink(monkeypatch, direct=direct)
     problem, gram, told = svc(y, 1e9), make_gram(Linear(), X), []
-    control = Control(callback=lambda progress: told.append(progress) or len(told) == 3)
-    result = solve(problem, gram, control=control, tol=1e-12)
+    stopping = Stopping(callback=lambda progress: told.append(progress) or len(told) == 3)
+    result = solve(problem, gram, stopping=stopping, tol=1e-12)
     assert result.status is Status.STOPPED
     assert len(told) == 3
     assert [p.rounds for p in told] == sorted(p.rounds for p in told)
@@ -126,9 +126,9 @@ def test_stopped_by_ctrl_c_which_goes_through_at_the_end(monkeypatch, direct):
     before, answers = signal.getsignal(signal.SIGINT), []
 
     def interrupted():
-        with Control() as control:
+        with Stopping() as stopping:
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-            answers.append(solve(problem, gram, control=control, tol=1e-14))
+            answers.append(solve(problem, gram, stopping=stopping, tol=1e-14))
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
@@ -155,7 +155,7 @@ def test_kernel_not_psd(monkeypatch, direct, C):
     shrink(monkeypatch, direct=direct)
     A = np.random.default_rng(3).normal(size=(240, 240))
     problem, gram = svc(y, C), make_gram(Precomputed(), (A + A.T) / 2)
-    result = solve(problem, gram, control=Control(time_limit=5.0))
+    result = solve(problem, gram, stopping=Stopping(time_limit=5.0))
     assert result.status is Status.NOT_PSD
     check_answer(problem, result, gram)
 
@@ -166,12 +166,12 @@ def test_not_separable(monkeypatch, direct, fit_intercept):
     """Hard margin on overlapping classes, and on one point with both labels."""
     shrink(monkeypatch, direct=direct)
     problem = svc(y, np.inf, fit_intercept=fit_intercept)
-    result = solve(problem, make_gram(Linear(), X), control=Control(time_limit=5.0))
+    result = solve(problem, make_gram(Linear(), X), stopping=Stopping(time_limit=5.0))
     assert result.status is Status.NOT_SEPARABLE
     twins = X.copy()
     i, j = np.flatnonzero(y > 0)[0], np.flatnonzero(y < 0)[0]
     twins[i] = twins[j]
-    result = solve(problem, make_gram(ROUGH, twins), control=Control(time_limit=5.0))
+    result = solve(problem, make_gram(ROUGH, twins), stopping=Stopping(time_limit=5.0))
     assert result.status is Status.NOT_SEPARABLE
 
 

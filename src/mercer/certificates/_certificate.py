@@ -9,7 +9,7 @@ not taken.
 **Rounding.** f is off by up to δ = `Result.f_error` at each point. Each loss and each term of the
 gap is convex in r, so its largest value over r ± δ is at one of the two ends. ``primal`` is an
 upper bound of the model's value, ``dual`` a lower bound of the optimum, and ``gap`` their
-difference. Points well beyond the margin, and points at their bound well within it, have a term of
+difference. Samples well beyond the margin, and points at their bound well within it, have a term of
 zero.
 
 **Feasibility.** The sums of β are computed without rounding. What is left of Σβ = sum is moved, in

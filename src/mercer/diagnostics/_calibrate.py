@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import single_threaded_blas
-from mercer.estimators._validation import dense_if_small, make_points
+from mercer.estimators._validation import dense_if_small, make_samples
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel
 
@@ -113,7 +113,7 @@ def _fit(machine: Any, X: Any, y: Any) -> _Fit:
 
 
 def _time_tile(kernel: Kernel, X: Any) -> float:
-    points = make_points(dense_if_small(X), kernel)
+    points = make_samples(dense_if_small(X), kernel)
     side = min(TILE, points.n)
     rows, columns = (
         points.take(part, np.float32) for part in (slice(0, side), slice(points.n - side, points.n))

@@ -22,7 +22,7 @@ from mercer.diagnostics._kernel_scale import check_gamma, check_price, look
 from mercer.diagnostics._report import Estimate, Report, by_severity
 from mercer.estimators import SVC, SVR, OneClassSVM
 from mercer.estimators._parameters import resolve_kernel
-from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed, make_points
+from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed, make_samples
 from mercer.estimators.svm._base import KernelMachine
 
 __all__ = ["doctor"]
@@ -268,7 +268,7 @@ def _try(
     found = twins(X, rows[:COMPARED], names)
     try:
         kernel, _ = resolve_kernel(machine, few, None)
-        points = make_points(few, kernel)
+        points = make_samples(few, kernel)
         kernel.check(points)
         sight = look(kernel, points)
         sample = _with_every_class(rows[:SAMPLE], target, rng)

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.data._column_statistics import Finding
 from mercer.estimators._convergence import LARGE_C
 from mercer.kernels import RBF, Kernel
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 __all__ = ["Sight", "check_gamma", "check_price", "look"]
 
@@ -42,7 +42,7 @@ class Sight:
     sq_distance: float
 
 
-def look(kernel: Kernel, points: Points) -> Sight:
+def look(kernel: Kernel, points: Samples) -> Sight:
     """See the points through the kernel: the first ones against all."""
     m = min(PROBES, points.n)
     probes, all_rows = points.take(slice(0, m)), points.take(slice(0, points.n))

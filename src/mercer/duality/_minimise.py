@@ -82,7 +82,7 @@ def _zoom(
 
 
 def _distinct(points: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Points that differ by more than a ten-thousandth of the box."""
+    """Samples that differ by more than a ten-thousandth of the box."""
     size = np.maximum(box[:, 1] - box[:, 0], 1e-300)
     kept: list[np.ndarray] = []
     for point in points.T:

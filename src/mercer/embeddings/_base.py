@@ -14,7 +14,7 @@ from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 
 __all__ = ["KernelFeatures"]
 
@@ -33,9 +33,9 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
     def _validate(self, X: Any) -> Data:
         return check_training(self, X, np.zeros(_num_samples(X)), None)
 
-    def _warn_if_stopped(self, control: Control) -> None:
+    def _warn_if_stopped(self, stopping: Stopping) -> None:
         """Say what a time limit left."""
-        if self.status_ is Status.TIME_LIMIT and not control.interrupted:
+        if self.status_ is Status.TIME_LIMIT and not stopping.interrupted:
             warn_user(
                 f"{type(self).__name__} stopped early ({self.status_}): its {self.n_components_} "
                 f"features come from {self.expansion_.n_support} rows. Raise "

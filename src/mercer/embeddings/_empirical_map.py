@@ -18,7 +18,7 @@ from mercer.estimators._validation import Data
 from mercer.gram import Gram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._psd import FEWEST_UNITS, rounding_unit
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, kernel_matrix
 
 __all__ = ["EmpiricalKernelMap"]
@@ -139,21 +139,21 @@ class EmpiricalKernelMap(KernelFeatures):
         return vectors * np.sqrt(self.eigenvalues_)
 
     def _fit(self, X: Any) -> np.ndarray:
-        with Control(self.time_limit, None, self.on_interrupt) as control:
+        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
             data = self._validate(X)
             gram = self._bind(data)
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
                 # A matrix of many gigabytes does not end in time either.
-                begin = control.time_limit is None or 8 * data.n**2 <= MOST_BYTES
-                K = kernel_matrix(gram, control.is_stopped) if begin else None
-                found = None if K is None else _largest(K, self.n_components, control)
+                begin = stopping.time_limit is None or 8 * data.n**2 <= MOST_BYTES
+                K = kernel_matrix(gram, stopping.is_stopped) if begin else None
+                found = None if K is None else _largest(K, self.n_components, stopping)
                 if found is None:
-                    vectors = self._from_some_rows(data, gram, control)
+                    vectors = self._from_some_rows(data, gram, stopping)
                 else:
                     assert K is not None
                     vectors = self._from_all_rows(data, gram, K, found)
             gram.workers = Workers(1)
-            self._warn_if_stopped(control)
+            self._warn_if_stopped(stopping)
         return vectors
 
     def _from_all_rows(self, data: Data, gram: Gram, K: np.ndarray, found: tuple) -> np.ndarray:
@@ -179,7 +179,7 @@ class EmpiricalKernelMap(KernelFeatures):
         self._keep(data, gram, np.arange(data.n), vectors / np.sqrt(self.eigenvalues_))
         return vectors
 
-    def _from_some_rows(self, data: Data, gram: Gram, control: Control) -> np.ndarray:
+    def _from_some_rows(self, data: Data, gram: Gram, stopping: Stopping) -> np.ndarray:
         """Eigenvectors of C W⁻¹ Cᵀ, C the columns of K of some rows and W their rows of C."""
         n = data.n
         m = min(n, SAMPLED_ROWS, max(SAMPLED_VALUES // n, FEWEST_ROWS))
@@ -204,7 +204,7 @@ class EmpiricalKernelMap(KernelFeatures):
         self.eigenvalues_, turn = values[kept], turn[:, kept]
         self.trace_residual_ = max(float(gram.diag().sum() - self.eigenvalues_.sum()), 0.0)
         self.error_ = self.trace_residual_
-        self.status_ = control.stopped or Status.TIME_LIMIT
+        self.status_ = stopping.stopped or Status.TIME_LIMIT
         self._keep(data, gram, chosen, coef @ turn)
         return features @ turn / np.sqrt(self.eigenvalues_)
 
@@ -231,7 +231,7 @@ class _Stopped(Exception):
 
 
 def _largest(
-    K: np.ndarray, count: int | None, control: Control
+    K: np.ndarray, count: int | None, stopping: Stopping
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
     """The largest eigenvalues in falling order, their vectors, and the next one in size.
 
@@ -241,7 +241,7 @@ def _largest(
     if count is not None and n > LANCZOS_ROWS and count < LANCZOS_SHARE * n:
 
         def multiply(v: np.ndarray) -> np.ndarray:
-            if control.stopped is not None:
+            if stopping.stopped is not None:
                 raise _Stopped
             return K @ v
 
@@ -251,7 +251,7 @@ def _largest(
             values, vectors = eigsh(operator, k=count + 1, which="LM", v0=start)
         except _Stopped:
             return None
-    elif eigen_seconds(n) > control.remaining or control.stopped is not None:
+    elif eigen_seconds(n) > stopping.remaining or stopping.stopped is not None:
         return None
     else:
         values, vectors = la.eigh(K)

@@ -15,7 +15,7 @@ from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
 from mercer.gram._landmarks import CHOICES, choose
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import rows_in_time
 
 __all__ = ["Nystroem"]
@@ -113,24 +113,24 @@ class Nystroem(KernelFeatures):
         -------
         self : object
         """
-        with Control(self.time_limit, None, self.on_interrupt) as control:
-            rows, total, own = self._fit(X, control)
+        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
+            rows, total, own = self._fit(X, stopping)
             explained = 0.0
             for i in range(0, rows.shape[0], _ROWS):
-                if control.stopped is not None:
+                if stopping.stopped is not None:
                     break
                 features = self.expansion_.exact(rows[i : i + _ROWS], self.n_jobs)
                 explained += float(np.square(features).sum())
-            self._finish(total, explained, own, control)
+            self._finish(total, explained, own, stopping)
         return self
 
-    def _finish(self, total: float, explained: float, own: float, control: Control) -> None:
+    def _finish(self, total: float, explained: float, own: float, stopping: Stopping) -> None:
         """What the landmarks leave out: ``own`` is the trace of their own matrix."""
-        stopped = control.stopped
+        stopped = stopping.stopped
         if stopped is not None:
             self.status_, explained = stopped, own
         self.trace_residual_ = max(0.0, total - explained)
-        self._warn_if_stopped(control)
+        self._warn_if_stopped(stopping)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -145,21 +145,21 @@ class Nystroem(KernelFeatures):
         -------
         features : ndarray of shape (n_samples, n_components)
         """
-        with Control(self.time_limit, None, self.on_interrupt) as control:
-            rows, total, own = self._fit(X, control)
+        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
+            rows, total, own = self._fit(X, stopping)
             features = self.expansion_.exact(rows, self.n_jobs)
-            self._finish(total, float(np.square(features).sum()), own, control)
+            self._finish(total, float(np.square(features).sum()), own, stopping)
         return features
 
-    def _fit(self, X: Any, control: Control) -> tuple[Any, float, float]:
+    def _fit(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
         """Choose and normalise; the rows, and the traces of their matrix and of the landmarks'."""
         data = self._validate(X)
         gram = self._bind(data)
         rng = check_random_state(self.random_state)
         m = min(self.n_components, data.n)
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
-            self.landmarks_ = choose(gram, m, self.landmarks, rng, control.is_stopped)
-            left = 0.0 if control.stopped is not None else control.remaining / 2
+            self.landmarks_ = choose(gram, m, self.landmarks, rng, stopping.is_stopped)
+            left = 0.0 if stopping.stopped is not None else stopping.remaining / 2
             self.landmarks_ = self.landmarks_[: max(FEWEST_LANDMARKS, rows_in_time(left))]
             if not self.landmarks_.size:
                 raise ValueError("The kernel is zero on these rows: there are no features.")
@@ -167,8 +167,8 @@ class Nystroem(KernelFeatures):
             values, vectors = la.eigh(K)
         gram.workers = Workers(1)
         m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED
-        if m < min(self.n_components, data.n) and control.remaining < np.inf:
-            self.status_ = control.stopped or self.status_
+        if m < min(self.n_components, data.n) and stopping.remaining < np.inf:
+            self.status_ = stopping.stopped or self.status_
         if values[0] < -1e3 * m * np.finfo(float).eps * values[-1] or values[-1] <= 0:
             raise ValueError(
                 f"The kernel matrix of the landmarks has the eigenvalue {values[0]:.3g}: "

@@ -21,13 +21,13 @@ from mercer.estimators._validation import (
     check_rows,
     dense_if_small,
     is_precomputed,
-    make_points,
+    make_samples,
 )
 from mercer.gram import Gram
 from mercer.gram._symmetry import require_symmetric_kernel
 from mercer.kernels import Kernel, Linear
 from mercer.kernels._base import LARGEST
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 __all__ = ["HasWeights", "KernelEstimator"]
 
@@ -43,7 +43,7 @@ class KernelEstimator(BaseEstimator):
     def _bind(self, data: Data) -> Gram:
         X = dense_if_small(data.X)
         self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
-        points = make_points(X, self.kernel_, zero_sum=self._has_zero_sum)
+        points = make_samples(X, self.kernel_, zero_sum=self._has_zero_sum)
         self.kernel_.check(points, self._largest_value(data.n))
         require_symmetric_kernel(self.kernel_, points)
         return Gram(self.kernel_, points, Workers(1))
@@ -83,7 +83,7 @@ class KernelEstimator(BaseEstimator):
                 vectors if vectors.ndim == 1 else vectors.astype(np.float64, copy=False)
             )
         origin = None if sp.issparse(data.X) else gram.points.origin
-        points = Points(self.support_vectors_, origin)
+        points = Samples(self.support_vectors_, origin)
         return Expansion(self.kernel_, points, coef, b, blocks, columns)
 
     def _whole_expansion(
@@ -92,7 +92,7 @@ class KernelEstimator(BaseEstimator):
         """Σ cᵢ k(xᵢ, ·) + b over all rows."""
         precomputed = is_precomputed(self.kernel)
         columns = data.original(np.arange(data.n)) if precomputed else None
-        points = Points(data.X, None if sp.issparse(data.X) else gram.points.origin)
+        points = Samples(data.X, None if sp.issparse(data.X) else gram.points.origin)
         b = np.zeros(coef.shape[0]) if b is None else b
         return Expansion(self.kernel_, points, coef, b, None, columns)
 

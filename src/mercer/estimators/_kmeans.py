@@ -24,10 +24,10 @@ from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.gram import Gram, WholeGram
+from mercer.gram import CachedGram, Gram
 from mercer.kernels import Linear
-from mercer.kernels._samples import Points
-from mercer.solvers import Control
+from mercer.kernels._samples import Samples
+from mercer.solvers import Stopping
 from mercer.solvers._lloyd import (
     Clustering,
     Lloyd,
@@ -176,7 +176,7 @@ class KernelKMeans(
         -------
         self : object
         """
-        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, np.ones(_num_samples(X)), sample_weight)
             if data.n < self.n_clusters:
                 raise ValueError(
@@ -186,7 +186,7 @@ class KernelKMeans(
             gram = self._bind(data)
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
                 gram.workers = workers
-                best, seeds = self._cluster(data, gram, control)
+                best, seeds = self._cluster(data, gram, stopping)
                 gram.release()
             gram.workers = Workers(1)
             self._keep(X, data, gram, best, seeds)
@@ -196,11 +196,11 @@ class KernelKMeans(
         gram = super()._bind(data)
         if type(self.kernel_) is Linear and not sp.issparse(data.X):
             # Distances do not change, and rows near the origin lose fewer digits.
-            gram.points = Points(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+            gram.points = Samples(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
 
     def _cluster(
-        self, data: Data, gram: Gram, control: Control
+        self, data: Data, gram: Gram, stopping: Stopping
     ) -> tuple[Clustering, np.ndarray | None]:
         """The best of all starts, finished under float64 kernel values.
 
@@ -208,9 +208,9 @@ class KernelKMeans(
         """
         weight = np.ones(data.n) if data.weight is None else data.weight
         diag = gram.diag()
-        fits = control.stopped is None
-        whole = WholeGram(gram, int(self.cache_size * MEGABYTE) if fits else 0)
-        settings = diag, weight, self.n_clusters, self.max_iter, self.tol, control
+        fits = stopping.stopped is None
+        whole = CachedGram(gram, int(self.cache_size * MEGABYTE) if fits else 0)
+        settings = diag, weight, self.n_clusters, self.max_iter, self.tol, stopping
         # A start has a seed of its own: the first ones are the same however many there are.
         seeds = check_random_state(self.random_state).randint(1 << 31, size=self._starts())
         rngs = [check_random_state(int(seed)) for seed in seeds]
@@ -218,23 +218,23 @@ class KernelKMeans(
         best: Clustering | None = None
         for begin in range(0, self._starts(), at_once):
             now = rngs[begin : begin + at_once]
-            labels = self._start(data, whole, diag, weight, now, control)
+            labels = self._start(data, whole, diag, weight, now, stopping)
             found = Lloyd(whole, *settings).run(labels)
             found += [] if best is None else [best]
             if not found:
-                why = control.stopped or Status.STOPPED
+                why = stopping.stopped or Status.STOPPED
                 return seeds_only(whole, diag, weight, labels[0], self.n_clusters, why)
             best = min(found, key=lambda each: each.inertia[-1])
-            if control.stopped is not None:
+            if stopping.stopped is not None:
                 break
         assert best is not None
-        if control.stopped is not None and best.status is not Status.ITERATION_LIMIT:
-            return replace(best, status=control.stopped), None
-        if whole.dtype == np.float64 or control.stopped is not None:
+        if stopping.stopped is not None and best.status is not Status.ITERATION_LIMIT:
+            return replace(best, status=stopping.stopped), None
+        if whole.dtype == np.float64 or stopping.stopped is not None:
             return best, None
-        last = Lloyd(WholeGram(gram, 0, np.float64), *settings).run(best.labels[np.newaxis])
+        last = Lloyd(CachedGram(gram, 0, np.float64), *settings).run(best.labels[np.newaxis])
         if not last:
-            return replace(best, status=control.stopped or Status.STOPPED), None
+            return replace(best, status=stopping.stopped or Status.STOPPED), None
         exact = last[0]
         return Clustering(
             exact.labels, exact.mass, exact.square, [*best.inertia[:-1], *exact.inertia],
@@ -247,16 +247,16 @@ class KernelKMeans(
     def _start(
         self,
         data: Data,
-        whole: WholeGram,
+        whole: CachedGram,
         diag: np.ndarray,
         weight: np.ndarray,
         rngs: list,
-        control: Control,
+        stopping: Stopping,
     ) -> np.ndarray:
         """The first labels of each start."""
         if isinstance(self.init, str):
             choose = spread_rows if self.init == "k-means++" else draw_rows
-            return choose(whole, diag, weight, self.n_clusters, rngs, control.is_stopped)
+            return choose(whole, diag, weight, self.n_clusters, rngs, stopping.is_stopped)
         init = np.asarray(self.init)
         n = data.shape[0]
         is_rows = init.shape == (self.n_clusters,)
@@ -362,7 +362,7 @@ class KernelKMeans(
                 "training rows (kernel='precomputed') do not hold; predict needs no such values."
             )
         X = check_rows(self, X)
-        points = Points(X, self.expansion_.support.origin)
+        points = Samples(X, self.expansion_.support.origin)
         norms = Gram(self.kernel_, points, Workers(1)).diag()
         return np.maximum(self._scores(X) + norms[:, np.newaxis], 0.0)
 

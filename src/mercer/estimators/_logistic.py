@@ -19,9 +19,9 @@ from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_training, class_weights
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.gram import Gram, WholeGram
+from mercer.gram import CachedGram, Gram
 from mercer.problems import Logistic
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
 
 __all__ = ["KernelLogisticRegression"]
@@ -143,19 +143,19 @@ n_features_in_, feature_names_in_
         -------
         self : object
         """
-        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             labels = self._encode(data)
             gram = self._bind(data)
             problems = [Logistic(y, self._prices(data), self.fit_intercept) for y in labels]
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
                 gram.workers = workers
-                whole = WholeGram(gram, int(self.cache_size * MEGABYTE))
-                results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, control)
+                whole = CachedGram(gram, int(self.cache_size * MEGABYTE))
+                results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, stopping)
                 gram.release()
-                results = with_bounds(problems, results, gram, control)
+                results = with_bounds(problems, results, gram, stopping)
             gram.workers = Workers(1)
-            self._keep(data, gram, problems, results, control)
+            self._keep(data, gram, problems, results, stopping)
         return self
 
     def _prices(self, data: Data) -> np.ndarray:
@@ -172,7 +172,7 @@ n_features_in_, feature_names_in_
         gram: Gram,
         problems: list[Logistic],
         results: list[Result],
-        control: Control,
+        stopping: Stopping,
     ) -> None:
         coef = np.array([result.beta for result in results])
         self._keep_coefficients(data, gram, coef, np.array([r.b[0] for r in results]))

@@ -25,15 +25,15 @@ from mercer.estimators._validation import (
     check_rows,
     check_training,
     is_precomputed,
-    make_points,
+    make_samples,
 )
 from mercer.exceptions import ConvergenceWarning, NotFittedError, warn_user
 from mercer.gram import Gram
 from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.problems import Ridge
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._eigen import EigenAnswer, EigenSolver
 from mercer.solvers._kernel_ridge import RidgeSolver
 
@@ -200,7 +200,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise ValueError(
                 f"Cannot fit_inverse_transform with {what}: the inverse transform gives dense rows."
             )
-        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, np.zeros(_num_samples(X)), None)
             excess: Any = 0.0  # of column means, for new rows
             if is_precomputed(self.kernel) and (half := symmetric_part(data.X)) is not data.X:
@@ -211,16 +211,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             k = data.n if self.n_components is None else min(self.n_components, data.n)
             seed = check_random_state(0 if self.random_state is None else self.random_state)
             with Workers(thread_count(self.n_jobs)) as gram.workers:
-                answer = self._solver().solve(gram, k, seed, control)
+                answer = self._solver().solve(gram, k, seed, stopping)
                 gram.release()
                 if _is_constant(data.X):  # H K H is zero, whatever rounding left of it
                     nothing = np.zeros_like(answer.values)
                     answer = replace(
                         answer, values=nothing, residuals=nothing, status=Status.SOLVED
                     )
-                self._keep(data, gram, answer, control, excess)
+                self._keep(data, gram, answer, stopping, excess)
                 if self.fit_inverse_transform:
-                    self._learn_inverse(data.X, gram.workers, control)
+                    self._learn_inverse(data.X, gram.workers, stopping)
             gram.workers = Workers(1)
         return self
 
@@ -228,7 +228,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         gram = super()._bind(data)
         if type(self.kernel_) is Linear and not sp.issparse(data.X):
             # Centred rows have the same centred matrix, and lose fewer digits.
-            gram.points = Points(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+            gram.points = Samples(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
 
     def _solver(self) -> EigenSolver:
@@ -239,7 +239,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE))
 
     def _keep(
-        self, data: Data, gram: Gram, answer: EigenAnswer, control: Control, excess: Any
+        self, data: Data, gram: Gram, answer: EigenAnswer, stopping: Stopping, excess: Any
     ) -> None:
         values = _check_psd_eigenvalues(answer.values, enable_warnings=False)
         vectors, _ = svd_flip(u=answer.vectors, v=None)
@@ -259,7 +259,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             status=answer.status,
             solver=answer.solver,
             iterations=answer.iterations,
-            seconds=control.seconds,
+            seconds=stopping.seconds,
         )
         self.gamma_ = 1 / data.X.shape[1] if self.gamma is None and data.X.ndim == 2 else self.gamma
         self.X_fit_ = data.X
@@ -270,7 +270,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.expansion_ = self._whole_expansion(data, gram, np.ascontiguousarray(coef.T), b)
         if self.verbose:
             print(f"[KernelPCA] {self.certificate_!r}")
-        if not answer.status.is_solved and not control.interrupted:
+        if not answer.status.is_solved and not stopping.interrupted:
             self._warn()
 
     def _warn(self) -> None:
@@ -287,13 +287,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             ConvergenceWarning,
         )
 
-    def _learn_inverse(self, X: np.ndarray, workers: Workers, control: Control) -> None:
+    def _learn_inverse(self, X: np.ndarray, workers: Workers, stopping: Stopping) -> None:
         """Kernel ridge regression of the rows on their components."""
         T = self._components()
-        gram = Gram(self.kernel_, make_points(T, self.kernel_), workers)
+        gram = Gram(self.kernel_, make_samples(T, self.kernel_), workers)
         problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
         solver = RidgeSolver(cache_bytes=int(self.cache_size * MEGABYTE))
-        self.dual_coef_ = solver.solve(problem, gram, control).coef
+        self.dual_coef_ = solver.solve(problem, gram, stopping).coef
         gram.release()
         self.X_transformed_fit_ = T
         self._inverse = Expansion(
@@ -390,7 +390,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         K = np.empty((len(T), len(rows)))
         block = self.expansion_.support.take(slice(0, len(rows)))
         for _ in range(max_iter):
-            here = Points(Z, self.expansion_.support.origin)
+            here = Samples(Z, self.expansion_.support.origin)
             self.kernel_.tile(here.take(slice(0, len(T))), block, K)
             K *= g
             total = K.sum(axis=1)

@@ -19,7 +19,7 @@ from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._perceptron import Perceptron, Updates, rows_for
 from mercer.solvers._perceptron_core import count_votes
 
@@ -150,7 +150,7 @@ n_features_in_, feature_names_in_
         -------
         self : object
         """
-        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, None)
             labels = self._encode(data)
             gram = self._bind(data)
@@ -159,7 +159,7 @@ n_features_in_, feature_names_in_
                 gram.workers = workers
                 rows = rows_for(gram, int(self.cache_size * MEGABYTE))
                 rng = check_random_state(self.random_state)
-                updates = [solver.solve(y, rows, control, rng) for y in labels]
+                updates = [solver.solve(y, rows, stopping, rng) for y in labels]
                 gram.release()
             gram.workers = Workers(1)
             self._keep(data, gram, labels, updates)

@@ -20,7 +20,7 @@ from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
 from mercer.problems import Ridge
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
 from mercer.solvers._kernel_ridge import RidgeAnswer, RidgeSolver, Spectrum
 
@@ -182,20 +182,20 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         """
         if isinstance(sample_weight, Real):
             sample_weight = np.full(_num_samples(X), float(sample_weight))
-        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight, several_targets=True)
             Y = np.asarray(data.y, np.float64).reshape(data.n, -1)
             alpha = self._check_alpha(Y.shape[1])
             gram = self._bind(data)
             with Workers(thread_count(self.n_jobs)) as gram.workers:
                 if alpha is None:
-                    problem, answer = self._leave_one_out(data, Y, gram, control)
+                    problem, answer = self._leave_one_out(data, Y, gram, stopping)
                 else:
                     problem = Ridge(Y, alpha, data.weight)
-                    answer = self._solver().solve(problem, gram, control)
+                    answer = self._solver().solve(problem, gram, stopping)
             gram.release()
             gram.workers = Workers(1)
-            self._keep(data, gram, problem, answer, control)
+            self._keep(data, gram, problem, answer, stopping)
         return self
 
     def _solver(self) -> RidgeSolver:
@@ -223,7 +223,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return np.broadcast_to(alpha, n_targets).copy()
 
     def _leave_one_out(
-        self, data: Data, Y: np.ndarray, gram: Gram, control: Control
+        self, data: Data, Y: np.ndarray, gram: Gram, stopping: Stopping
     ) -> tuple[Ridge, RidgeAnswer]:
         """Errors of all candidates, and the answer for the best."""
         if self.alphas is None:
@@ -234,9 +234,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         if alphas.ndim != 1 or alphas.size == 0 or not (alphas > 0).all():
             raise ValueError(f"alphas must be a list of positive numbers; got {self.alphas!r}.")
         problem = Ridge(Y, np.zeros(Y.shape[1]), data.weight)
-        part, stopped = np.arange(data.n), control.stopped
-        if eigen_seconds(data.n) > control.remaining or stopped is not None:
-            part, stopped = self._sample(data.n, control), stopped or Status.TIME_LIMIT
+        part, stopped = np.arange(data.n), stopping.stopped
+        if eigen_seconds(data.n) > stopping.remaining or stopped is not None:
+            part, stopped = self._sample(data.n, stopping), stopped or Status.TIME_LIMIT
         with single_threaded_blas():
             whole = gram if stopped is None else gram.take(part)
             spectrum = Spectrum(whole, problem.scale[part])
@@ -247,24 +247,24 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             problem = Ridge(Y, np.full(Y.shape[1], best), data.weight)
             if stopped is None:
                 return problem, spectrum.solve(problem, gram)
-        answer = self._solver().solve(problem, gram, control)
+        answer = self._solver().solve(problem, gram, stopping)
         self._sampled = stopped
         return problem, answer
 
     @staticmethod
-    def _sample(n: int, control: Control) -> np.ndarray:
+    def _sample(n: int, stopping: Stopping) -> np.ndarray:
         """Rows whose eigendecomposition takes a third of the time that is left."""
-        most = rows_in_time(control.remaining / 3)
+        most = rows_in_time(stopping.remaining / 3)
         size = min(n, max(FEWEST_SAMPLED, min(most, n - 1)))
         return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
     def _keep(
-        self, data: Data, gram: Gram, problem: Ridge, answer: RidgeAnswer, control: Control
+        self, data: Data, gram: Gram, problem: Ridge, answer: RidgeAnswer, stopping: Stopping
     ) -> None:
         is_psd = self.kernel_.is_psd is True or answer.solver == "eigen"
-        self.certificate_ = certify_ridge(problem, answer, self.tol, is_psd, control.seconds)
+        self.certificate_ = certify_ridge(problem, answer, self.tol, is_psd, stopping.seconds)
         if self.__dict__.pop("_sampled", None) is not None:  # α is that of a sample
-            stopped = control.stopped or Status.TIME_LIMIT
+            stopped = stopping.stopped or Status.TIME_LIMIT
             self.certificate_ = replace(self.certificate_, status=stopped)
         self.solver_ = answer.solver
         self.n_iter_ = max(1, answer.iterations)
@@ -276,7 +276,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.expansion_ = self._whole_expansion(data, gram, answer.coef.T)
         if self.verbose:
             print(f"[KernelRidge] {self.certificate_!r}")
-        if not self.certificate_.status.is_solved and not control.interrupted:
+        if not self.certificate_.status.is_solved and not stopping.interrupted:
             self._warn()
 
     def _warn(self) -> None:

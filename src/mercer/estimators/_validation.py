@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
 
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels._compiled.products import DENSE_FROM
-from mercer.kernels._samples import SAMPLED_ROWS, Points, centre
+from mercer.kernels._samples import SAMPLED_ROWS, Samples, centre
 
 __all__ = [
     "Data",
@@ -28,7 +28,7 @@ __all__ = [
     "class_weights",
     "dense_if_small",
     "is_precomputed",
-    "make_points",
+    "make_samples",
 ]
 
 # Types taken as they are; all others become float64. Integers are converted a block at a time.
@@ -152,7 +152,7 @@ def class_weights(
 def check_rows(estimator: Any, X: Any) -> Any:
     """Validate the rows given to a prediction."""
     model_is_sparse = sp.issparse(estimator.expansion_.support.X)
-    if estimator.expansion_.support.is_structured:
+    if estimator.expansion_.support.are_objects:
         return _as_objects(X)
     X = validate_data(
         estimator, X, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False,
@@ -176,7 +176,7 @@ def dense_if_small(X: Any) -> Any:
     return X.toarray() if cells <= SMALL_CELLS or X.nnz > DENSE_FROM * cells else X
 
 
-def make_points(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Points:
+def make_samples(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Samples:
     """The rows as the kernel takes them, dense ones shifted if only differences count.
 
     Where coefficients sum to zero (``zero_sum``) that is so of the linear kernel, too; its rows are
@@ -186,7 +186,7 @@ def make_points(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Points:
     the rows lie around their mean (or median: `centre`), or around the values that most of them
     share where that gives zeros worth having (a column of two values that was standardised).
     """
-    points = Points(X)
+    points = Samples(X)
     may_shift = kernel.is_shift_invariant or (zero_sum and kernel.is_centrable)
     if not may_shift or sp.issparse(X) or X.ndim != 2 or not len(X):
         return points
@@ -198,9 +198,9 @@ def make_points(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Points:
             offset, total = float(mean @ mean), float(points.sq_norms.mean())
             share = MEAN_SHARE if len(X) > FEW_ROWS else LARGE_MEAN_SHARE
             is_far = offset > share * total and np.isfinite(mean).all()
-            return Points(X, mean) if is_far else points
-        shifted = Points(X, _common_values(X, mean))
-        return shifted if shifted.has_few_nonzeros else Points(X, mean)
+            return Samples(X, mean) if is_far else points
+        shifted = Samples(X, _common_values(X, mean))
+        return shifted if shifted.has_few_nonzeros else Samples(X, mean)
 
 
 def _common_values(X: np.ndarray, mean: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ _rows.py      compiled passes over stored rows
 """
 
 from mercer.gram._blocked import Gram
-from mercer.gram._cached import WholeGram
-from mercer.gram._row_cache import RowStore
-from mercer.gram._symmetric import SymmetricProduct
+from mercer.gram._cached import CachedGram
+from mercer.gram._row_cache import RowCache
+from mercer.gram._symmetric import SymmetricGram
 
-__all__ = ["Gram", "RowStore", "SymmetricProduct", "WholeGram"]
+__all__ = ["CachedGram", "Gram", "RowCache", "SymmetricGram"]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import Workers
-from mercer.gram._buffer_pool import Arena, borrow, give_back
+from mercer.gram._buffer_pool import BufferPool, borrow, give_back
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import UNIT, add_tile, add_tile_bounded, add_tile_mirrored, terms_of_sum
-from mercer.kernels._samples import Block, Points
+from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Gram", "pieces"]
 
@@ -40,14 +40,14 @@ class Gram:
     Parameters
     ----------
     kernel : Kernel
-    points : Points
+    points : Samples
     workers : Workers
     index : int array, optional
         Which of the points; all by default.
     """
 
     def __init__(
-        self, kernel: Any, points: Points, workers: Workers, index: np.ndarray | None = None
+        self, kernel: Any, points: Samples, workers: Workers, index: np.ndarray | None = None
     ):
         self.kernel = kernel
         self.points = points
@@ -55,7 +55,7 @@ class Gram:
         self.index = index
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._shared: dict[Hashable, Any] = {}
-        self._borrowed: list[Arena] = []
+        self._borrowed: list[BufferPool] = []
         self._sum_errors: dict[np.dtype, SumError] = {}
         self._scratch = threading.local()
 
@@ -80,17 +80,17 @@ class Gram:
         return part
 
     @property
-    def multiplications(self) -> float:
+    def cost_per_entry(self) -> float:
         """How many a kernel value takes, about."""
         X = self.points.X
         return X.nnz / max(self.points.n, 1) if self.points.is_sparse else float(self.points.d)
 
-    def block(self, rows: slice | np.ndarray, dtype: Any) -> Block:
-        """Points as the kernel takes them, in the precision ``dtype``."""
+    def block(self, rows: slice | np.ndarray, dtype: Any) -> SampleBlock:
+        """Samples as the kernel takes them, in the precision ``dtype``."""
         return self.points.take(self.original(rows), dtype)
 
     def original(self, rows: Any) -> Any:
-        """Which of the `Points` these are."""
+        """Which of the `Samples` these are."""
         return rows if self.index is None else self.index[rows]
 
     def diag(self) -> np.ndarray:
@@ -210,7 +210,7 @@ class Gram:
         (first, _), (second, _) = self.parts
         return self._within(first, head), cross, self._within(second, tail)
 
-    def part_blocks(self, dtype: Any) -> list[Block]:
+    def part_blocks(self, dtype: Any) -> list[SampleBlock]:
         """The points of each part, gathered once for all that `take` it."""
         found, start = [], 0
         for key, count in self.parts:
@@ -220,7 +220,7 @@ class Gram:
             start += count
         return found
 
-    def _within(self, key: Hashable, block: Block) -> np.ndarray:
+    def _within(self, key: Hashable, block: SampleBlock) -> np.ndarray:
         """K among the points of a part, computed once for all that `take` it."""
         if key not in self._shared:
             K = np.empty((len(block), len(block)), block.dtype)

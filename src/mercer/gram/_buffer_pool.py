@@ -13,24 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Arena", "borrow", "give_back"]
+__all__ = ["BufferPool", "borrow", "give_back"]
 
 # More than this many fits at once do not leave memory behind.
 MOST_KEPT = 2
 
 _lock = threading.Lock()
-_free: list[Arena] = []
+_free: list[BufferPool] = []
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class BufferPool:
     """Some pages, and the same as float32 numbers."""
 
     pages: mmap.mmap
     values: np.ndarray
 
 
-def borrow(n_bytes: int) -> Arena:
+def borrow(n_bytes: int) -> BufferPool:
     """Room for at least ``n_bytes``, its contents undefined; pages come as they are written."""
     with _lock:
         for i, arena in enumerate(_free):
@@ -42,10 +42,10 @@ def borrow(n_bytes: int) -> Arena:
     pages = mmap.mmap(-1, max(n_bytes, mmap.PAGESIZE), **flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
-    return Arena(pages, np.frombuffer(pages, np.float32, count=len(pages) // 4))
+    return BufferPool(pages, np.frombuffer(pages, np.float32, count=len(pages) // 4))
 
 
-def give_back(arena: Arena) -> None:
+def give_back(arena: BufferPool) -> None:
     """Take back what `borrow` gave: for the next, or for the system."""
     if not hasattr(mmap, "MADV_FREE"):
         return

@@ -14,14 +14,14 @@ import numpy as np
 from mercer.gram._blocked import TILE_COLUMNS, TILE_ROWS, Gram, pieces
 from mercer.gram._tile_sums import add_tile
 
-__all__ = ["WholeGram"]
+__all__ = ["CachedGram"]
 
 # Products of float32 values with several vectors are summed so many terms at a time, then in
 # float64: short sums lose nothing that matters.
 TERMS_PER_SUM = 256
 
 
-class WholeGram:
+class CachedGram:
     """The kernel matrix within a byte budget.
 
     Parameters

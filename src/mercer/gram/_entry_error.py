@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._rounding import unit
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 __all__ = ["EntryError", "entry_error", "gamma"]
 
@@ -79,7 +79,7 @@ class EntryError:
         return (self.relative + 2 * near + cross**2 + 2 * apart) * SAFETY
 
 
-def entry_error(kernel: Any, points: Points, dtype: Any = np.float64) -> EntryError:
+def entry_error(kernel: Any, points: Samples, dtype: Any = np.float64) -> EntryError:
     """The bound for the values of a kernel among some points, computed in a precision."""
     rounding = kernel.rounding(points, dtype)
     cross_sq, apart = np.zeros(points.n), np.zeros(points.n)

@@ -34,7 +34,7 @@ from mercer.gram._psd_bound import (
 )
 from mercer.gram._symmetry import UNITS
 from mercer.kernels import Kernel, Precomputed, as_kernel
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 __all__ = [
     "FEWEST_UNITS",
@@ -134,7 +134,7 @@ cᵀKc = -0.0132481 < 0.
     kernel = as_kernel(kernel)
     if tol is not None and not tol >= 0:
         raise ValueError(f"tol must be None or a number ≥ 0, got {tol!r}.")
-    points = Points(X)
+    points = Samples(X)
     _require_rows(kernel, points)
     kernel.check(points)
     eps = rounding_unit(kernel, points)
@@ -167,14 +167,14 @@ cᵀKc = -0.0132481 < 0.
     )
 
 
-def _require_rows(kernel: Kernel, points: Points) -> None:
+def _require_rows(kernel: Kernel, points: Samples) -> None:
     if points.n == 0:
         raise ValueError("X must have at least one row, got none.")
     if isinstance(kernel, Precomputed) and points.n != points.d:
         raise ValueError(f"A precomputed kernel matrix must be square, got shape {points.X.shape}.")
 
 
-def _matrix(kernel: Kernel, points: Points, rows: np.ndarray) -> np.ndarray:
+def _matrix(kernel: Kernel, points: Samples, rows: np.ndarray) -> np.ndarray:
     """K of some rows, both halves of it computed."""
     if isinstance(kernel, Precomputed):
         K = points.X[np.ix_(rows, rows)]

@@ -24,7 +24,7 @@ from mercer.gram._cholesky import ShiftedCholesky, Stopped
 from mercer.gram._symmetry import UNITS
 from mercer.kernels import Kernel, Precomputed, Sigmoid
 from mercer.kernels._reference import kernel_sums
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 __all__ = ["FEWEST_UNITS", "PSDBound", "lanczos", "psd_bound", "quadratic_form", "rounding_unit"]
 
@@ -87,10 +87,10 @@ def psd_bound(
     >>> from mercer._threads import Workers
     >>> from mercer.gram import Gram
     >>> from mercer.kernels import Precomputed
-    >>> from mercer.kernels._samples import Points
+    >>> from mercer.kernels._samples import Samples
     >>> from mercer.gram._psd import psd_bound
     >>> K = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.9], [0.2, 0.9, 1.0]])
-    >>> bound = psd_bound(Gram(Precomputed(), Points(K), Workers(1)))
+    >>> bound = psd_bound(Gram(Precomputed(), Samples(K), Workers(1)))
     >>> bound.delta, round(bound.witness_value, 4)
     (None, -0.1767)
     """
@@ -227,7 +227,7 @@ def _looked_for(gram: Gram, part: int, stop: Callable[[], bool]) -> PSDBound:
     return PSDBound(None, c, value) if value < -2 * rounding else PSDBound(None)
 
 
-def rounding_unit(kernel: Kernel, points: Points) -> float:
+def rounding_unit(kernel: Kernel, points: Samples) -> float:
     """eps of the numbers the values were computed in: a float32 matrix has its own."""
     if isinstance(kernel, Precomputed) and points.X.dtype == np.float32:
         return float(np.finfo(np.float32).eps)
@@ -271,7 +271,7 @@ def lanczos(
     return min(least, values[0]), max(norm, abs(values[-1])), vectors[:, 0] @ basis[:m]
 
 
-def quadratic_form(kernel: Kernel, points: Points, c: np.ndarray) -> float:
+def quadratic_form(kernel: Kernel, points: Samples, c: np.ndarray) -> float:
     """cᵀKc by `mercer.kernels._reference`, which shares no code with the kernels."""
     X = points.X
     if isinstance(X, list):

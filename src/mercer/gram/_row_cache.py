@@ -12,7 +12,7 @@ import numpy as np
 from mercer.gram._blocked import Gram, pieces
 from mercer.gram._tile_sums import add_rows, pick
 
-__all__ = ["COSTLY", "RowStore"]
+__all__ = ["COSTLY", "RowCache"]
 
 # Columns a worker takes at a time. Rows of this length stay in the second-level cache.
 CHUNK = 4096
@@ -24,14 +24,14 @@ PANEL = 64
 FEWEST_ROWS = 64
 
 
-class RowStore:
+class RowCache:
     """Rows of K restricted to some columns.
 
     Parameters
     ----------
     gram : Gram
     columns : int array
-        Points of the Gram whose columns are kept.
+        Samples of the Gram whose columns are kept.
     room : int
         How many columns may be there in the end (see `extend`).
     memory : float32 array
@@ -111,7 +111,7 @@ class RowStore:
         """
         m = which.size
         slots = self._slot[which[first:]]
-        if self.gram.multiplications < COSTLY:
+        if self.gram.cost_per_entry < COSTLY:
             slots = np.full(slots.size, -1)
         block = self.block.pick(which)
 

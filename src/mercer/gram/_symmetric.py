@@ -16,14 +16,14 @@ import numpy as np
 
 from mercer.gram._blocked import Gram, pieces
 
-__all__ = ["SymmetricProduct"]
+__all__ = ["SymmetricGram"]
 
 # 2 MB in float64: large enough for BLAS, small enough to be in cache for the mirrored product.
 SIDE = 512
 LANES = 16
 
 
-class SymmetricProduct:
+class SymmetricGram:
     """V ↦ K V for the kernel matrix of some points, in float64.
 
     Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.kernels import Callable, Kernel, Precomputed
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 
 __all__ = ["require_symmetric", "require_symmetric_kernel", "symmetric_part"]
 
@@ -77,7 +77,7 @@ def symmetric_part(K: np.ndarray) -> np.ndarray:
     return K / 2 + K.T / 2
 
 
-def require_symmetric_kernel(kernel: Kernel, points: Points) -> None:
+def require_symmetric_kernel(kernel: Kernel, points: Samples) -> None:
     """The same for a kernel: a given matrix, or a function on some rows; formulas are symmetric."""
     if kernel._has_formula:
         return
@@ -93,7 +93,7 @@ def _holds(kernel: Kernel, kind: type) -> bool:
     return isinstance(kernel, kind) or any(isinstance(part, kind) for part in parts)
 
 
-def _require_symmetric_function(kernel: Kernel, points: Points) -> None:
+def _require_symmetric_function(kernel: Kernel, points: Samples) -> None:
     rows = np.unique(np.linspace(0, points.n - 1, min(points.n, FEW_ROWS)).astype(np.int64))
     block = points.take(rows)
     K = np.empty((rows.size, rows.size))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._rounding import ROUNDED_MAGNITUDE, Rounding, unit
-from mercer.kernels._samples import Block, Points, centre
+from mercer.kernels._samples import SampleBlock, Samples, centre
 
 __all__ = ["Kernel"]
 
@@ -44,7 +44,7 @@ class Kernel(ABC):
     """
 
     @abstractmethod
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         """Write k(a_i, b_j) into ``out``.
 
         ``out`` is float32 or float64, of the blocks' dtype, with unit stride along its rows;
@@ -52,7 +52,7 @@ class Kernel(ABC):
         """
 
     @abstractmethod
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         """k(a_i, a_i) as a float64 array."""
 
     @property
@@ -84,14 +84,14 @@ class Kernel(ABC):
         """Whether k(x, z) ≥ 0 always."""
         return False
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """A bound on the error of tiles of these points in ``dtype``.
 
         Here: values are exact but for their rounding to ``dtype``.
         """
         return Rounding.of(0.0 if np.dtype(dtype) == np.float64 else unit(dtype), points.n)
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         """m with m(x) m(z) not below the size of k(x, z), also rounded: that of a PSD kernel."""
         with np.errstate(over="ignore"):
             parts = [
@@ -105,7 +105,7 @@ class Kernel(ABC):
         """Whether the diagonal is cheap, and defined on any rows (a given matrix's is not)."""
         return True
 
-    def check(self, points: Points, largest: float = LARGEST) -> None:
+    def check(self, points: Samples, largest: float = LARGEST) -> None:
         """Raise a ValueError if the kernel cannot take these points.
 
         Squared norms and values must not exceed ``largest``.
@@ -124,9 +124,9 @@ class Kernel(ABC):
                         f"{start + bad[0]}); it must stay below {largest:g}. {_REMEDY}"
                     )
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """What the kernel asks of the rows themselves: here, numbers with finite norms."""
-        if points.is_structured:
+        if points.are_objects:
             raise ValueError(
                 f"{self!r} needs rows of numbers; got a sequence of objects. Use a function "
                 "k(X, Z) of two such sequences as the kernel."
@@ -140,8 +140,8 @@ class Kernel(ABC):
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """The kernel matrix of the rows of X against those of Z (default X), in float64."""
-        points = Points(X)
-        others = points if Z is None else Points(Z)
+        points = Samples(X)
+        others = points if Z is None else Samples(Z)
         for each in (points,) if Z is None else (points, others):
             self.check(each, LARGEST_FLOAT64)
         if points.is_sparse != others.is_sparse:
@@ -153,10 +153,10 @@ class Kernel(ABC):
             raise ValueError(
                 f"X and Z must have the same number of columns, got {points.d} and {others.d}."
             )
-        inexact = not (points.is_sparse or points.is_structured) and points.X.dtype.kind == "f"
+        inexact = not (points.is_sparse or points.are_objects) and points.X.dtype.kind == "f"
         if self.is_shift_invariant and inexact and points.n:  # integers have exact products as is
             origin = centre(points.X)
-            points, others = Points(points.X, origin), Points(others.X, origin)
+            points, others = Samples(points.X, origin), Samples(others.X, origin)
         out = np.empty((points.n, others.n))
         for i in range(0, points.n, _SIDE):
             A = points.take(slice(i, min(i + _SIDE, points.n)))

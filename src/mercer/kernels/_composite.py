@@ -14,7 +14,7 @@ import numpy as np
 from mercer.kernels._base import LARGEST, Kernel, integer, real
 from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._rounding import Rounding, unit
-from mercer.kernels._samples import Block, Points
+from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Constant", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
 
@@ -73,16 +73,16 @@ class Constant(Kernel):
     def is_nonnegative(self) -> bool:
         return True
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return Rounding.of(unit(dtype), points.n)
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """Any rows will do."""
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         out[...] = self.value
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return np.full(len(A), self.value)
 
     def __repr__(self) -> str:
@@ -113,21 +113,21 @@ class _Pair(Kernel):
     def is_nonnegative(self) -> bool:
         return self.k1.is_nonnegative and self.k2.is_nonnegative
 
-    def _roundings(self, points: Points, dtype: Any) -> tuple[Rounding, Rounding]:
+    def _roundings(self, points: Samples, dtype: Any) -> tuple[Rounding, Rounding]:
         return self.k1.rounding(points, dtype), self.k2.rounding(points, dtype)
 
-    def _magnitudes(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+    def _magnitudes(self, points: Samples) -> tuple[np.ndarray, np.ndarray]:
         return self.k1.magnitude(points), self.k2.magnitude(points)
 
     @property
     def _has_formula(self) -> bool:
         return self.k1._has_formula and self.k2._has_formula
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         self.k1._check_rows(points, largest)
         self.k2._check_rows(points, largest)
 
-    def _parts(self, A: Block, B: Block, out: np.ndarray) -> np.ndarray:
+    def _parts(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> np.ndarray:
         self.k1.tile(A, B, out)
         scratch = np.empty(out.shape, out.dtype)
         self.k2.tile(A, B, scratch)
@@ -146,22 +146,22 @@ class Sum(_Pair):
         first, second = self.k1.shift_terms(rows, origin), self.k2.shift_terms(rows, origin)
         return first[0] + second[0], first[1] + second[1]
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         first, second = self._roundings(points, dtype)
         magnitudes = None if self.is_nonnegative else self._magnitudes(points)
         return first.plus(second, magnitudes, dtype)
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         return np.hypot(*self._magnitudes(points))
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         if isinstance(self.k2, Constant):
             self.k1.tile(A, B, out)
             out += out.dtype.type(self.k2.value)
         else:
             out += self._parts(A, B, out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return self.k1.diag(A) + self.k2.diag(A)
 
     def __repr__(self) -> str:
@@ -178,18 +178,18 @@ class Sum(_Pair):
 class Product(_Pair):
     """k(x, z) = k₁(x, z) k₂(x, z)."""
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         first, second = self._roundings(points, dtype)
         return first.times(second, self._magnitudes(points), dtype)
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         first, second = self._magnitudes(points)
         return first * second
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         out *= self._parts(A, B, out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return self.k1.diag(A) * self.k2.diag(A)
 
     def __repr__(self) -> str:
@@ -227,24 +227,24 @@ class Scaled(Kernel):
     def is_nonnegative(self) -> bool:
         return self.k.is_nonnegative
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return self.k.rounding(points, dtype).scaled(self.c, dtype)
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         return np.sqrt(self.c) * self.k.magnitude(points)
 
     @property
     def _has_formula(self) -> bool:
         return self.k._has_formula
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         self.k._check_rows(points, largest)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         self.k.tile(A, B, out)
         out *= out.dtype.type(self.c)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return self.c * self.k.diag(A)
 
     def __repr__(self) -> str:
@@ -274,14 +274,14 @@ class Power(Kernel):
     def _has_formula(self) -> bool:
         return self.k._has_formula
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         self.k._check_rows(points, largest)
 
     @property
     def is_nonnegative(self) -> bool:
         return self.k.is_nonnegative
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """That of power − 1 products, one after the other."""
         one, size = self.k.rounding(points, dtype), self.k.magnitude(points)
         total, product = one, size
@@ -290,16 +290,16 @@ class Power(Kernel):
             product = product * size
         return total
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         return self.k.magnitude(points) ** self.power
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         self.k.tile(A, B, out)
         flat, stride = flat_rows(out)
         one = out.dtype.type
         power_map(flat, stride, *out.shape, one(1), one(0), self.power)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return self.k.diag(A) ** self.power
 
     def __repr__(self) -> str:

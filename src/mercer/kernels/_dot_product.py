@@ -12,17 +12,17 @@ from mercer.kernels._base import Kernel, integer, real
 from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._compiled.products import products
 from mercer.kernels._rounding import Rounding, smallest, unit
-from mercer.kernels._samples import Block, Points
+from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Cosine", "IndefiniteKernelWarning", "Linear", "Polynomial", "Sigmoid"]
 
 
-def _dot_factor(points: Points, dtype: Any) -> float:
+def _dot_factor(points: Samples, dtype: Any) -> float:
     """x·z is off by this factor of ‖x‖ ‖z‖ at most: rows rounded to ``dtype``, d products, sums."""
     return (points.terms + 4) * unit(dtype)
 
 
-def _norms(points: Points, dtype: Any) -> np.ndarray:
+def _norms(points: Samples, dtype: Any) -> np.ndarray:
     """‖x‖, and as much more as makes up for products that underflow."""
     lost = (points.terms + 1) * smallest(dtype) / _dot_factor(points, dtype)
     return np.sqrt(points.sq_norms) * (1 + 1e-6) + np.sqrt(lost)
@@ -48,13 +48,13 @@ class Linear(Kernel):
         c = origin.astype(rows.dtype)
         return rows @ c, c @ c / 2
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return Rounding.symmetric(_norms(points, dtype), _dot_factor(points, dtype), dtype)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         products(A, B, out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return A.sq_norms.copy()
 
 
@@ -76,12 +76,12 @@ class Polynomial(Kernel):
     def is_psd(self) -> bool:
         return self.coef0 >= 0
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """(t + e)^p − t^p for t within ±M and an error e of t: at most 2 p M^(p−1) e."""
         factor = 2 * max(self.degree, 1) * (_dot_factor(points, dtype) + 4 * unit(dtype))
         return Rounding.symmetric(self._majorant(_norms(points, dtype)), factor, dtype)
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         return 1.2 * self._majorant(_norms(points, np.float32))
 
     def _majorant(self, norms: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ class Polynomial(Kernel):
         with np.errstate(over="ignore"):
             return np.sqrt((self.gamma * norms**2 + abs(self.coef0)) ** self.degree)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         if self.degree == 0:
             out[...] = 1
             return
@@ -98,7 +98,7 @@ class Polynomial(Kernel):
         number = out.dtype.type
         power_map(flat, stride, *out.shape, number(self.gamma), number(self.coef0), self.degree)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return (self.gamma * A.sq_norms + self.coef0) ** self.degree
 
 
@@ -123,23 +123,23 @@ class Sigmoid(Kernel):
     def is_psd(self) -> bool:
         return False
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """tanh has a slope and values of at most 1, the latter with two roundings."""
         factor = _dot_factor(points, dtype) + 4 * unit(dtype)
         root = np.sqrt(factor / 2 * (self.gamma * _norms(points, dtype) ** 2 + abs(self.coef0)))
         ones = np.ones(points.n)
         return Rounding.of(0.0, points.n, (root, root), (2 * unit(dtype) * ones, ones))
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         return np.full(points.n, 1.1)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         products(A, B, out)
         out *= out.dtype.type(self.gamma)
         out += out.dtype.type(self.coef0)
         np.tanh(out, out=out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return np.tanh(self.gamma * A.sq_norms + self.coef0)
 
 
@@ -151,22 +151,22 @@ class Cosine(Kernel):
     def is_psd(self) -> bool:
         return True
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """That of the product over the norms, and of the norms."""
         factor = _dot_factor(points, dtype)
         root = _norms(points, dtype) * _inverse_norms(points) * np.sqrt(factor / 2)
         ones = np.ones(points.n)
         return Rounding.of(0.0, points.n, (root, root), (8 * unit(dtype) * ones, ones))
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         products(A, B, out)
         out *= _inverse_norms(A).astype(out.dtype)[:, None]
         out *= _inverse_norms(B).astype(out.dtype)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return (A.sq_norms > 0).astype(np.float64)
 
 
-def _inverse_norms(A: Block | Points) -> np.ndarray:
+def _inverse_norms(A: SampleBlock | Samples) -> np.ndarray:
     norms = np.sqrt(A.sq_norms)
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)

@@ -36,7 +36,7 @@ from mercer.kernels._base import Kernel, integer
 from mercer.kernels._composite import Constant, Power, Product, Scaled, Sum
 from mercer.kernels._dot_product import Cosine, Linear, Polynomial
 from mercer.kernels._histogram import AllSubsets
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.kernels._stationary import RBF
 
 __all__ = ["count_features", "map_error", "map_rows"]
@@ -84,16 +84,18 @@ def _cut(kernel: Kernel, degree: int | None) -> int:
 
 def map_rows(kernel: Kernel, X: Any, degree: int | None, max_bytes: float) -> Any:
     """φ of every row: an array, or CSR for CSR rows."""
-    points = Points(X)
+    points = Samples(X)
     kernel.check(points)
-    if points.is_structured:
+    if points.are_objects:
         raise ValueError("feature_map needs rows of numbers; got a sequence of objects.")
     _refuse_too_large(kernel, points, degree, max_bytes)
     rows = points.rows(slice(0, points.n), np.float64)
     return _map(kernel, rows, degree)
 
 
-def _refuse_too_large(kernel: Kernel, points: Points, degree: int | None, max_bytes: float) -> None:
+def _refuse_too_large(
+    kernel: Kernel, points: Samples, degree: int | None, max_bytes: float
+) -> None:
     m = count_features(kernel, points.d, degree)
     need = 8 * points.n * m
     if points.is_sparse:  # columns without an entry add no features to a row
@@ -146,13 +148,13 @@ def _map(kernel: Kernel, X: Any, degree: int | None) -> Any:
 
 def map_error(kernel: Kernel, X: Any, degree: int | None) -> np.ndarray:
     """e(x) of every row: |k(x, z) − φ(x)·φ(z)| ≤ √(e(x) e(z)). Zero for exact maps."""
-    points = Points(X)
+    points = Samples(X)
     kernel.check(points)
     count_features(kernel, points.d, degree)
     return _left_out(kernel, points, degree)[1]
 
 
-def _left_out(kernel: Kernel, points: Points, degree: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _left_out(kernel: Kernel, points: Samples, degree: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The diagonals of k, and of the kernel k − φ·φ that the map leaves out."""
     diagonal = kernel.diag(points.take(slice(0, points.n)))
     match kernel:

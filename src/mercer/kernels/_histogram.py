@@ -10,12 +10,12 @@ import numpy as np
 from mercer.kernels._base import Kernel
 from mercer.kernels._compiled.sparse_pairwise import ALL_SUBSETS, gather_columns
 from mercer.kernels._rounding import Rounding, unit
-from mercer.kernels._samples import CSR, Block, Points
+from mercer.kernels._samples import CSR, SampleBlock, Samples
 
 __all__ = ["AllSubsets", "gather"]
 
 
-def gather(A: Block, B: Block, kind: int, gamma: float, out: np.ndarray) -> None:
+def gather(A: SampleBlock, B: SampleBlock, kind: int, gamma: float, out: np.ndarray) -> None:
     """Fill a tile with `gather_columns`; dense rows go as sparse ones that hold every column."""
     base = np.empty(0)
     if A.is_sparse:
@@ -50,15 +50,15 @@ class AllSubsets(Kernel):
     def is_psd(self) -> bool:
         return True
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """d factors 1 + x_c z_c, each off by a few roundings."""
         factor = 2 * (4 * points.terms + 4) * unit(dtype)
         return Rounding.symmetric(self.magnitude(points), factor, dtype)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         gather(A, B, ALL_SUBSETS, 0.0, out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         if not A.is_sparse:
             return np.prod(1.0 + np.square(A.X, dtype=np.float64), axis=1)
         factors = 1.0 + np.square(A.csr.values, dtype=np.float64)

@@ -1,6 +1,6 @@
 """Rows as kernels see them: dense or CSR, of any numeric type, never copied whole to another one.
 
-`Points` keeps the user's array as it is; `take` cuts a `Block` of it in the precision asked for.
+`Samples` keeps the user's array as it is; `take` cuts a `SampleBlock` of it in the precision asked for.
 Blocks are what `Kernel.tile` receives. They are lazy: a kernel that needs no norms, or only the
 index (a precomputed matrix), does not pay for the rest.
 """
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from mercer.kernels._compiled.sparse_dot import LINE_BYTES, Panels, gathered, nonzeros
 
-__all__ = ["CSR", "Block", "Points", "centre"]
+__all__ = ["CSR", "SampleBlock", "Samples", "centre"]
 
 # Rows with at most this share of nonzeros are multiplied nonzero by nonzero (`_lines`): one takes
 # about 0.05 ns (float64: 0.1), a column of a dense product 0.02 (0.04).
@@ -51,31 +51,31 @@ class CSR(NamedTuple):
         return self._replace(indptr=self.indptr[start : stop + 1])
 
 
-class Block:
+class SampleBlock:
     """Some rows in one precision.
 
     Parameters
     ----------
-    points : Points
+    points : Samples
     index : slice (with a start and a stop) or int array
     dtype : float32 or float64
 
     Attributes
     ----------
     X : ndarray (C-contiguous), CSR, or a list or object array (structured data)
-        The rows, shifted by the origin of their `Points` where it has one.
+        The rows, shifted by the origin of their `Samples` where it has one.
     sq_norms : float64 array
         The squared norms ‖x‖² of the rows of ``X``, as rounded to its precision: distances from
         ‖x‖² + ‖z‖² − 2 x·z lose fewer digits if all three are of the same rows.
     index : slice or int array
-        Which rows of their `Points` these are.
+        Which rows of their `Samples` these are.
     """
 
-    def __init__(self, points: Points, index: Any, dtype: Any):
+    def __init__(self, points: Samples, index: Any, dtype: Any):
         self.points = points
         self.index = index
         self.dtype = np.dtype(dtype)
-        self._whole: tuple[Block, slice] | None = None  # what this is a part of
+        self._whole: tuple[SampleBlock, slice] | None = None  # what this is a part of
         # Filled when first asked for. Not cached_property: its lock would make threads wait for
         # each other's casts; two threads that both fill one of these write the same.
         self._X: Any = None
@@ -149,7 +149,7 @@ class Block:
         """The same rows in the type the user gave, for functions that work on those."""
         return self.points.rows(self.index, None)
 
-    def __getitem__(self, rows: slice) -> Block:
+    def __getitem__(self, rows: slice) -> SampleBlock:
         """A contiguous part of the block, whose arrays are views of the block's."""
         start, stop, _ = rows.indices(len(self))
         stop = max(start, stop)
@@ -157,14 +157,14 @@ class Block:
             index: Any = slice(self.index.start + start, self.index.start + stop)
         else:
             index = self.index[start:stop]
-        part = Block(self.points, index, self.dtype)
+        part = SampleBlock(self.points, index, self.dtype)
         part._whole = (self, slice(start, stop))
         return part
 
-    def pick(self, which: np.ndarray) -> Block:
+    def pick(self, which: np.ndarray) -> SampleBlock:
         """Some rows of the block, in any order; dense ones are copied from the block."""
-        part = Block(self.points, self.row_numbers[which], self.dtype)
-        if isinstance(self._X, np.ndarray) and not self.points.is_structured:
+        part = SampleBlock(self.points, self.row_numbers[which], self.dtype)
+        if isinstance(self._X, np.ndarray) and not self.points.are_objects:
             part._X = self._X[which]
         return part
 
@@ -176,16 +176,16 @@ class Block:
         if self.points.has_few_nonzeros:
             self._room = Panels(n, self.points.d, self.dtype, memory)
 
-    def extended(self, index: np.ndarray) -> Block:
+    def extended(self, index: np.ndarray) -> SampleBlock:
         """The block with more rows at its end; dense ones that are there are not cut again."""
-        whole = Block(self.points, np.concatenate([self.index, index]), self.dtype)
+        whole = SampleBlock(self.points, np.concatenate([self.index, index]), self.dtype)
         whole._room = self._room
-        if isinstance(self._X, np.ndarray) and not self.points.is_structured:
+        if isinstance(self._X, np.ndarray) and not self.points.are_objects:
             whole._X = np.concatenate([self._X, self.points.rows(index, self.dtype)])
         return whole
 
 
-class Points:
+class Samples:
     """The rows of a matrix, to be cut into blocks.
 
     Parameters
@@ -208,7 +208,7 @@ class Points:
             X = _array_or_objects(X)
         self.X = X
         self.origin = origin
-        self.is_structured = isinstance(X, list) or X.dtype == object
+        self.are_objects = isinstance(X, list) or X.dtype == object
         if self.is_sparse and origin is not None:
             raise ValueError("origin must be None for sparse rows: shifting them would fill them.")
         self._norms: dict[np.dtype, np.ndarray] = {}
@@ -225,7 +225,7 @@ class Points:
     @property
     def d(self) -> int:
         """The number of columns (of structured data: 0)."""
-        return 0 if self.is_structured else self.X.shape[1]
+        return 0 if self.are_objects else self.X.shape[1]
 
     @property
     def terms(self) -> int:
@@ -241,7 +241,7 @@ class Points:
         """Whether products nonzero by nonzero are quicker than dense ones, and panels small."""
         if self._has_few_nonzeros is None:
             self._has_few_nonzeros = (
-                not self.is_structured
+                not self.are_objects
                 and (0 if self.is_sparse else FEWEST_LINES) < self.d <= MOST_LINES
                 and self._share_of_nonzeros() <= FEW_NONZEROS
             )
@@ -286,7 +286,7 @@ class Points:
 
     def _compute_norms(self, dtype: np.dtype) -> np.ndarray:
         out = np.zeros(self.n)
-        if self.is_structured:
+        if self.are_objects:
             return out
         with np.errstate(over="ignore"):  # infinite norms are reported by Kernel.check
             for start in range(0, self.n, _NORM_ROWS):
@@ -316,7 +316,7 @@ class Points:
         if isinstance(self.X, list):
             return self.X[index] if isinstance(index, slice) else [self.X[i] for i in index]
         part = self.X[index]
-        if self.is_structured or (dtype is None and self.origin is None):
+        if self.are_objects or (dtype is None and self.origin is None):
             return part
         if self.is_sparse:
             return part.astype(dtype, copy=False)
@@ -324,9 +324,9 @@ class Points:
             part = part - self.origin
         return np.ascontiguousarray(part, dtype=dtype)
 
-    def take(self, rows: slice | np.ndarray, dtype: Any = np.float64) -> Block:
+    def take(self, rows: slice | np.ndarray, dtype: Any = np.float64) -> SampleBlock:
         """The given rows (an explicit slice or an index array) as a block of ``dtype``."""
-        return Block(self, rows, dtype)
+        return SampleBlock(self, rows, dtype)
 
 
 def centre(X: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from mercer.kernels._compiled.products import products
 from mercer.kernels._compiled.sparse_pairwise import CHI2, L1
 from mercer.kernels._histogram import gather
 from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT, Rounding, exponential, unit
-from mercer.kernels._samples import Block, Points
+from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["RBF", "Chi2", "Laplacian"]
 
@@ -34,7 +34,7 @@ LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}
 _NONE = np.zeros(0, np.intp)
 
 
-def _distance_error(points: Points, dtype: Any) -> float:
+def _distance_error(points: Samples, dtype: Any) -> float:
     """‖x − z‖² from dot products is off by this factor of ‖x‖² + ‖z‖² at most.
 
     Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added.
@@ -42,7 +42,7 @@ def _distance_error(points: Points, dtype: Any) -> float:
     return (points.terms + 16) * unit(dtype)
 
 
-def _difference_error(points: Points) -> float:
+def _difference_error(points: Samples) -> float:
     """Of γ‖x − z‖² from differences, up to an exponent of 20.
 
     Beyond it |k̂ − k| ≤ t e^(−t) · error / 20 is below the rounding of values near 1.
@@ -103,7 +103,7 @@ class RBF(Kernel):
     def is_nonnegative(self) -> bool:
         return True
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
         differences = out.dtype == np.float32 and not A.is_sparse and A.points.d <= FEW_COLUMNS
         if differences:
@@ -127,22 +127,22 @@ class RBF(Kernel):
         if columns.size:
             replace_far_values(B, A, columns, by_column.T, error, self.gamma, out.T)
 
-    def _far(self, A: Block) -> np.ndarray:
+    def _far(self, A: SampleBlock) -> np.ndarray:
         """Rows whose norms take too many digits from their distances."""
         largest = self._largest_norm(A.points, A.dtype)
         if A.points.largest_norm(A.dtype) <= largest:
             return _NONE
         return np.flatnonzero(~(A.sq_norms <= largest))
 
-    def _largest_norm(self, points: Points, dtype: Any) -> float:
+    def _largest_norm(self, points: Samples, dtype: Any) -> float:
         """Of rows whose distances come from dot products: those lose less than differences do."""
         limit = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, _difference_error(points))
         return limit / max(self.gamma * _distance_error(points, dtype), 1e-300)
 
     @staticmethod
     def _distances(
-        A: Block,
-        B: Block,
+        A: SampleBlock,
+        B: SampleBlock,
         part: np.ndarray,
         differences: bool,
         rows: Any = slice(None),
@@ -154,7 +154,7 @@ class RBF(Kernel):
             return part
         return A.sq_norms[rows][:, None] + B.sq_norms[columns] - 2 * part
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """γ times the error of the squared distance, and that of exp on an exponent up to 60."""
         norms, u = points.norms(dtype), unit(dtype)
         ends = NEGLIGIBLE_EXPONENT * 1.7 * u
@@ -164,7 +164,7 @@ class RBF(Kernel):
             lost = np.where(norms <= largest, lost, _difference_error(points))
         return exponential(lost + ends)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return np.ones(len(A))
 
 
@@ -200,13 +200,13 @@ class Laplacian(Kernel):
     def is_nonnegative(self) -> bool:
         return True
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return _exponential_rounding(points, dtype, self.gamma)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         gather(A, B, L1, self.gamma, out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return np.ones(len(A))
 
 
@@ -223,7 +223,7 @@ class Chi2(Kernel):
     def is_psd(self) -> bool:
         return True
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         super()._check_rows(points, largest)
         values = points.X.data if points.is_sparse else points.X
         if values.size and values.min() < 0:
@@ -236,17 +236,17 @@ class Chi2(Kernel):
     def is_nonnegative(self) -> bool:
         return True
 
-    def rounding(self, points: Points, dtype: Any) -> Rounding:
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return _exponential_rounding(points, dtype, 4 * self.gamma)
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         gather(A, B, CHI2, self.gamma, out)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         return np.ones(len(A))
 
 
-def _exponential_rounding(points: Points, dtype: Any, gamma: float) -> Rounding:
+def _exponential_rounding(points: Samples, dtype: Any, gamma: float) -> Rounding:
     """Of exp(−γ s), where s is a sum of d terms, each at most |x_c| + |z_c| with a slope below 1.
 
     Sums are in float64, rows and the result in ``dtype``.

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.kernels._base import LARGEST, Kernel
 from mercer.kernels._dot_product import Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels._samples import Block, Points
+from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels._stationary import RBF, Chi2, Laplacian
 
 __all__ = ["Callable", "Precomputed", "as_kernel"]
@@ -27,14 +27,14 @@ class Precomputed(Kernel):
     def _has_formula(self) -> bool:
         return False
 
-    def magnitude(self, points: Points) -> np.ndarray:
+    def magnitude(self, points: Samples) -> np.ndarray:
         """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
         largest = abs(points.X).max(axis=1)
         largest = largest.toarray() if points.is_sparse else largest
         return np.maximum(np.ravel(np.asarray(largest, dtype=np.float64)), 1.0)
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
-        if points.is_structured:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
+        if points.are_objects:
             raise ValueError("A precomputed kernel matrix must hold numbers; got objects.")
         values = points.X.data if points.is_sparse else points.X
         if not _in_range(values, largest):
@@ -43,7 +43,7 @@ class Precomputed(Kernel):
                 f"±{largest:g}. Check or scale the kernel."
             )
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         K, rows, columns = A.points.X, A.index, B.index
         if A.is_sparse:
             out[...] = K[rows][:, columns].toarray()
@@ -54,13 +54,13 @@ class Precomputed(Kernel):
         else:
             out[...] = K[np.ix_(rows, columns)]
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         rows = A.index
         which = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         return np.asarray(A.points.X[which, which], dtype=np.float64).ravel()
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
-        points = Points(X)
+        points = Samples(X)
         self.check(points)
         return points.X.toarray().astype(np.float64) if points.is_sparse else points.X.astype(float)
 
@@ -86,20 +86,20 @@ class Callable(Kernel):
     def _has_formula(self) -> bool:
         return False
 
-    def _check_rows(self, points: Points, largest: float = LARGEST) -> None:
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """Which rows it takes is the function's business; values are looked at as they come."""
 
-    def tile(self, A: Block, B: Block, out: np.ndarray) -> None:
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         out[...] = self._values(A, B)
 
-    def diag(self, A: Block) -> np.ndarray:
+    def diag(self, A: SampleBlock) -> np.ndarray:
         out = np.empty(len(A))
         for start in range(0, len(A), _DIAGONAL_ROWS):
             part = A[start : start + _DIAGONAL_ROWS]
             out[start : start + _DIAGONAL_ROWS] = np.diagonal(self._values(part, part))
         return out
 
-    def _values(self, A: Block, B: Block) -> Any:
+    def _values(self, A: SampleBlock, B: SampleBlock) -> Any:
         values = self.function(A.original, B.original)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != (len(A), len(B)):

@@ -23,7 +23,7 @@ from mercer.data._schema import Schema
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.exceptions import FileError
 from mercer.kernels import RBF, Linear, Polynomial, Sigmoid, as_kernel
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["is_libsvm", "read_libsvm", "write_libsvm"]
@@ -96,7 +96,7 @@ def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any
     blocks = None if classes is None else block_outputs(model._n_support)
     model.intercept_, model.dual_coef_ = b, sp.csr_matrix(coef)
     model.support_vectors_, model.n_features_in_ = vectors, vectors.shape[1]
-    model.expansion_ = Expansion(model.kernel_, Points(vectors), coef, b, blocks)
+    model.expansion_ = Expansion(model.kernel_, Samples(vectors), coef, b, blocks)
     parameters = model.get_params(deep=False)
     state = {name: value for name, value in vars(model).items() if name not in parameters}
     check_before(type(model), parameters, state)

@@ -45,7 +45,7 @@ OBJECTS = {
     "Answer": "mercer.solvers.linear._stored_model",
     "_Last": "mercer.estimators.linear._base",
     "Wake": "mercer._result",
-    "Points": "mercer.kernels._samples",
+    "Samples": "mercer.kernels._samples",
     "RidgeCertificate": "mercer.certificates._residuals",
     "Schema": "mercer.data._schema",
     "StreamProgress": "mercer.data",
@@ -55,12 +55,17 @@ OBJECTS = {
 # The arguments of classes that are no dataclasses.
 _ARGUMENTS = {
     "Expansion": ("kernel", "support", "coef", "b", "blocks", "columns"),
-    "Points": ("X", "origin"),
+    "Samples": ("X", "origin"),
 }
+
+
+# Names in files of version 0.1 → present names.
+_RENAMED = {"Points": "Samples"}
 
 
 def find(name: Any, among: dict[str, str]) -> type:
     """The class of this name; a ValueError if it is not in the list."""
+    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in among:
         raise ValueError(f"there is no class {str(name)[:40]!r} in this version of Mercer")
     return getattr(import_module(among[name]), name)

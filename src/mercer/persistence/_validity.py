@@ -208,7 +208,7 @@ def _check_expansion(expansion: Expansion, state: Mapping[str, Any]) -> None:
         held = support.n == n
     if not (blocks and held and coef.ndim == 2 and b.ndim == 1 and 0 < coef.shape[0] <= outputs):
         raise ValueError("the parts of the expansion do not fit each other")
-    if columns is None and not support.is_structured:
+    if columns is None and not support.are_objects:
         _check_rows(support.X, d)
     if support.origin is not None and support.origin.shape != (support.d,):
         raise ValueError("the origin and the support vectors do not fit each other")

@@ -21,7 +21,7 @@ from mercer._threads import Workers
 from mercer.certificates._certificate import EPS, FREE, ZERO, certify, kkt_groups, relative
 from mercer.gram import Gram
 from mercer.kernels import Precomputed
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.playground._catalogue import MACHINES
 from mercer.playground._fit import (
     Fit,
@@ -141,7 +141,7 @@ class Walk:
     def fit(self, step: int) -> Fit:
         """The frame in the form of a finished fit, so that it is drawn the same way."""
         frame = self.frame(step)
-        expansion = Expansion(self.kernel, Points(self.X), frame.beta, np.array([frame.b]))
+        expansion = Expansion(self.kernel, Samples(self.X), frame.beta, np.array([frame.b]))
         gaps = np.array([each.gap for each in self.frames[: step + 1]])
         trace = Trace(np.arange(gaps.size), gaps, "steps", self.measure,
                       is_log=self.measure == "relative gap")  # fmt: skip
@@ -179,7 +179,7 @@ def _problem(state: State) -> BoxQP:
 
 def _pairs(state: State) -> Iterator[Frame]:
     problem, K = _problem(state), kernel_matrix(state)
-    gram = Gram(Precomputed(), Points(K), Workers(1))
+    gram = Gram(Precomputed(), Samples(K), Workers(1))
     beta = problem.start.copy()
     yield _pair_frame(problem, K, beta, None)
     for step in Platt().steps(problem, gram):

@@ -12,7 +12,7 @@ from mercer._threads import Workers
 from mercer.gram import Gram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
-from mercer.kernels._samples import Points
+from mercer.kernels._samples import Samples
 from mercer.plots import _style as style
 from mercer.plots._base import Display
 from mercer.plots._fitted import Machine
@@ -39,7 +39,7 @@ def _sample(n: int, codes: np.ndarray | None, most: int) -> np.ndarray:
 
 
 def _matrix(kernel: Kernel, X: Any, rows: np.ndarray) -> np.ndarray:
-    points = Points(X)
+    points = Samples(X)
     kernel.check(points)
     return np.asarray(Gram(kernel, points, Workers(1)).take(rows).matrix(), dtype=np.float64)
 
@@ -162,7 +162,7 @@ class KernelMatrixDisplay(Display):
     def _of(
         cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str
     ) -> KernelMatrixDisplay:
-        n = Points(X).n
+        n = Samples(X).n
         rows = _sample(n, labels if names else None, most)
         starts = np.array([0, rows.size])
         if names:
@@ -297,7 +297,7 @@ class SpectrumDisplay(Display):
 
     @classmethod
     def _of(cls, kernel: Kernel, X: Any, codes: Any, most: int, title: str) -> SpectrumDisplay:
-        n = Points(X).n
+        n = Samples(X).n
         rows = _sample(n, codes, most)
         K = _matrix(kernel, X, rows)
         check = check_kernel(K)

@@ -25,22 +25,22 @@ newton.py    logistic regression: Newton steps by conjugate gradients
 ridge.py     the linear system of kernel ridge regression, directly or by iteration
 cg.py        conjugate gradients with a Nyström preconditioner
 eigen.py     leading eigenvectors of the centred kernel matrix
-control.py   time limit, callback, Ctrl-C
+stopping.py   time limit, callback, Ctrl-C
 _pairs.py    compiled: second-order pair steps on a dense block
 _scan.py     compiled: violation, choice of the working set
 """
 
 from mercer.solvers._base import require
 from mercer.solvers._registry import Choice, choose, make_solver
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.smo._many_pairs import solve_class_pairs
 from mercer.solvers.smo._solver import SMO
 
 __all__ = [
     "SMO",
     "Choice",
-    "Control",
     "Progress",
+    "Stopping",
     "choose",
     "make_solver",
     "require",

@@ -19,7 +19,7 @@ from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import answer, intercepts, restore_sums, so_far
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 
 __all__ = ["Sweeps", "WholeMatrix", "require"]
@@ -125,24 +125,26 @@ class WholeMatrix(ABC):
         )
 
     @abstractmethod
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps: ...
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> Sweeps: ...
 
     def solve(
-        self, problem: BoxQP, gram: Gram, control: Control, start: np.ndarray | None = None
+        self, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None = None
     ) -> Result:
         """Solve from ``start``, a feasible β, or else from the problem's own."""
         began = time.perf_counter()
         require(self, problem, gram)
         beta = (problem.start if start is None else start).copy()
         with single_threaded_blas():
-            run = self._begin(problem, gram, beta, control)
-            status = self._drive(run, gram, control)
+            run = self._begin(problem, gram, beta, stopping)
+            status = self._drive(run, gram, stopping)
             restore_sums(problem, run.beta)
             coef = problem.at_points(run.beta, gram.n)
             run.f, run.f_error = gram.bounded_sums(coef, np.arange(gram.n))
         return answer(problem, gram, run, status, self.tol, began)
 
-    def _drive(self, run: Sweeps, gram: Gram, control: Control) -> Status:
+    def _drive(self, run: Sweeps, gram: Gram, stopping: Stopping) -> Status:
         """Rounds until the tolerance, or a limit."""
         watch = HardMarginWatch(run.problem, gram)
         most = self._most_steps(gram.n)
@@ -150,9 +152,9 @@ class WholeMatrix(ABC):
         while True:
             violation = self._violation(run)
             if run.rounds:
-                effort = control.seconds, run.rounds, run.steps
+                effort = stopping.seconds, run.rounds, run.steps
                 state = partial(so_far, run.problem, run.beta, run.f)
-                control.report(Progress(*effort, violation, self.tol, state=state))
+                stopping.report(Progress(*effort, violation, self.tol, state=state))
             if self._is_solved(run, violation):
                 return Status.SOLVED
             proof = watch(run.beta, run.f)
@@ -165,7 +167,7 @@ class WholeMatrix(ABC):
                 return Status.ITERATION_LIMIT
             if idle >= PATIENCE:
                 return Status.STALLED
-            stopped = control.stopped
+            stopped = stopping.stopped
             if stopped is not None:
                 return stopped
             run.advance(int(min(most - run.steps, np.iinfo(np.int64).max)))

@@ -26,11 +26,11 @@ import numpy as np
 from scipy import linalg
 
 from mercer._result import Status
-from mercer.gram import Gram, SymmetricProduct
+from mercer.gram import Gram, SymmetricGram
 from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
 from mercer.gram._entry_error import EntryError, gamma
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["Nystrom", "System", "conjugate_gradients"]
 
@@ -109,7 +109,7 @@ class System:
 
     Attributes
     ----------
-    product : SymmetricProduct
+    product : SymmetricGram
     scale, alpha : float64 arrays
         √s of each point, α of each target.
     errors : EntryError
@@ -117,14 +117,14 @@ class System:
         Σ s k(x, x) ≥ ‖D |K| D‖₂ of a positive semidefinite K.
     """
 
-    product: SymmetricProduct
+    product: SymmetricGram
     scale: np.ndarray
     alpha: np.ndarray
     errors: EntryError
     trace: float
 
     @staticmethod
-    def of(product: SymmetricProduct, scale: np.ndarray, alpha: np.ndarray) -> System:
+    def of(product: SymmetricGram, scale: np.ndarray, alpha: np.ndarray) -> System:
         gram = product.gram
         trace = float(scale**2 @ np.abs(gram.diag())) * (1 + 1e-9)
         return System(product, scale, alpha, gram_error(gram), trace)
@@ -180,7 +180,7 @@ def conjugate_gradients(
     precondition: Precondition,
     tol: float,
     max_iter: int,
-    control: Control,
+    stopping: Stopping,
 ) -> Iterated:
     """Solve (D K D + αI) Z = B by columns until ‖residual‖ ≤ tol ‖B‖."""
     D = system.scale[:, np.newaxis]
@@ -190,12 +190,12 @@ def conjugate_gradients(
     while True:
         run = _Run(system, precondition, Z, R, drift, goal)
         with np.errstate(over="ignore", invalid="ignore"):
-            status, steps = run.descend(tol, max_iter - iterations, control)
+            status, steps = run.descend(tol, max_iter - iterations, stopping)
         iterations += steps
         found = system.checked(D * Z)
         if found is None:  # stopped: what the recurrence says
             f = (B - R - system.alpha * Z) / D
-            return Iterated(Z, f, drift, control.stopped or status, iterations)
+            return Iterated(Z, f, drift, stopping.stopped or status, iterations)
         KDZ, error = found
         np.subtract(B, D * KDZ + system.alpha * Z, out=R)
         drift[:] = np.linalg.norm(D * error, axis=0)
@@ -226,7 +226,7 @@ class _Run:
     drift: np.ndarray
     goal: np.ndarray
 
-    def descend(self, tol: float, max_iter: int, control: Control) -> tuple[Status, int]:
+    def descend(self, tol: float, max_iter: int, stopping: Stopping) -> tuple[Status, int]:
         """Until R is small; status and iterations."""
         R, goal, alpha = self.R, self.goal, self.system.alpha
         active = np.linalg.norm(R, axis=0) > goal
@@ -238,7 +238,7 @@ class _Run:
                 return Status.SOLVED, steps
             AP = self.system.apply(P)
             if AP is None:
-                return control.stopped or Status.STOPPED, steps
+                return stopping.stopped or Status.STOPPED, steps
             curvature = np.einsum("ij,ij->j", P, AP)
             if not (curvature[active] > 0).all():
                 return self._no_curvature(P[:, active], curvature[active]), steps
@@ -248,7 +248,7 @@ class _Run:
             self._move(step, P, AP)
             active &= np.linalg.norm(R, axis=0) > goal
             reached = _worst(R, goal) * tol
-            control.report(Progress(control.seconds, steps + 1, steps + 1, reached, tol))
+            stopping.report(Progress(stopping.seconds, steps + 1, steps + 1, reached, tol))
             W = self.precondition(R, alpha)
             slope, before = np.einsum("ij,ij->j", R, W), slope
             P *= np.divide(slope, before, out=np.zeros_like(slope), where=before > 0)

@@ -21,7 +21,7 @@ from mercer._numba import REASSOCIATE, compiled
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import Sweeps, WholeMatrix
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 
 __all__ = ["CoordinateAscent", "greedy", "sweep"]
 
@@ -150,5 +150,5 @@ class CoordinateAscent(WholeMatrix):
         if self.order not in ("cyclic", "greedy"):
             raise ValueError(f"order must be 'cyclic' or 'greedy', got {self.order!r}.")
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         return _Ascent(problem, gram.matrix(), beta, self.tol, self.order == "greedy")

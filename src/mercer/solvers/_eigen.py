@@ -24,12 +24,12 @@ from scipy import linalg
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import eigen_status
-from mercer.gram import Gram, SymmetricProduct
+from mercer.gram import Gram, SymmetricGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
 from mercer.solvers._dense_algebra import eigen_seconds, kernel_matrix
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["Centring", "EigenAnswer", "EigenSolver"]
 
@@ -95,43 +95,43 @@ class EigenSolver:
     cache_bytes: int = 1000 << 20
 
     def solve(
-        self, gram: Gram, k: int, seed: np.random.RandomState, control: Control
+        self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenAnswer:
         """The ``k`` largest eigenvalues and their eigenvectors; fewer where time is short."""
         dense = gram.n <= DENSE_ROWS or k > DENSE_SHARE * gram.n
         no_room = 4 * k + 2 * EXTRA > gram.n  # for what a restart keeps and one more block
         with single_threaded_blas():
             if self.solver == "dense" or (self.solver == "auto" and dense) or no_room:
-                if eigen_seconds(gram.n) <= control.remaining:
-                    answer = _dense(gram, k, self.tol or PROVED, control)
+                if eigen_seconds(gram.n) <= stopping.remaining:
+                    answer = _dense(gram, k, self.tol or PROVED, stopping)
                     if answer is not None:
                         return answer
                 k = min(k, FEW_COMPONENTS, max((gram.n - 2 * EXTRA) // 4, 1))
-                stopped = control.stopped or Status.TIME_LIMIT
-                return replace(self._iterate(gram, k, seed, control), status=stopped)
-            return self._iterate(gram, k, seed, control)
+                stopped = stopping.stopped or Status.TIME_LIMIT
+                return replace(self._iterate(gram, k, seed, stopping), status=stopped)
+            return self._iterate(gram, k, seed, stopping)
 
     def _iterate(
-        self, gram: Gram, k: int, seed: np.random.RandomState, control: Control
+        self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenAnswer:
-        if control.stopped is not None:
-            return _by_landmarks(gram, k, control)
-        product = SymmetricProduct(gram, self.cache_bytes, control.is_stopped)
+        if stopping.stopped is not None:
+            return _by_landmarks(gram, k, stopping)
+        product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
         start = seed.standard_normal((gram.n, min(k + EXTRA, gram.n)))
         most = self.max_products or max(gram.n, FEWEST_PRODUCTS)
         aim = max(AIM * self.tol, FINEST) if self.tol > 0 else FINEST
-        run = _Krylov(product, k, aim, self.tol or PROVED, control)
-        return run.run(start, most) or _by_landmarks(gram, k, control)
+        run = _Krylov(product, k, aim, self.tol or PROVED, stopping)
+        return run.run(start, most) or _by_landmarks(gram, k, stopping)
 
 
 # Rows up to which all eigenvectors are computed.
 WHOLE_ROWS = 256
 
 
-def _dense(gram: Gram, k: int, goal: float, control: Control) -> EigenAnswer | None:
+def _dense(gram: Gram, k: int, goal: float, stopping: Stopping) -> EigenAnswer | None:
     """By LAPACK; None if it was stopped before the decomposition."""
     n = gram.n
-    K = kernel_matrix(gram, control.is_stopped)
+    K = kernel_matrix(gram, stopping.is_stopped)
     if K is None:
         return None
     centring = Centring.of(gram, K.sum(axis=0))
@@ -156,7 +156,7 @@ def _dense(gram: Gram, k: int, goal: float, control: Control) -> EigenAnswer | N
     return EigenAnswer(values, vectors, residuals, centring, status, "dense", 0)
 
 
-def _by_landmarks(gram: Gram, k: int, control: Control) -> EigenAnswer:
+def _by_landmarks(gram: Gram, k: int, stopping: Stopping) -> EigenAnswer:
     """Components of K̃ = C W⁻¹ Cᵀ from random landmarks: a small part of one product with K."""
     n, total = gram.n, float(np.abs(gram.diag()).sum())
     m = min(n, max(FEWEST_LANDMARKS, min(2 * k, MOST_LANDMARKS)))
@@ -179,7 +179,7 @@ def _by_landmarks(gram: Gram, k: int, control: Control) -> EigenAnswer:
     kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
     values, vectors = values[kept], F @ (turn[:, kept] / np.sqrt(values[kept]))
     bound = max(left_out, 0.0) if gram.kernel.is_psd is True else np.inf
-    status = control.stopped or Status.TIME_LIMIT
+    status = stopping.stopped or Status.TIME_LIMIT
     residuals = np.full(values.size, bound)
     return EigenAnswer(values, vectors, residuals, centring, status, "landmarks", 0)
 
@@ -194,11 +194,9 @@ class _Krylov:
     ``lost`` bounds the error of each column of the image.
     """
 
-    def __init__(
-        self, product: SymmetricProduct, k: int, tol: float, goal: float, control: Control
-    ):
+    def __init__(self, product: SymmetricGram, k: int, tol: float, goal: float, stopping: Stopping):
         self.product, self.k, self.tol, self.goal = product, k, tol, goal
-        self.control = control
+        self.stopping = stopping
         n, room = product.n, BASIS + (BASIS_EACH + 1) * k + EXTRA
         room = min(room, n)
         self.Q, self.image = np.empty((n, room)), np.empty((n, room))
@@ -213,7 +211,7 @@ class _Krylov:
         # The means of K come with the first product, as one more column, and its size.
         errors = gram_error(self.product.gram)
         block = self._orthogonal(block)
-        if self.control.stopped is not None:
+        if self.stopping.stopped is not None:
             return None
         both = self.product(np.column_stack([block, np.ones(n), errors.near]))
         if both is None:
@@ -235,10 +233,10 @@ class _Krylov:
             block = self._orthogonal(residual[:, norms > goal])
             image = self.product(block) if block.shape[1] else None
             if image is None:
-                status = self.control.stopped or Status.STALLED
+                status = self.stopping.stopped or Status.STALLED
                 break
             self._append(block, _centred(image))
-            if eigen_seconds(self.m) > self.control.remaining:
+            if eigen_seconds(self.m) > self.stopping.remaining:
                 status = Status.TIME_LIMIT
                 break
         values = values[: self.k]
@@ -282,14 +280,14 @@ class _Krylov:
         """Why to stop now, or None."""
         worst = float(norms.max(initial=0.0))
         relative = worst * self.tol / goal if goal > 0 else 0.0
-        self.control.report(
-            Progress(self.control.seconds, self.products, self.products, relative, self.tol)
+        self.stopping.report(
+            Progress(self.stopping.seconds, self.products, self.products, relative, self.tol)
         )
         if worst <= goal:
             return Status.SOLVED
         if self.products >= max_products:
             return Status.ITERATION_LIMIT
-        return self.control.stopped
+        return self.stopping.stopped
 
     def _append(self, block: np.ndarray, image: np.ndarray) -> None:
         m, end = self.m, self.m + block.shape[1]

@@ -36,7 +36,7 @@ from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import Sweeps, WholeMatrix
 from mercer.solvers._dense_algebra import eigen_seconds
 from mercer.solvers._solution import intercepts
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import prove_inseparable
 
 __all__ = ["QP", "QPPrimal"]
@@ -68,9 +68,9 @@ ITERATION_COST = 2.0
 class _Library(Sweeps):
     """One call of the library, then polishing; subclasses fill the matrices."""
 
-    def __init__(self, problem: BoxQP, gram: Gram, K: Any, beta: np.ndarray, control: Control,
+    def __init__(self, problem: BoxQP, gram: Gram, K: Any, beta: np.ndarray, stopping: Stopping,
                  tol: float):  # fmt: skip
-        self.gram, self.control = gram, control
+        self.gram, self.stopping = gram, stopping
         self.raised: BaseException | None = None
         super().__init__(problem, K, beta, tol)
 
@@ -105,7 +105,7 @@ class _Library(Sweeps):
         if np.isfinite(beta).all():
             self.beta = _restore_sums(self.problem, beta)
             self.sum_f()
-            if self.control.stopped is None:
+            if self.stopping.stopped is None:
                 self._polish(b)
 
     def _settings(self, room: int) -> Any:
@@ -114,8 +114,8 @@ class _Library(Sweeps):
         settings.max_iter = min(room, settings.max_iter)
         settings.max_threads = 1
         settings.direct_solve_method = "faer"
-        if np.isfinite(self.control.remaining):
-            settings.time_limit = max(self.control.remaining, 1e-3)
+        if np.isfinite(self.stopping.remaining):
+            settings.time_limit = max(self.stopping.remaining, 1e-3)
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = LIBRARY_TOL
         return settings
 
@@ -123,13 +123,13 @@ class _Library(Sweeps):
         """Between two iterations of the library: whether to stop."""
         try:
             now = Progress(
-                self.control.seconds, 1, int(info.iterations), float(info.gap_rel), self.tol
+                self.stopping.seconds, 1, int(info.iterations), float(info.gap_rel), self.tol
             )
-            self.control.report(now)
+            self.stopping.report(now)
         except BaseException as error:  # must not cross the library
             self.raised = error
             return True
-        return self.control.stopped is not None
+        return self.stopping.stopped is not None
 
     def _prove(self, ray: np.ndarray, certain: bool) -> bool:
         """Whether there is no solution: a hard margin that is impossible."""
@@ -152,7 +152,7 @@ class _Library(Sweeps):
         least = intercepts(p, self.beta, self.f)[2]
         at_lower, at_upper = self._guess(b)
         for _ in range(POLISH_ROUNDS):
-            if self.control.stopped is not None:
+            if self.stopping.stopped is not None:
                 break
             beta = np.where(at_lower, p.lower, np.where(at_upper, p.upper, self.beta))
             self.beta = beta
@@ -301,11 +301,11 @@ def _groups(problem: BoxQP) -> sp.csr_array:
 class _Interior(WholeMatrix):
     """The library asks for limits between two of its iterations only."""
 
-    def _drive(self, run: Sweeps, gram: Gram, control: Control) -> Status:
+    def _drive(self, run: Sweeps, gram: Gram, stopping: Stopping) -> Status:
         """As ever, but an iteration that would not end in time is not begun."""
-        if ITERATION_COST * eigen_seconds(run.problem.n_variables) > control.remaining:
+        if ITERATION_COST * eigen_seconds(run.problem.n_variables) > stopping.remaining:
             return Status.TIME_LIMIT
-        return super()._drive(run, gram, control)
+        return super()._drive(run, gram, stopping)
 
 
 @dataclass(frozen=True)
@@ -326,10 +326,10 @@ class QP(_Interior):
     def _bytes(self, problem: BoxQP, gram: Gram) -> int:
         return 8 * self.copies * problem.n_variables**2
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         K = gram.matrix()
         _check_psd(K, gram, self.name)
-        return _Dual(problem, gram, K, beta, control, self.tol)
+        return _Dual(problem, gram, K, beta, stopping, self.tol)
 
 
 @dataclass(frozen=True)
@@ -347,15 +347,15 @@ class QPPrimal(_Interior):
     takes_groups: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def _bytes(self, problem: BoxQP, gram: Gram) -> int:
-        features = gram.multiplications if type(gram.kernel) is Linear else float(gram.n)
+        features = gram.cost_per_entry if type(gram.kernel) is Linear else float(gram.n)
         return int(8 * self.copies * problem.n_variables * features)
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         if type(gram.kernel) is Linear:
             features = gram.block(slice(0, gram.n), np.float64).X
         else:
             features = _factor(gram.matrix(), gram, self.name)
-        return _Primal(problem, gram, features, beta, control, self.tol)
+        return _Primal(problem, gram, features, beta, stopping, self.tol)
 
 
 def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:

@@ -29,15 +29,15 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer._result import Result, Status
-from mercer.gram import Gram, WholeGram
+from mercer.gram import CachedGram, Gram
 from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import bounded_product
 from mercer.problems import Logistic
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["NewtonCG", "with_bounds"]
 
-# Points of the preconditioner, and the smallest eigenvalue of their K against the largest.
+# Samples of the preconditioner, and the smallest eigenvalue of their K against the largest.
 LANDMARKS = 256
 SMALLEST = 1e-10
 ROWS_PER_TILE = 1024
@@ -108,20 +108,20 @@ class NewtonCG:
     max_iter: int = 100
 
     def solve(
-        self, problems: Sequence[Logistic], whole: WholeGram, control: Control
+        self, problems: Sequence[Logistic], whole: CachedGram, stopping: Stopping
     ) -> list[Result]:
         began = time.perf_counter()
         tasks = [_Task(problem) for problem in problems]
         basis: _Basis | None = None
         rounds = 0
         while active := [task for task in tasks if task.status is None]:
-            whole.stop = control.is_stopped
-            R, KR, control = self._look(active, whole, control, rounds)
-            if control.stopped is not None:  # the product was given up
+            whole.stop = stopping.is_stopped
+            R, KR, stopping = self._look(active, whole, stopping, rounds)
+            if stopping.stopped is not None:  # the product was given up
                 for task in active:
-                    task.status = control.stopped
+                    task.status = stopping.stopped
                 break
-            stopped = self._why_stop(active, control, rounds)
+            stopped = self._why_stop(active, stopping, rounds)
             ending = [t for t in active if stopped is not None or t.relative_gap <= self.tol]
             if ending and whole.dtype != np.float64:
                 _sum_afresh(ending, whole)
@@ -133,12 +133,12 @@ class NewtonCG:
             if going:
                 moving = [active[i] for i in going]
                 basis = basis or _Basis(whole)
-                stuck = self._step(moving, whole, basis, R[:, going], KR[:, going], control)
+                stuck = self._step(moving, whole, basis, R[:, going], KR[:, going], stopping)
                 rounds += 1
-                if control.is_stopped():
+                if stopping.is_stopped():
                     continue
                 if stuck and whole.dtype != np.float64:  # its rounding may be in the way
-                    whole = WholeGram(whole.gram, 0, np.float64)
+                    whole = CachedGram(whole.gram, 0, np.float64)
                     _sum_afresh(moving, whole)
                     continue
                 for task in stuck:
@@ -148,43 +148,43 @@ class NewtonCG:
 
     @staticmethod
     def _look(
-        tasks: Sequence[_Task], whole: WholeGram, control: Control, rounds: int
-    ) -> tuple[np.ndarray, np.ndarray, Control]:
-        """R and K R; the first time also the control that leaves time for the final sums."""
+        tasks: Sequence[_Task], whole: CachedGram, stopping: Stopping, rounds: int
+    ) -> tuple[np.ndarray, np.ndarray, Stopping]:
+        """R and K R; the first time also the stopping that leaves time for the final sums."""
         began = time.perf_counter()
         R, KR = _residuals(tasks, whole)
-        if rounds == 0 and control.time_limit is not None:
+        if rounds == 0 and stopping.time_limit is not None:
             left = PRODUCTS_LEFT * (time.perf_counter() - began) + SECONDS_LEFT
-            control = control.until(control.time_limit - left)
-        return R, KR, control
+            stopping = stopping.until(stopping.time_limit - left)
+        return R, KR, stopping
 
-    def _why_stop(self, active: Sequence[_Task], control: Control, rounds: int) -> Status | None:
+    def _why_stop(self, active: Sequence[_Task], stopping: Stopping, rounds: int) -> Status | None:
         worst = max(task.relative_gap for task in active)
         steps = sum(task.steps for task in active)
         now = Progress(
-            control.seconds, rounds, steps, worst, self.tol,
+            stopping.seconds, rounds, steps, worst, self.tol,
             state=lambda: [(task.problem, _result(task, rounds, 0.0)) for task in active],
         )  # fmt: skip
-        control.report(now)
-        return control.stopped or (Status.ITERATION_LIMIT if rounds >= self.max_iter else None)
+        stopping.report(now)
+        return stopping.stopped or (Status.ITERATION_LIMIT if rounds >= self.max_iter else None)
 
     def _step(
         self,
         tasks: Sequence[_Task],
-        whole: WholeGram,
+        whole: CachedGram,
         basis: _Basis,
         R: np.ndarray,
         KR: np.ndarray,
-        control: Control,
+        stopping: Stopping,
     ) -> list[_Task]:
         """One Newton step of every task; returns those whose objective it did not lower."""
         D = np.column_stack([task.problem.curvature(task.f + task.b) for task in tasks])
         eta = np.array([min(LOOSEST, np.sqrt(task.relative_gap)) for task in tasks])
         hessian = _Hessian(D, basis, tasks[0].problem.fit_intercept)
-        if control.stopped is not None:
+        if stopping.stopped is not None:
             return []
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            delta, K_delta, steps = _conjugate_gradients(whole, hessian, R, KR, eta, control)
+            delta, K_delta, steps = _conjugate_gradients(whole, hessian, R, KR, eta, stopping)
         if not (np.isfinite(delta).all() and np.isfinite(K_delta).all()):
             return list(tasks)
         stuck = []
@@ -202,12 +202,12 @@ class NewtonCG:
 
 
 def _conjugate_gradients(
-    whole: WholeGram,
+    whole: CachedGram,
     hessian: _Hessian,
     R: np.ndarray,
     KR: np.ndarray,
     eta: np.ndarray,
-    control: Control,
+    stopping: Stopping,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """δ with H δ ≈ R, and K δ; columns are tasks, side by side.
 
@@ -222,14 +222,14 @@ def _conjugate_gradients(
         bent = hessian.bend(Kp)
         curvature = _dots(Kp, p + bent)
         live = (size > goal) & (curvature > 0)
-        if not live.any() or control.stopped is not None:
+        if not live.any() or stopping.stopped is not None:
             return delta, K_delta, step
         alpha = np.where(live, size / np.where(live, curvature, 1.0), 0.0)
         delta += alpha * p
         K_delta += alpha * Kp
         r -= alpha * (p + bent)
         Kr -= alpha * (Kp + whole.product(bent))
-        if control.is_stopped():  # the product was given up; δ and K δ belong together
+        if stopping.is_stopped():  # the product was given up; δ and K δ belong together
             return delta, K_delta, step + 1
         z, Kz = hessian.precondition(r, Kr)
         before, size = size, np.where(live, _dots(r, Kz), 0.0)
@@ -245,7 +245,7 @@ class _Basis:
     ``coef`` (m, r) are their coefficients at the m ``points``.
     """
 
-    def __init__(self, whole: WholeGram):
+    def __init__(self, whole: CachedGram):
         gram, n = whole.gram, whole.n
         m = min(n, LANDMARKS)
         self.whole = whole
@@ -328,7 +328,7 @@ def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->j", A, B)
 
 
-def _residuals(tasks: Sequence[_Task], whole: WholeGram) -> tuple[np.ndarray, np.ndarray]:
+def _residuals(tasks: Sequence[_Task], whole: CachedGram) -> tuple[np.ndarray, np.ndarray]:
     """R and K R of every task, and the gap they say it has."""
     R = np.column_stack([task.residual() for task in tasks])
     KR = whole.product(R)
@@ -339,7 +339,7 @@ def _residuals(tasks: Sequence[_Task], whole: WholeGram) -> tuple[np.ndarray, np
     return R, KR
 
 
-def _sum_afresh(tasks: Sequence[_Task], whole: WholeGram) -> None:
+def _sum_afresh(tasks: Sequence[_Task], whole: CachedGram) -> None:
     """f = Kβ with float64 kernel values."""
     exact = whole.product(np.column_stack([task.beta for task in tasks]), np.float64)
     for task, f in zip(tasks, exact.T, strict=True):
@@ -363,14 +363,14 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
 
 
 def with_bounds(
-    problems: Sequence[Logistic], results: Sequence[Result], gram: Gram, control: Control
+    problems: Sequence[Logistic], results: Sequence[Result], gram: Gram, stopping: Stopping
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
     given little time for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = _Grace(control)
+    stop = _Grace(stopping)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)
@@ -393,13 +393,13 @@ def with_bounds(
 class _Grace:
     """Whether a fit that has been stopped has used up its last seconds."""
 
-    def __init__(self, control: Control):
-        self.control = control
+    def __init__(self, stopping: Stopping):
+        self.stopping = stopping
         self.end: float | None = None
 
     def __call__(self) -> bool:
         if self.end is None:
-            if self.control.stopped is None:
+            if self.stopping.stopped is None:
                 return False
             self.end = time.perf_counter() + GRACE_SECONDS
         return time.perf_counter() >= self.end

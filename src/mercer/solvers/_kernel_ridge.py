@@ -23,18 +23,18 @@ from scipy import linalg
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import RidgeAnswer
-from mercer.gram import Gram, SymmetricProduct
+from mercer.gram import Gram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
 from mercer.problems import Ridge
 from mercer.solvers import _dense_algebra as dense
 from mercer.solvers._conjugate_gradient import Nystrom, System, conjugate_gradients
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 
 __all__ = ["RidgeAnswer", "RidgeSolver", "Spectrum"]
 
 # Up to so many points a factorisation takes less than the preconditioner and the iterations.
 DIRECT = 2000
-# Points of the preconditioner: a twentieth of all, within these bounds.
+# Samples of the preconditioner: a twentieth of all, within these bounds.
 FEWEST_POINTS, MOST_POINTS = 100, 1000
 # n/60 iterations of conjugate gradients take about as long as a Cholesky factorisation, which
 # "auto" then turns to if the matrix takes no more memory than this.
@@ -71,22 +71,22 @@ class RidgeSolver:
     max_iter: int = -1
     cache_bytes: int = 1000 << 20
 
-    def solve(self, problem: Ridge, gram: Gram, control: Control) -> RidgeAnswer:
+    def solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
         """The coefficients of all targets."""
         with single_threaded_blas():
-            return self._solve(problem, gram, control)
+            return self._solve(problem, gram, stopping)
 
-    def _solve(self, problem: Ridge, gram: Gram, control: Control) -> RidgeAnswer:
+    def _solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
         if self.solver == "eigen":
-            return _decompose(problem, gram, None, control)
+            return _decompose(problem, gram, None, stopping)
         if self.solver == "cg" or (self.solver == "auto" and gram.n > DIRECT):
-            answer = self._iterate(problem, gram, control)
+            answer = self._iterate(problem, gram, stopping)
             failed = answer.status in (Status.NOT_PSD, Status.ITERATION_LIMIT, Status.STALLED)
             if self.solver == "cg" or not failed or 8 * gram.n**2 > CHOLESKY_BYTES:
                 return answer
-            if self._factor_seconds(gram) > control.remaining:
+            if self._factor_seconds(gram) > stopping.remaining:
                 return answer
-        return _factorise(problem, gram, control)
+        return _factorise(problem, gram, stopping)
 
     @staticmethod
     def _factor_seconds(gram: Gram) -> float:
@@ -99,8 +99,8 @@ class RidgeSolver:
             return AIM * self.tol
         return max(self.tol * FINEST / DEFAULT_TOL, FINEST / 10)
 
-    def _iterate(self, problem: Ridge, gram: Gram, control: Control) -> RidgeAnswer:
-        product = SymmetricProduct(gram, self.cache_bytes, control.is_stopped)
+    def _iterate(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+        product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
         rank = min(gram.n, max(FEWEST_POINTS, min(gram.n // 20, MOST_POINTS)))
         limit = self.max_iter if self.max_iter >= 0 else 10 * gram.n
         if self.solver == "auto" and 8 * gram.n**2 <= CHOLESKY_BYTES:
@@ -108,29 +108,29 @@ class RidgeSolver:
         scale = problem.scale
         D = scale[:, np.newaxis]
         try:
-            precondition = Nystrom(gram, scale, rank, control.is_stopped)
+            precondition = Nystrom(gram, scale, rank, stopping.is_stopped)
         except linalg.LinAlgError:
             return _some_rows(problem, gram, Status.NOT_PSD, "cg")
         if not precondition.is_complete:
-            return _some_rows(problem, gram, control.stopped or Status.STOPPED, "cg")
+            return _some_rows(problem, gram, stopping.stopped or Status.STOPPED, "cg")
         system = System.of(product, scale, problem.alpha)
         B = D * problem.Y
-        found = conjugate_gradients(system, B, precondition, self._aim, limit, control)
+        found = conjugate_gradients(system, B, precondition, self._aim, limit, stopping)
         f, error = found.f, found.error
-        if found.iterations == 0 and control.stopped is not None:
-            return _some_rows(problem, gram, control.stopped, "cg")
+        if found.iterations == 0 and stopping.stopped is not None:
+            return _some_rows(problem, gram, stopping.stopped, "cg")
         if found.status.is_solved and (error > AIM * self.tol * np.linalg.norm(B, axis=0)).any():
-            checked = bounded_product(gram, D * found.Z, control.is_stopped)
+            checked = bounded_product(gram, D * found.Z, stopping.is_stopped)
             if checked is not None:  # fewer roundings, a smaller bound
                 f, error = checked[0], np.linalg.norm(D * checked[1], axis=0)
         return RidgeAnswer(D * found.Z, f, error, found.status, "cg", found.iterations)
 
 
-def _factorise(problem: Ridge, gram: Gram, control: Control) -> RidgeAnswer:
+def _factorise(problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
     """One factorisation for each different α, in the lower triangle of K."""
-    A = dense.kernel_matrix(gram, control.is_stopped)
+    A = dense.kernel_matrix(gram, stopping.is_stopped)
     if A is None:
-        return _some_rows(problem, gram, control.stopped or Status.STOPPED, "cholesky")
+        return _some_rows(problem, gram, stopping.stopped or Status.STOPPED, "cholesky")
     diagonal = A.diagonal().copy()
     coef = np.zeros_like(problem.Y)
     shift = 1.0 if problem.weight is None else 1 / problem.weight
@@ -139,16 +139,16 @@ def _factorise(problem: Ridge, gram: Gram, control: Control) -> RidgeAnswer:
         if number:
             dense.restore(A, diagonal)
         A.flat[:: gram.n + 1] = diagonal + alpha * shift
-        rows, is_definite = dense.cholesky(A, gram.workers, control.is_stopped)
-        if not is_definite and control.stopped is None:
+        rows, is_definite = dense.cholesky(A, gram.workers, stopping.is_stopped)
+        if not is_definite and stopping.stopped is None:
             dense.restore(A, diagonal)
-            return _decompose(problem, gram, A, control)
+            return _decompose(problem, gram, A, stopping)
         coef[:rows, which] = dense.cholesky_solve(A, problem.Y[:rows, which], gram.workers)
-        if control.stopped is not None:
+        if stopping.stopped is not None:
             break
     f, error = _upper_sums(A, diagonal, gram, coef)
     error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
-    return RidgeAnswer(coef, f, error, control.stopped or Status.SOLVED, "cholesky")
+    return RidgeAnswer(coef, f, error, stopping.stopped or Status.SOLVED, "cholesky")
 
 
 def _upper_sums(
@@ -166,10 +166,10 @@ def _upper_sums(
     return KV, errors.of_sums(V, sums[:, :m], sums[:, m:], sum_terms(gram.n))
 
 
-def _decompose(problem: Ridge, gram: Gram, A: np.ndarray | None, control: Control) -> RidgeAnswer:
+def _decompose(problem: Ridge, gram: Gram, A: np.ndarray | None, stopping: Stopping) -> RidgeAnswer:
     """By an eigendecomposition, if there is time for it; A is the matrix, where it is at hand."""
-    if dense.eigen_seconds(gram.n) > control.remaining or control.stopped is not None:
-        return _some_rows(problem, gram, control.stopped or Status.TIME_LIMIT, "eigen")
+    if dense.eigen_seconds(gram.n) > stopping.remaining or stopping.stopped is not None:
+        return _some_rows(problem, gram, stopping.stopped or Status.TIME_LIMIT, "eigen")
     return Spectrum(gram, problem.scale, A).solve(problem, gram)
 
 
@@ -230,7 +230,7 @@ class Spectrum:
         """Mean squared error at each point of the model fitted without it: (n_alphas, m).
 
         With G = (DKD + αI)⁻¹ and z = GDy the error at point i is zᵢ / (√sᵢ Gᵢᵢ) (Golub, Heath and
-        Wahba, Technometrics 1979, eq. 2.3, for weighted points). Points count by their weight.
+        Wahba, Technometrics 1979, eq. 2.3, for weighted points). Samples count by their weight.
         """
         inverse = self._inverse(alphas)
         diagonal = np.square(self.vectors) @ inverse

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import WholeGram
+from mercer.gram import CachedGram
 from mercer.gram._blocked import pieces
 from mercer.solvers._lloyd_core import assign, cluster_moments, move
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["Clustering", "Lloyd", "draw_rows", "nearest_rows", "seeds_only", "spread_rows"]
 
@@ -66,27 +66,27 @@ class Lloyd:
 
     Parameters
     ----------
-    whole : WholeGram
+    whole : CachedGram
     diag, weight : float64 arrays
         k(x, x) and s of every point.
     n_clusters, max_iter : int
     tol : float
         Stop once an iteration improves the objective by less than this share of it.
-    control : Control
+    stopping : Stopping
     """
 
     def __init__(
         self,
-        whole: WholeGram,
+        whole: CachedGram,
         diag: np.ndarray,
         weight: np.ndarray,
         n_clusters: int,
         max_iter: int,
         tol: float,
-        control: Control,
+        stopping: Stopping,
     ):
         self.whole, self.diag, self.weight = whole, diag, weight
-        self.k, self.max_iter, self.tol, self.control = n_clusters, max_iter, tol, control
+        self.k, self.max_iter, self.tol, self.stopping = n_clusters, max_iter, tol, stopping
         self.slack = SLACK * float(np.abs(diag).max())
         self.total = float(weight @ diag)
 
@@ -133,23 +133,25 @@ class Lloyd:
             self.new = old
             if not self._carry(moving, old):
                 self.labels = old
-                return self.control.stopped
+                return self.stopping.stopped
         for r in moving:
             before, now = self.inertia[r][-2:]
             if before - now <= self.tol * now and self.tol > 0:
                 self.status[r] = Status.SOLVED
         least = min(values[-1] for values in self.inertia)
-        self.control.report(
-            Progress(self.control.seconds, int(self.iterations.max()), moving.size, least, self.tol)
+        self.stopping.report(
+            Progress(
+                self.stopping.seconds, int(self.iterations.max()), moving.size, least, self.tol
+            )
         )
-        return self.control.stopped
+        return self.stopping.stopped
 
     def _carry(self, active: np.ndarray, old: np.ndarray) -> bool:
         """Bring the sums from the old labels to the present ones; and the objective.
 
         False if that was stopped: the sums are then of no use, all else is as it was.
         """
-        is_stopped = self.control.is_stopped
+        is_stopped = self.stopping.is_stopped
         changed = np.flatnonzero((self.labels[active] != old[active]).any(axis=0))
         before, after = old[:, changed], self.labels[:, changed]
         weight = self.weight[changed]
@@ -209,7 +211,7 @@ class Lloyd:
 
 
 def seeds_only(
-    whole: WholeGram, diag: np.ndarray, weight: np.ndarray, labels: np.ndarray, k: int, why: Status
+    whole: CachedGram, diag: np.ndarray, weight: np.ndarray, labels: np.ndarray, k: int, why: Status
 ) -> tuple[Clustering, np.ndarray]:
     """Clusters around one row each, the first of its label, and these rows (−1: none)."""
     seeds = np.full(k, -1, dtype=np.intp)
@@ -225,7 +227,7 @@ def seeds_only(
 
 
 def spread_rows(
-    whole: WholeGram,
+    whole: CachedGram,
     diag: np.ndarray,
     weight: np.ndarray,
     k: int,
@@ -261,7 +263,7 @@ def spread_rows(
 
 
 def draw_rows(
-    whole: WholeGram,
+    whole: CachedGram,
     diag: np.ndarray,
     weight: np.ndarray,
     k: int,
@@ -278,7 +280,7 @@ def draw_rows(
     return np.concatenate([nearest_rows(whole, diag, each) for each in rows])
 
 
-def nearest_rows(whole: WholeGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def nearest_rows(whole: CachedGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Which of the given rows is nearest to each point: shape (1, n)."""
     return np.argmin(_distances(whole, diag, rows), axis=0).astype(np.int32)[np.newaxis]
 
@@ -291,7 +293,7 @@ def _draw(p: np.ndarray, count: int, rng: Any) -> np.ndarray:
     return np.minimum(np.searchsorted(total, rng.uniform(size=count) * total[-1]), p.size - 1)
 
 
-def _distances(whole: WholeGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _distances(whole: CachedGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """‖φ(x_r) − φ(x_i)‖² of some rows r to all points i."""
     out = np.empty((rows.size, whole.n))
 

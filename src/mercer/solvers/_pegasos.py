@@ -284,7 +284,7 @@ class SparseRows(DenseRows):
 
 
 class KernelRows:
-    """Points with their kernel matrix; a model's vector has a coefficient for each."""
+    """Samples with their kernel matrix; a model's vector has a coefficient for each."""
 
     def __init__(self, K: np.ndarray, batch_size: int = 1, errors: EntryError | None = None):
         self.K, self.errors = K, errors

@@ -15,7 +15,7 @@ from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import Sweeps, WholeMatrix
 from mercer.solvers._coordinate_ascent import sweep
 from mercer.solvers._pegasos import Corridor, Descent, KernelRows
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 
 __all__ = ["Pegasos"]
 
@@ -135,5 +135,5 @@ class Pegasos(WholeMatrix):
     def _is_solved(self, run: Any, violation: float) -> bool:
         return violation <= self.tol and run.relative_gap() <= self.tol
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         return _Epochs(problem, gram.matrix(), beta, self)

@@ -1,6 +1,6 @@
 """The kernel perceptron: β_i += y_i, b += y_i at every point i with y_i (f_i + b) ≤ 0.
 
-Points are visited in turn, epoch after epoch, until an epoch has no mistake. b is the weight of a
+Samples are visited in turn, epoch after epoch, until an epoch has no mistake. b is the weight of a
 constant feature 1, so the model with intercept is the one without under the kernel k + 1.
 
 f is kept at all points. Where K fits into the budget an epoch is one compiled pass. Else only rows
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import Gram, RowStore, WholeGram
+from mercer.gram import CachedGram, Gram, RowCache
 from mercer.gram._blocked import pieces
 from mercer.kernels import Linear
 from mercer.solvers._perceptron_core import first_mistake, kernel_pass, linear_pass, sparse_pass
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["Perceptron", "Updates", "rows_for"]
 
@@ -82,7 +82,7 @@ class Perceptron:
     shuffle: bool = True
     fit_intercept: bool = True
 
-    def solve(self, y: np.ndarray, rows: Any, control: Control, rng: Any) -> Updates:
+    def solve(self, y: np.ndarray, rows: Any, stopping: Stopping, rng: Any) -> Updates:
         """Labels y = ±1; ``rows`` is what `rows_for` made of the Gram."""
         n, bias = y.size, float(self.fit_intercept)
         order = np.arange(n)
@@ -94,8 +94,8 @@ class Perceptron:
         while epochs < self.max_iter and status is Status.ITERATION_LIMIT:
             if self.shuffle:
                 rng.shuffle(order)
-            hits, b = rows.epoch(y, state, b, bias, order, control)
-            stopped = control.stopped
+            hits, b = rows.epoch(y, state, b, bias, order, stopping)
+            stopped = stopping.stopped
             mistaken.append(order[hits])
             visits.append(hits + epochs * n)
             epochs += 1
@@ -105,8 +105,8 @@ class Perceptron:
                     status = Status.SOLVED
                 continue
             total = sum(part.size for part in mistaken)
-            control.report(Progress(control.seconds, epochs, total, float(hits.size), 0.0))
-            status = stopped or control.stopped or status
+            stopping.report(Progress(stopping.seconds, epochs, total, float(hits.size), 0.0))
+            status = stopped or stopping.stopped or status
         made = np.concatenate(mistaken)
         if status in (Status.TIME_LIMIT, Status.STOPPED):
             f = None
@@ -128,19 +128,19 @@ class _WholeRows:
     """K as a whole."""
 
     def __init__(self, gram: Gram, cache_bytes: int):
-        self.whole = WholeGram(gram, cache_bytes)
+        self.whole = CachedGram(gram, cache_bytes)
 
     def start(self) -> np.ndarray:
         return np.zeros(self.whole.n)
 
     def epoch(
-        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
+        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, stopping: Any
     ) -> tuple[np.ndarray, float]:
         """One visit to every point: positions in ``order`` of the mistakes, and the new b."""
         hits = np.empty(order.size, np.int64)
         found = [np.zeros(0, np.int64)]
         for part in pieces(order.size, 1 + WORK_PER_CALL // order.size):
-            if control.stopped is not None:
+            if stopping.stopped is not None:
                 break
             n_hits, b = kernel_pass(self.whole.K, order[part], y, f, b, bias, hits)
             found.append(part.start + hits[:n_hits])
@@ -162,12 +162,12 @@ class _LinearRows:
         return np.zeros(self.block.points.d)
 
     def epoch(
-        self, y: np.ndarray, w: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
+        self, y: np.ndarray, w: np.ndarray, b: float, bias: float, order: np.ndarray, stopping: Any
     ) -> tuple[np.ndarray, float]:
         hits = np.empty(order.size, np.int64)
         found = [np.zeros(0, np.int64)]
         for part in pieces(order.size, 1 + WORK_PER_CALL // max(w.size, 1)):
-            if control.stopped is not None:
+            if stopping.stopped is not None:
                 break
             if self.block.is_sparse:
                 indptr, columns, values, _ = self.block.csr
@@ -187,7 +187,7 @@ class _StoredRows:
 
     def __init__(self, gram: Gram, cache_bytes: int):
         self.gram = gram
-        self.store = RowStore(gram, np.arange(gram.n), gram.n, gram.memory(cache_bytes))
+        self.store = RowCache(gram, np.arange(gram.n), gram.n, gram.memory(cache_bytes))
         self.K = np.empty((LARGEST_BLOCK, LARGEST_BLOCK), np.float32)
         self.bound = np.zeros(
             gram.n, np.float32
@@ -199,12 +199,12 @@ class _StoredRows:
         return np.zeros(self.gram.n)
 
     def epoch(
-        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, control: Any
+        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, stopping: Any
     ) -> tuple[np.ndarray, float]:
         found: list[np.ndarray] = [np.zeros(0, np.int64)]
         hits = np.empty(LARGEST_BLOCK, np.int64)
         at = first_mistake(order, y, f, b, 0)
-        while at < order.size and control.stopped is None:
+        while at < order.size and stopping.stopped is None:
             points = order[at : at + self.length]
             K = self.K[: points.size, : points.size]
             self.store.square(points, K, 0)

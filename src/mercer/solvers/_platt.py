@@ -28,7 +28,7 @@ from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import Sweeps, WholeMatrix
 from mercer.solvers._solution import intercepts
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 
 __all__ = ["PairStep", "Platt"]
 
@@ -220,9 +220,9 @@ class Platt(WholeMatrix):
     >>> from mercer._threads import Workers
     >>> from mercer.gram import Gram
     >>> from mercer.kernels import Linear
-    >>> from mercer.kernels._samples import Points
+    >>> from mercer.kernels._samples import Samples
     >>> from mercer.problems import svc
-    >>> gram = Gram(Linear(), Points(np.array([[0.0, 1.0], [0.0, -1.0]])), Workers(1))
+    >>> gram = Gram(Linear(), Samples(np.array([[0.0, 1.0], [0.0, -1.0]])), Workers(1))
     >>> for step in Platt().steps(svc(np.array([1.0, -1.0]), C=1.0), gram):
     ...     print(step.eta, step.alpha_interval, step.after, step.b)
     4.0 (0.0, 1.0) (-0.5, 0.5) 0.0
@@ -242,7 +242,7 @@ class Platt(WholeMatrix):
             "a nu problem has two equality constraints, and its pairs keep one. Use solver='smo'."
         )
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         return _Pairs(problem, gram.matrix(), beta, self.tol)
 
     def steps(self, problem: BoxQP, gram: Gram) -> Iterator[PairStep]:

@@ -21,7 +21,7 @@ import numpy as np
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import Sweeps, WholeMatrix
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 
 __all__ = ["ProjectedGradient"]
 
@@ -91,5 +91,5 @@ class ProjectedGradient(WholeMatrix):
 
     name: ClassVar[str] = "projected-gradient"
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, control: Control) -> Sweeps:
+    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         return _Descent(problem, gram.matrix(), beta, self.tol)

@@ -1,6 +1,6 @@
 """What may stop a fit early: a time limit, the user's callback, Ctrl-C.
 
-`Control` is a context around a whole fit, and the one object that every loop asks (`stopped`).
+`Stopping` is a context around a whole fit, and the one object that every loop asks (`stopped`).
 SIGINT only raises a flag inside it, so that solvers stop between two steps with a consistent model,
 which the estimator stores. At the end of the context the KeyboardInterrupt goes through
 (``on_interrupt="raise"``), or a warning says that the model is the one reached so far
@@ -24,7 +24,7 @@ import numpy as np
 from mercer._result import Status
 from mercer.exceptions import InterruptWarning, warn_user
 
-__all__ = ["Control", "Progress"]
+__all__ = ["Progress", "Stopping"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Progress:
     )
 
 
-class Control:
+class Stopping:
     """The limits of one fit.
 
     Parameters
@@ -87,7 +87,7 @@ class Control:
         self._old_handler: object = None
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Control:
+    def __enter__(self) -> Stopping:
         in_main = threading.current_thread() is threading.main_thread()
         if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._old_handler = signal.signal(signal.SIGINT, self._on_interrupt)
@@ -138,19 +138,19 @@ class Control:
             return Status.TIME_LIMIT
         return None
 
-    def of_task(self, task: int, n_tasks: int, share: float = 1.0) -> Control:
-        """The same control, whose reports tell which of several tasks they are of.
+    def of_task(self, task: int, n_tasks: int, share: float = 1.0) -> Stopping:
+        """The same stopping, whose reports tell which of several tasks they are of.
 
         Of the time that is left the task gets at most this share.
         """
         return self if n_tasks == 1 else _OfTask(self, task, n_tasks, share)
 
-    def quiet(self) -> Control:
+    def quiet(self) -> Stopping:
         """The same limits without the callback, for a part of the fit that it should not see."""
         return _Part(self)
 
-    def until(self, seconds: float) -> Control:
-        """The same control with a time limit this many seconds after the beginning, at the most.
+    def until(self, seconds: float) -> Stopping:
+        """The same stopping with a time limit this many seconds after the beginning, at the most.
 
         For a part of the fit that has to leave time for what follows.
         """
@@ -167,10 +167,10 @@ class Control:
                     self._stop_asked = True
 
 
-class _Part(Control):
+class _Part(Stopping):
     """A part of a fit: Ctrl-C and the callback's word are the whole fit's."""
 
-    def __init__(self, fit: Control):
+    def __init__(self, fit: Stopping):
         self.fit = fit
         self.time_limit, self.callback, self.began = fit.time_limit, None, fit.began
         self.on_interrupt = fit.on_interrupt
@@ -195,7 +195,7 @@ class _Part(Control):
 class _OfTask(_Part):
     """All but the reports and the share of time is the whole fit's."""
 
-    def __init__(self, fit: Control, task: int, n_tasks: int, share: float):
+    def __init__(self, fit: Stopping, task: int, n_tasks: int, share: float):
         super().__init__(fit)
         self.task, self.n_tasks, self.callback = task, n_tasks, fit.callback
         if self.time_limit is not None and share < 1:

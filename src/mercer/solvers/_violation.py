@@ -63,7 +63,7 @@ def _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, botto
 def bounded_extremes(f, error, row, target, beta, lower, upper, group, n_groups, v, ends):
     """Fill v = target − f[row] and, per group, top and bottom as `extremes` has them.
 
-    Points of an infinite error do not count there. Rows 2 and 3 of ``ends`` are the same with v at
+    Samples of an infinite error do not count there. Rows 2 and 3 of ``ends`` are the same with v at
     the worse end of v ± error. ``ends`` of shape (4, groups) comes filled with the values that
     stand for no variable.
     """

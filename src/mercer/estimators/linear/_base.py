@@ -29,7 +29,7 @@ from mercer.estimators._validation import (
 )
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.problems._regularized_loss import NO_PRICE, LinearPrimal
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers.linear import (
     Answer,
     Rows,
@@ -88,15 +88,15 @@ class LinearMachine(BaseEstimator):
         self : object
             The fitted estimator.
         """
-        with Control(self.time_limit, self.callback, self.on_interrupt) as control:
+        with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
             with _bound(data.X, self.n_jobs) as rows:
                 problems = [self._pose(task, data) for task in tasks]
                 with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                     # Numbers beyond float64 lose against finite ones, and are never proved.
-                    answers = self._solve(rows, problems, control, same_rows=False)
-                    self._keep(data, rows, problems, answers, control)
+                    answers = self._solve(rows, problems, stopping, same_rows=False)
+                    self._keep(data, rows, problems, answers, stopping)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -112,11 +112,11 @@ class LinearMachine(BaseEstimator):
             for C in Cs:
                 model = copy(self)
                 model.__dict__.update(C=C, warm_start=True, _last=last)
-                with Control(self.time_limit, self.callback, self.on_interrupt) as control:
+                with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
                     problems = [problem.with_price(C) for problem in posed]
                     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                        answers = model._solve(rows, problems, control, same_rows=True)
-                        model._keep(data, rows, problems, answers, control)
+                        answers = model._solve(rows, problems, stopping, same_rows=True)
+                        model._keep(data, rows, problems, answers, stopping)
                 last = model._last
                 model.__dict__.update(warm_start=self.warm_start, _last=None)
                 models.append(model)
@@ -138,7 +138,7 @@ class LinearMachine(BaseEstimator):
         return check_random_state(self.random_state).randint(2**31 - 1) if self.random_state else 0
 
     def _solve(
-        self, rows: Rows, problems: Sequence[LinearPrimal], control: Control, same_rows: bool
+        self, rows: Rows, problems: Sequence[LinearPrimal], stopping: Stopping, same_rows: bool
     ) -> list[Answer]:
         """The stored models, proved; ``same_rows``: those of the last fit, at other prices."""
         solver, self.solver_ = choose(
@@ -147,7 +147,7 @@ class LinearMachine(BaseEstimator):
         shifted = Shifted.of(rows, problems[0].kappa)
         starts = self._starts(shifted, problems, same_rows)
         return [
-            solve_and_prove(solver, problem, shifted, control.of_task(t, len(problems)), start)
+            solve_and_prove(solver, problem, shifted, stopping.of_task(t, len(problems)), start)
             for t, (problem, start) in enumerate(zip(problems, starts, strict=True))
         ]
 
@@ -173,7 +173,7 @@ class LinearMachine(BaseEstimator):
 
     def _keep(
         self, data: Data, rows: Rows, problems: Sequence[LinearPrimal],
-        answers: Sequence[Answer], control: Control,
+        answers: Sequence[Answer], stopping: Stopping,
     ) -> None:  # fmt: skip
         proofs = [answer.proof for answer in answers]
         coef, intercept = self._model(proofs)
@@ -194,7 +194,7 @@ class LinearMachine(BaseEstimator):
             self._last = _Last(list(answers), costs, stored_b, kind, (rows.n, rows.d))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
-        if not self.certificate_.status.is_solved and not control.interrupted:
+        if not self.certificate_.status.is_solved and not stopping.interrupted:
             self._warn()
 
     def _model(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:

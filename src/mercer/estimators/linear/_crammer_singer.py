@@ -15,7 +15,7 @@ from mercer.estimators._validation import Data
 from mercer.estimators.linear._base import LinearClassifier
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.problems._regularized_loss import NO_PRICE
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers.linear import Answer, Joint, Rows, prove_joint, until_proved
 
 __all__ = ["JointClassifier"]
@@ -40,16 +40,16 @@ class JointClassifier(LinearClassifier):
         return CrammerSinger(self._codes, cost, self.classes_.size, self._kappa())
 
     def _solve(
-        self, rows: Rows, problems: Sequence[Any], control: Control, same_rows: bool
+        self, rows: Rows, problems: Sequence[Any], stopping: Stopping, same_rows: bool
     ) -> list[Answer]:
         if not self._is_joint:
-            return super()._solve(rows, problems, control, same_rows)
+            return super()._solve(rows, problems, stopping, same_rows)
         self.solver_ = "sequential dual method: all classes at once"
         (problem,) = problems
         joint = Joint(self.tol, self.max_iter, self._seed())
 
         def solve(tol: float, left: int, beta: np.ndarray | None) -> LinearResult:
-            return replace(joint, tol=tol, max_iter=left).solve(problem, rows, control, beta)
+            return replace(joint, tol=tol, max_iter=left).solve(problem, rows, stopping, beta)
 
         def proved(found: LinearResult) -> LinearResult:
             stored = (v.astype(rows.X.dtype).astype(np.float64) for v in self._model([found]))

@@ -20,15 +20,15 @@ from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import gap_status
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, resolve_kernel
-from mercer.estimators._validation import Data, check_rows, check_training, make_points
+from mercer.estimators._validation import Data, check_rows, check_training, make_samples
 from mercer.estimators.pegasos._certificates import certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
 from mercer.gram._bounded_products import bounded_columns, gram_error
 from mercer.kernels import Linear
-from mercer.kernels._samples import Points
-from mercer.solvers import Control
+from mercer.kernels._samples import Samples
+from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import kernel_matrix
 from mercer.solvers._pegasos import (
     Bound,
@@ -96,19 +96,19 @@ class Pegasos(StreamMixin, KernelEstimator):
         self : object
             The fitted estimator.
         """
-        with Control(self.time_limit, on_interrupt=self.on_interrupt) as control:
+        with Stopping(self.time_limit, on_interrupt=self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             y, weight = self._encode(data)
             self.lam_ = self._resolve_lam(float(weight.sum()))
             bound = weight / (self.lam_ * weight.sum())
-            rows, gram = self._rows(data, control)
+            rows, gram = self._rows(data, stopping)
             if rows is None:
                 assert gram is not None
-                answers = self._sample(gram, self._corridors(y), weight, bound, control)
+                answers = self._sample(gram, self._corridors(y), weight, bound, stopping)
             else:
                 weight = weight / weight.mean()
-                answers = self._solve(rows, self._corridors(y), weight, bound, control)
-            self._keep(data, gram, answers, control)
+                answers = self._solve(rows, self._corridors(y), weight, bound, stopping)
+            self._keep(data, gram, answers, stopping)
         return self
 
     def _resolve_lam(self, total_weight: float) -> float:
@@ -125,14 +125,14 @@ class Pegasos(StreamMixin, KernelEstimator):
     def _is_linear(self) -> bool:
         return self.kernel is None or self.kernel == "linear" or type(self.kernel) is Linear
 
-    def _rows(self, data: Data, control: Control) -> tuple[Rows | None, Gram | None]:
+    def _rows(self, data: Data, stopping: Stopping) -> tuple[Rows | None, Gram | None]:
         """Rows and their Gram; no rows if the fit was stopped before there was a matrix."""
         if self._is_linear:
             self.kernel_ = Linear()
-            self.kernel_.check(Points(data.X))
+            self.kernel_.check(Samples(data.X))
             return self._linear_rows(data.X), None
         self.kernel_, _ = resolve_kernel(self, data.X, data.weight)
-        points = make_points(data.X, self.kernel_)
+        points = make_samples(data.X, self.kernel_)
         self.kernel_.check(points)
         if 8 * points.n**2 > MOST_BYTES:
             raise ValueError(
@@ -142,7 +142,7 @@ class Pegasos(StreamMixin, KernelEstimator):
             )
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
             gram = Gram(self.kernel_, points, workers)
-            K = kernel_matrix(gram, control.is_stopped)
+            K = kernel_matrix(gram, stopping.is_stopped)
         gram.workers = Workers(1)
         if K is None:
             return None, gram
@@ -156,7 +156,7 @@ class Pegasos(StreamMixin, KernelEstimator):
         corridors: list[Corridor],
         weight: np.ndarray,
         bounds: np.ndarray,
-        control: Control,
+        stopping: Stopping,
     ) -> list[tuple[Descent, Certificate]]:
         """A model of some rows, where there was no time for the kernel matrix of all.
 
@@ -190,8 +190,8 @@ class Pegasos(StreamMixin, KernelEstimator):
             down = Bound(rows, part, bounds[some])
             down.offer(np.clip(best.beta / raised, -1.0, 1.0))
             proof = certify_bound(
-                down, coef, primal, status=control.stopped or Status.STOPPED, iterations=small.t,
-                rounds=0, seconds=control.seconds, name=self._name(task),
+                down, coef, primal, status=stopping.stopped or Status.STOPPED, iterations=small.t,
+                rounds=0, seconds=stopping.seconds, name=self._name(task),
             )  # fmt: skip
             rest = n - some.size
             proof = replace(proof, n_zero=proof.n_zero + rest, kkt_violation=float("nan"))
@@ -210,7 +210,7 @@ class Pegasos(StreamMixin, KernelEstimator):
         corridors: list[Corridor],
         weight: np.ndarray,
         bounds: np.ndarray,
-        control: Control,
+        stopping: Stopping,
     ) -> list[tuple[Descent, Certificate]]:
         seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=len(corridors))
 
@@ -220,11 +220,11 @@ class Pegasos(StreamMixin, KernelEstimator):
             status, primal, epochs = descend(
                 rows, state, bound, weight, np.random.default_rng(seeds[task]),
                 average=self.average, replacement=self.replacement, epochs=self.max_iter,
-                tol=self.tol, stopped=lambda: control.stopped,
+                tol=self.tol, stopped=lambda: stopping.stopped,
             )  # fmt: skip
             proof = certify_bound(
                 bound, state.coef(self.average), primal, status=status, iterations=state.t,
-                rounds=epochs, seconds=control.seconds, name=self._name(task),
+                rounds=epochs, seconds=stopping.seconds, name=self._name(task),
             )  # fmt: skip
             return state, gap_status(proof, self.tol, self.kernel_.is_psd is True)
 
@@ -236,7 +236,7 @@ class Pegasos(StreamMixin, KernelEstimator):
         data: Data,
         gram: Gram | None,
         answers: list[tuple[Descent, Certificate]],
-        control: Control,
+        stopping: Stopping,
     ) -> None:
         # Of a fit with another kernel, of a stream.
         for name in ("coef_", "expansion_", "_rng", "stream_"):
@@ -250,7 +250,7 @@ class Pegasos(StreamMixin, KernelEstimator):
         else:
             self._keep_expansion(data, gram)
         status = self.certificate_.status
-        if not status.is_solved and not control.interrupted:
+        if not status.is_solved and not stopping.interrupted:
             warn_user(
                 f"Pegasos stopped early ({status}) after {self.n_iter_} passes over the rows: the "
                 f"relative gap is {self.certificate_.relative_gap:.3g} (tol={self.tol:g}). Raise "

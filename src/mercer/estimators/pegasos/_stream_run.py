@@ -15,7 +15,7 @@ from mercer.certificates._certificate import Certificate, summarise
 from mercer.data import Batch, Checkpoint, Stream, StreamProgress, read_ahead
 from mercer.estimators._validation import Data
 from mercer.estimators.pegasos._certificates import certify_shares
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._pegasos import Corridor
 from mercer.solvers._streaming_gap_bound import OnePassBound
 
@@ -99,36 +99,36 @@ class StreamRun:
             return time.perf_counter() - self.saved_at >= self.every
         return self.unsaved[self.unit] >= self.every
 
-    def go(self, passes: int, control: Control) -> Status | None:
+    def go(self, passes: int, stopping: Stopping) -> Status | None:
         """Go on until so many passes are done; a status if something stopped it before."""
         if self.passes >= passes:
             return None
         while self.passes < passes:
-            for batch in self._read(control):
+            for batch in self._read(stopping):
                 self._take(batch)
-                progress = self.progress(control.seconds)
-                control.report(progress)
+                progress = self.progress(stopping.seconds)
+                stopping.report(progress)
                 if self.file is not None and self._is_due():
                     self._save(self.file)
-            if control.stopped is not None and self._has_model:
+            if stopping.stopped is not None and self._has_model:
                 break
-            self._end_pass(control.seconds)
+            self._end_pass(stopping.seconds)
         if not self._has_model:
             raise ValueError("The stream has no rows to learn from.")
         if self.file is not None:
             self._save(self.file)
         if self.passes < passes:
-            self.history.append(self.progress(control.seconds))
-            return control.stopped
+            self.history.append(self.progress(stopping.seconds))
+            return stopping.stopped
         return None
 
     @property
     def _has_model(self) -> bool:
         return hasattr(self.model, "_states")
 
-    def _read(self, control: Control) -> Iterator[Batch]:
+    def _read(self, stopping: Stopping) -> Iterator[Batch]:
         def stopped() -> bool:  # not before there is a model to keep
-            return control.interrupted or (self._has_model and control.stopped is not None)
+            return stopping.interrupted or (self._has_model and stopping.stopped is not None)
 
         return batches_ahead(self.stream, self.batches, stopped)
 
@@ -262,13 +262,13 @@ def _some(corridor: Corridor, which: np.ndarray) -> Corridor:
 
 
 def certify_stream(
-    model: Any, stream: Stream, holdout: int | None, control: Control
+    model: Any, stream: Stream, holdout: int | None, stopping: Stopping
 ) -> Certificate:
     """The certificate of a linear model on all rows of a stream."""
     W = np.column_stack([model.coef_, model.intercept_])
     bounds = [OnePassBound(w, model.lam_) for w in W]
     first = 0
-    for batch in batches_ahead(stream, 0, lambda: control.stopped is not None):
+    for batch in batches_ahead(stream, 0, lambda: stopping.stopped is not None):
         parts = checked(model, batch)
         if parts is None:
             continue
@@ -278,13 +278,13 @@ def certify_stream(
         for bound, corridor in zip(bounds, corridors, strict=True):
             bound.take(rows, corridor, weight, chosen)
         first += data.shape[0]
-    if control.stopped is not None:
+    if stopping.stopped is not None:
         raise TimeoutError("certify was stopped before the end of its pass: nothing is proved.")
     if bounds[0].n == 0:
         raise ValueError("The stream has no rows.")
     return summarise([
         certify_shares(
-            bound, model.tol, rounds=model.n_iter_, iterations=model.t_, seconds=control.seconds,
+            bound, model.tol, rounds=model.n_iter_, iterations=model.t_, seconds=stopping.seconds,
             name=model._name(task),
         )
         for task, bound in enumerate(bounds)

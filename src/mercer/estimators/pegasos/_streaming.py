@@ -19,7 +19,7 @@ from mercer.estimators._validation import Data, check_training
 from mercer.estimators.pegasos._stream_run import StreamRun, certify_stream
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel, Linear
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 from mercer.solvers._pegasos import Corridor, Descent
 from mercer.solvers._pegasos_core import BLOCK_ROWS, shuffle
 
@@ -120,15 +120,15 @@ class StreamMixin:
                 f"passes={passes}, but an iterator gives its batches once. Give a function that "
                 "returns a new one for each pass."
             )
-        control = Control(self.time_limit, callback, self.on_interrupt)
-        with control, single_threaded_blas():
+        stopping = Stopping(self.time_limit, callback, self.on_interrupt)
+        with stopping, single_threaded_blas():
             self._begin_stream()
             self._expect(stream, classes)
             run = StreamRun(self, stream, shuffle, holdout, checkpoint, checkpoint_every)
-            status = run.go(passes, control)
+            status = run.go(passes, stopping)
             self._keep_stream(run.names, max(run.passes, 1))
             self.stream_ = run.history
-            if status is not None and not control.interrupted:
+            if status is not None and not stopping.interrupted:
                 warn_user(
                     f"fit_stream stopped early ({status}) in pass {run.passes + 1} of {passes}, "
                     f"after {run.rows} of its rows; the model so far is kept.",
@@ -163,8 +163,8 @@ class StreamMixin:
         if not hasattr(self, "coef_"):
             raise ValueError(f"certify is for linear models, not for kernel={self.kernel!r}.")
         _check_options(1, holdout, 0.0)
-        with Control(self.time_limit) as control, single_threaded_blas():
-            self.certificate_ = certify_stream(self, as_stream(source), holdout, control)
+        with Stopping(self.time_limit) as stopping, single_threaded_blas():
+            self.certificate_ = certify_stream(self, as_stream(source), holdout, stopping)
         return self.certificate_
 
     # ------------------------------------------------------------------ batches

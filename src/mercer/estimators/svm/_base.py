@@ -40,7 +40,7 @@ from mercer.estimators.svm._definiteness import judge_definiteness
 from mercer.gram import Gram
 from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
 from mercer.problems import BoxQP
-from mercer.solvers import Control, choose, make_solver, require
+from mercer.solvers import Stopping, choose, make_solver, require
 from mercer.solvers.separability._hull import HullProof
 from mercer.solvers.smo._solver import DIRECT_VARIABLES
 
@@ -93,13 +93,13 @@ class KernelMachine(HasWeights, KernelEstimator):
         self : object
             The fitted estimator.
         """
-        with Control(self.time_limit, self._callback(), self.on_interrupt) as control:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = self._validate(X, y, sample_weight)
             tasks = self._encode(data)
             gram = self._bind(data)
             problems = [self._pose(task, data) for task in tasks]
-            results = self._solve(data, tasks, problems, gram, control)
-            self._keep(data, tasks, problems, gram, results, control)
+            results = self._solve(data, tasks, problems, gram, stopping)
+            self._keep(data, tasks, problems, gram, results, stopping)
         return self
 
     # ------------------------------------------------------------------ the six steps
@@ -132,7 +132,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
         gram: Gram,
-        control: Control,
+        stopping: Stopping,
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
         self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
@@ -144,14 +144,14 @@ class KernelMachine(HasWeights, KernelEstimator):
         threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
         answers: dict[int, Result] = {}
         if is_smo and work <= THREADS_PAY and len(tasks) > 1 and starts[0] is None:
-            answers = self._solve_at_once(problems, gram, control)
+            answers = self._solve_at_once(problems, gram, stopping)
         # Longest first, so that no thread is left alone with the last long task.
         order = sorted(
             (t for t in range(len(tasks)) if t not in answers),
             key=lambda t: -problems[t].n_variables,
         )
         if order:
-            answers |= self._solve_each(order, tasks, problems, gram, control, starts, threads)
+            answers |= self._solve_each(order, tasks, problems, gram, stopping, starts, threads)
         return [answers[t] for t in range(len(tasks))]
 
     def _make_solver(self, cache_bytes: int) -> Any:
@@ -169,7 +169,7 @@ class KernelMachine(HasWeights, KernelEstimator):
             require(solver, problem, part, f"the problem of {type(self).__name__}")
 
     def _solve_at_once(
-        self, problems: Sequence[BoxQP], gram: Gram, control: Control
+        self, problems: Sequence[BoxQP], gram: Gram, stopping: Stopping
     ) -> dict[int, Result]:
         """Answers to those of many small tasks that can be solved together; here, to none."""
         return {}
@@ -180,7 +180,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
         gram: Gram,
-        control: Control,
+        stopping: Stopping,
         starts: Sequence[np.ndarray | None],
         threads: int,
     ) -> dict[int, Result]:
@@ -200,12 +200,12 @@ class KernelMachine(HasWeights, KernelEstimator):
 
         def one(t: int) -> Result:
             last = answers.get(t)
-            if last is not None and control.stopped is not None:
+            if last is not None and stopping.stopped is not None:
                 return last
             rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
             part = gram if rows is None else gram.take(rows, inner, parts)
-            mine = control.of_task(t, len(tasks), fair * at_once / next(waiting))
+            mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
             result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
             return result if last is None else result.after(last)
 
@@ -215,7 +215,7 @@ class KernelMachine(HasWeights, KernelEstimator):
                 while order:
                     waiting = itertools.count(len(order), -1)
                     answers |= dict(zip(order, outer.map(one, order), strict=True))
-                    has_time = control.stopped is None and self.max_iter == -1
+                    has_time = stopping.stopped is None and self.max_iter == -1
                     cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                     order = cut if has_time else []
                     fair *= 2  # going on takes time, too
@@ -230,10 +230,10 @@ class KernelMachine(HasWeights, KernelEstimator):
         problems: Sequence[BoxQP],
         gram: Gram,
         results: Sequence[Result],
-        control: Control,
+        stopping: Stopping,
     ) -> None:
         results = self._refuse_not_separable(data, tasks, problems, gram, results)
-        results = judge_definiteness(gram, tasks, results, self.tol, control)
+        results = judge_definiteness(gram, tasks, results, self.tol, stopping)
         results = [self._judge(p, r) for p, r in zip(problems, results, strict=True)]
         fitted = [self._coefficients(p, r) for p, r in zip(problems, results, strict=True)]
         support, dual_coef, self._n_support, blocks = self._layout(
@@ -267,7 +267,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
-        if self.fit_status_ and not control.interrupted:
+        if self.fit_status_ and not stopping.interrupted:
             warn_not_converged(self, data, results)
 
     # ------------------------------------------------------------------ parts of them

@@ -19,7 +19,7 @@ from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
 from mercer.gram import Gram
 from mercer.problems import BoxQP
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 
 __all__ = ["KernelClassifier"]
 
@@ -66,16 +66,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         problems: Sequence[BoxQP],
         gram: Gram,
         results: Sequence[Result],
-        control: Control,
+        stopping: Stopping,
     ) -> None:
-        super()._keep(data, tasks, problems, gram, results, control)
+        super()._keep(data, tasks, problems, gram, results, stopping)
         self._probA = self._probB = np.empty(0)
         if self.probability is True:
-            self._probA, self._probB = self._calibrate(data, tasks, gram, control)
+            self._probA, self._probB = self._calibrate(data, tasks, gram, stopping)
         del self._codes
 
     def _calibrate(
-        self, data: Data, tasks: Sequence[Task], gram: Gram, control: Control
+        self, data: Data, tasks: Sequence[Task], gram: Gram, stopping: Stopping
     ) -> tuple[np.ndarray, np.ndarray]:
         """Platt's sigmoid of every task, on decision values of held-out folds."""
         solver = self._make_solver(int(self.cache_size * (1 << 20)))
@@ -85,7 +85,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             of_all = rows if task.rows is None else task.rows[rows]
             part = Task(of_all, task.y[rows], task.classes)
             problem = self._pose_fold(part, data)
-            return self._coefficients(problem, solver.solve(problem, gram.take(of_all), control))
+            return self._coefficients(problem, solver.solve(problem, gram.take(of_all), stopping))
 
         rng = check_random_state(self.random_state)
         # LIBSVM's sigmoids have the first class of a pair as their positive one; with two classes

@@ -14,7 +14,7 @@ from mercer._multiclass import Task
 from mercer._result import Result, Status, final_status
 from mercer.gram import Gram
 from mercer.gram._psd import PSDBound, psd_bound
-from mercer.solvers import Control
+from mercer.solvers import Stopping
 
 __all__ = ["judge_definiteness"]
 
@@ -24,25 +24,25 @@ FACTORED_ROWS_OF_FUNCTION = 1000
 
 
 def judge_definiteness(
-    gram: Gram, tasks: Sequence[Task], results: Sequence[Result], tol: float, control: Control
+    gram: Gram, tasks: Sequence[Task], results: Sequence[Result], tol: float, stopping: Stopping
 ) -> list[Result]:
     """The results with their status and `Result.psd_delta`."""
     if gram.kernel.is_psd is True:
         return list(results)
-    whole = _bound(gram, control)
+    whole = _bound(gram, stopping)
     judged = []
     for task, result in zip(tasks, results, strict=True):
         bound = whole
         if whole.delta is None and task.rows is not None:
-            bound = _bound(gram.take(task.rows), control)
+            bound = _bound(gram.take(task.rows), stopping)
         judged.append(_judged(result, bound, tol))
     return judged
 
 
-def _bound(gram: Gram, control: Control) -> PSDBound:
-    is_function = not gram.kernel._has_formula and gram.points.is_structured
+def _bound(gram: Gram, stopping: Stopping) -> PSDBound:
+    is_function = not gram.kernel._has_formula and gram.points.are_objects
     most = FACTORED_ROWS_OF_FUNCTION if is_function else FACTORED_ROWS
-    return psd_bound(gram, max_rows=most, stop=lambda: control.stopped is not None)
+    return psd_bound(gram, max_rows=most, stop=lambda: stopping.stopped is not None)
 
 
 def _judged(result: Result, bound: PSDBound, tol: float) -> Result:

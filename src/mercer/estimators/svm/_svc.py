@@ -15,7 +15,7 @@ from mercer.estimators._validation import Data
 from mercer.estimators.svm._classifier import KernelClassifier
 from mercer.gram import Gram
 from mercer.problems import BoxQP, nu_svc, svc
-from mercer.solvers import Control, solve_class_pairs
+from mercer.solvers import Stopping, solve_class_pairs
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -186,15 +186,15 @@ class SVC(KernelClassifier):
         return svc(task.y, self.C * self._weights(task, data), fit_intercept=self.fit_intercept)
 
     def _solve_at_once(
-        self, problems: Sequence[BoxQP], gram: Gram, control: Control
+        self, problems: Sequence[BoxQP], gram: Gram, stopping: Stopping
     ) -> dict[int, Result]:
         """All pairs of classes in compiled calls, without a callback or an iteration limit."""
-        has_limits = control.callback is not None or self.max_iter >= 0 or self.gap_tol is not None
+        has_limits = stopping.callback is not None or self.max_iter >= 0 or self.gap_tol is not None
         if has_limits or not self.fit_intercept:
             return {}
         order, starts = by_class(self._codes, self.classes_.size)
         classes = pairs(self.classes_.size)
-        results = solve_class_pairs(problems, gram.take(order), starts, classes, self.tol, control)
+        results = solve_class_pairs(problems, gram.take(order), starts, classes, self.tol, stopping)
         return {t: result for t, result in enumerate(results) if result is not None}
 
 

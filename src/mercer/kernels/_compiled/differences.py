@@ -14,13 +14,19 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT
-from mercer.kernels._samples import Block
+from mercer.kernels._samples import SampleBlock
 
 __all__ = ["replace_far_values"]
 
 
 def replace_far_values(
-    A: Block, B: Block, far: np.ndarray, sq_dist: np.ndarray, error: float, gamma: float, out: Any
+    A: SampleBlock,
+    B: SampleBlock,
+    far: np.ndarray,
+    sq_dist: np.ndarray,
+    error: float,
+    gamma: float,
+    out: Any,
 ) -> None:
     """Write the values of the rows ``far`` of A against all rows of B into ``out[far]``.
 
@@ -42,16 +48,18 @@ def replace_far_values(
     out[far] = values
 
 
-def _numbers(block: Block, which: np.ndarray | None) -> np.ndarray:
+def _numbers(block: SampleBlock, which: np.ndarray | None) -> np.ndarray:
     rows = block.row_numbers
     return rows if which is None else rows[which]
 
 
-def _raw_rows(block: Block, which: np.ndarray | None) -> np.ndarray:
+def _raw_rows(block: SampleBlock, which: np.ndarray | None) -> np.ndarray:
     return np.ascontiguousarray(block.points.X[_numbers(block, which)], dtype=np.float64)
 
 
-def _raw_csr(block: Block, which: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _raw_csr(
+    block: SampleBlock, which: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows = block.points.X[_numbers(block, which)]
     rows.sort_indices()
     return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data.astype(np.float64)

@@ -7,7 +7,7 @@ import numpy as np
 from mercer.kernels._compiled.elementwise import flat_rows
 from mercer.kernels._compiled.sparse_dot import line_products
 from mercer.kernels._compiled.sparse_pairwise import sparse_products
-from mercer.kernels._samples import Block
+from mercer.kernels._samples import SampleBlock
 
 __all__ = ["products"]
 
@@ -16,7 +16,7 @@ __all__ = ["products"]
 DENSE_FROM = 0.3
 
 
-def products(A: Block, B: Block, out: np.ndarray) -> None:
+def products(A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
     """Write the dot products of the rows of A with those of B into ``out``."""
     if B.points.has_few_nonzeros:
         flat, stride = flat_rows(out)

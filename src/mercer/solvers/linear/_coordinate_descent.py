@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from mercer._result import Halted, LinearResult, Status, Wake
 from mercer.problems._losses import SQUARED, TUBE
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._coordinate_core import epoch, gains, in_sight
 from mercer.solvers.linear._design_matrix import Rows, csr_arrays
 from mercer.solvers.linear._free_variable_cg import leap, level, onward
@@ -61,7 +61,7 @@ class Descent:
     patience: float = np.inf
 
     def solve(
-        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
+        self, problem: LinearPrimal, rows: Rows, stopping: Stopping, start: Start | None = None
     ) -> LinearResult:
         """The model w = Xᵀβ, its duals and its gap."""
         began = time.perf_counter()
@@ -76,7 +76,7 @@ class Descent:
             if not leaps:
                 rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
                 is_full = state.active.size == rows.n
-                gap = state.epoch(control)
+                gap = state.epoch(stopping)
                 slowness.met(gap, is_full)
                 looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
             epochs += 1
@@ -89,16 +89,16 @@ class Descent:
                     status = Status.SOLVED
                     break
                 if leaps:
-                    with suppress(Halted), rows.asking(control):
+                    with suppress(Halted), rows.asking(stopping):
                         state.leap(found, self.tol * best.primal)
                 else:
                     part *= max(LOOK_AGAIN, 0.9 * self.tol / (ratio(found) or 1.0))
                     state.look_around(found)
-            control.report(Progress(
-                control.seconds, rounds, epochs, ratio(best), self.tol,
+            stopping.report(Progress(
+                stopping.seconds, rounds, epochs, ratio(best), self.tol,
                 state=lambda: [(problem, state.look())],
             ))  # fmt: skip
-            status = self._limit(epochs, state.visits / rows.n, control)
+            status = self._limit(epochs, state.visits / rows.n, stopping)
             if status is None and slowness.is_stalled:
                 status = Status.STALLED
         if not looked:
@@ -110,10 +110,10 @@ class Descent:
             wake=_wake(problem, best, start),
         )  # fmt: skip
 
-    def _limit(self, epochs: int, visits: float, control: Control) -> Status | None:
+    def _limit(self, epochs: int, visits: float, stopping: Stopping) -> Status | None:
         if 0 <= self.max_iter <= epochs:
             return Status.ITERATION_LIMIT
-        return control.stopped or (Status.STALLED if visits > self.patience else None)
+        return stopping.stopped or (Status.STALLED if visits > self.patience else None)
 
 
 class Slowness:
@@ -164,7 +164,7 @@ class _State:
         self.stays = np.empty(rows.n, np.bool_)
         self.visits = 0
 
-    def epoch(self, control: Control) -> float:
+    def epoch(self, stopping: Stopping) -> float:
         """One visit of all rows in sight, or of as many as time allows; the gap met on the way."""
         self.visits += self.active.size
         gap = worst = 0.0
@@ -175,7 +175,7 @@ class _State:
                 self.pull_b, self.active[s], self.far, self.w, self.beta, self.b, self.stays[s],
             )  # fmt: skip
             gap, worst = gap + more, max(worst, worst_here)
-            if control.stopped is not None:
+            if stopping.stopped is not None:
                 break
         self.active = self.active[self.stays[: self.active.size]]
         if self.free:  # what was b is what the next one is penalised around

@@ -13,7 +13,7 @@ import numpy as np
 
 from mercer._result import LinearResult, Status
 from mercer.problems._crammer_singer import CrammerSinger
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._coordinate_descent import Slowness, slices
 from mercer.solvers.linear._crammer_singer_core import at_home, csr_epoch, dense_epoch
 from mercer.solvers.linear._design_matrix import Rows, csr_arrays, precise_dot
@@ -40,7 +40,7 @@ class Joint:
     seed: int = 0
 
     def solve(
-        self, problem: CrammerSinger, rows: Rows, control: Control, beta: np.ndarray | None = None
+        self, problem: CrammerSinger, rows: Rows, stopping: Stopping, beta: np.ndarray | None = None
     ) -> LinearResult:
         """The model w = βᵀX of all classes, its duals and its gap; from these duals, or zero."""
         began = time.perf_counter()
@@ -53,12 +53,12 @@ class Joint:
         while status is None:
             rng.shuffle(state.order[: state.active])
             is_full = state.is_full
-            gap = state.epoch(control)
+            gap = state.epoch(stopping)
             slowness.met(gap, is_full)
             epochs += 1
             value = max(state.dual(), 0.0) + gap  # about the primal's
             is_time_to_look = gap <= part * self.tol * value or state.active == 0
-            if is_time_to_look and control.stopped is None:
+            if is_time_to_look and stopping.stopped is None:
                 rounds += 1
                 best = _better(best, _look(problem, state))
                 if best.gap <= self.tol * best.primal:
@@ -69,8 +69,8 @@ class Joint:
                 recall = RECALL * gap
                 state.all_again()
             reached = gap / value if value > 0 else 0.0
-            control.report(Progress(control.seconds, rounds, epochs, reached, self.tol))
-            status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else control.stopped
+            stopping.report(Progress(stopping.seconds, rounds, epochs, reached, self.tol))
+            status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else stopping.stopped
             if status is None and slowness.is_stalled:
                 status = Status.STALLED
         else:
@@ -115,7 +115,7 @@ class _State:
         away = float(self.problem.cost.sum()) - at_home(self.shares, self.problem.codes)
         return away - float(np.vdot(self.W, self.W)) / 2
 
-    def epoch(self, control: Control) -> float:
+    def epoch(self, stopping: Stopping) -> float:
         """One visit of all rows in sight, or of as many as time allows; the gap met on the way."""
         problem, X = self.problem, self.X
         run = csr_epoch if self.rows.is_sparse else dense_epoch
@@ -126,7 +126,7 @@ class _State:
         for s in slices(self.active, self.rows, problem.n_classes):
             order = self.order[s]
             count, more, worst_here = order.size, 0.0, 0.0
-            if control.stopped is None:
+            if stopping.stopped is None:
                 count, more, worst_here = run(
                     *arrays, self.sq_norm, problem.codes, problem.cost, self.pull_b, order,
                     order.size, self.far, self.W, self.b, self.shares, self.classes, self.count,

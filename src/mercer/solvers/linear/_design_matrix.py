@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from mercer._result import Halted
 from mercer._threads import Workers
 from mercer.problems._losses import UNIT
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 from mercer.solvers.linear import _bounded_sums as _bounded
 from mercer.solvers.linear import _matvec as _passes
 
@@ -46,7 +46,7 @@ class Rows:
     def __init__(self, X: Any, workers: Workers):
         self.X = X
         self.workers = workers
-        self._control: Control | None = None
+        self._control: Stopping | None = None
         self.n, self.d = X.shape
         self.is_sparse = sp.issparse(X)
         self.stored = stored = int(X.nnz if self.is_sparse else X.size)
@@ -56,9 +56,9 @@ class Rows:
         self.summed = _cut(self.n, min(count, max(1, stored // (SUMMED * self.d))))
 
     @contextmanager
-    def asking(self, control: Control) -> Iterator[None]:
+    def asking(self, stopping: Stopping) -> Iterator[None]:
         """Within, a pass that begins after the fit has to stop raises `Halted`."""
-        self._control = control
+        self._control = stopping
         try:
             yield
         finally:

@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError
 from mercer._result import Halted, LinearResult, Status, Wake
 from mercer.problems._losses import TUBE, responses, scale
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._active_rows import Nearby
 from mercer.solvers.linear._design_matrix import Rows
 from mercer.solvers.linear._gradient_dual import Own
@@ -78,7 +78,7 @@ class Newton:
     seed: int = 0
 
     def solve(
-        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
+        self, problem: LinearPrimal, rows: Rows, stopping: Stopping, start: Start | None = None
     ) -> LinearResult:
         """The model, its duals and its gap."""
         began = time.perf_counter()
@@ -89,27 +89,27 @@ class Newton:
         def limit(more: int) -> Status | None:
             if 0 <= self.max_iter <= before + more:
                 return Status.ITERATION_LIMIT
-            return control.stopped
+            return stopping.stopped
 
         def now(state: Callable) -> Progress:
             steps = before + method.steps
-            return Progress(control.seconds, rounds, steps, ratio(best), self.tol, state=state)
+            return Progress(stopping.seconds, rounds, steps, ratio(best), self.tol, state=state)
 
         def stop() -> bool:
             """Between two steps: tell, and whether that was enough."""
-            control.report(now(lambda: [
+            stopping.report(now(lambda: [
                 (problem, value(method.w, method.b, method.beta))
             ]))  # fmt: skip
             return limit(method.steps) is not None
 
         before = 0
         if start is None:
-            start, before = self._sampled(problem, rows, control)
+            start, before = self._sampled(problem, rows, stopping)
         first = start.known or value(start.w, start.b, start.beta)
         best = first
         wake = start.wake
         if first.gap > self.tol * first.primal and wake is not None and wake.gram is not None:
-            with suppress(Halted, LinAlgError), rows.asking(control):
+            with suppress(Halted, LinAlgError), rows.asking(stopping):
                 best, before = along(problem, rows, first, wake, self.tol)
         if best.gap <= self.tol * best.primal:
             seconds = time.perf_counter() - began
@@ -121,12 +121,12 @@ class Newton:
             if status is not None:
                 break
             enough = INNER_GAP * AGAIN ** (rounds - 1) * self.tol * best.primal
-            with suppress(Halted, LinAlgError), rows.asking(control):
+            with suppress(Halted, LinAlgError), rows.asking(stopping):
                 method.solve(enough, start.width, stop)
             steps = before + method.steps
             found = value(method.w, method.b, method.beta)
             best = min(best, found, key=by_gap)
-            control.report(now(partial(list, [(problem, best)])))
+            stopping.report(now(partial(list, [(problem, best)])))
         else:
             solved = best.gap <= self.tol * best.primal
             status = Status.SOLVED if solved else limit(method.steps) or Status.STALLED
@@ -140,7 +140,7 @@ class Newton:
             best, status=status, iterations=steps, rounds=rounds, seconds=seconds, wake=wake
         )
 
-    def _sampled(self, problem: LinearPrimal, rows: Rows, control: Control) -> tuple[Start, int]:
+    def _sampled(self, problem: LinearPrimal, rows: Rows, stopping: Stopping) -> tuple[Start, int]:
         """The answer to a sample and its steps, or zero where all rows are few enough."""
         n, d = rows.n, rows.d
         size = max(int(n * SAMPLE_SHARE), SAMPLE_ROWS_PER_COLUMN * (d + 1), SAMPLE_FROM // 4)
@@ -150,7 +150,7 @@ class Newton:
         index = np.sort(rng.choice(n, size, replace=False))
         factor = float(problem.cost.sum() / problem.cost[index].sum())
         inner = replace(self, tol=max(SAMPLE_GAP, self.tol))
-        found = inner.solve(problem.take(index, factor), rows.take(index), control.quiet())
+        found = inner.solve(problem.take(index, factor), rows.take(index), stopping.quiet())
         return Start(found.w, found.b), found.iterations
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from mercer._result import LinearResult, Status
 from mercer.problems._losses import TUBE
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 from mercer.solvers.linear._bounded_gap import prove
 from mercer.solvers.linear._coordinate_descent import Descent
 from mercer.solvers.linear._design_matrix import Rows, precise_dot
@@ -73,7 +73,7 @@ class Shifted:
 
 
 def solve_and_prove(
-    solver: Any, problem: LinearPrimal, shifted: Shifted, control: Control, start: Start | None
+    solver: Any, problem: LinearPrimal, shifted: Shifted, stopping: Stopping, start: Start | None
 ) -> Answer:
     """A stored model of one task; ``solver`` has the tolerance that its proof is to meet."""
     rows, dtype = shifted.rows, shifted.rows.X.dtype
@@ -93,16 +93,16 @@ def solve_and_prove(
 
     def solve(tol: float, left: int, start: Start | None) -> LinearResult:
         mine = replace(solver, tol=tol, max_iter=left)
-        result = mine.solve(problem, shifted.seen, control, start)
+        result = mine.solve(problem, shifted.seen, stopping, start)
         if result.status is Status.STALLED and problem.kind == TUBE:
             # Prices or scales too uneven for Newton's equations: coordinates go on from there.
             last = Start(result.w, result.b, beta=result.beta)
-            more = Descent(tol, left, solver.seed).solve(problem, shifted.seen, control, last)
+            more = Descent(tol, left, solver.seed).solve(problem, shifted.seen, stopping, last)
             better = min(result, more, key=by_gap)
             result = _after(replace(better, status=more.status), result, more)
         return result
 
-    stopped = control.stopped
+    stopped = stopping.stopped
     if stopped is not None:  # before anything was begun
         zero, w = np.zeros(rows.n), np.zeros(rows.d)
         found = evaluate(problem, shifted.seen, w, 0.0, zero, w)

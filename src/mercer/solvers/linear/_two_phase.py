@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mercer._result import LinearResult, Status
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 from mercer.solvers.linear._coordinate_descent import Descent
 from mercer.solvers.linear._design_matrix import Rows
 from mercer.solvers.linear._newton import Newton, Start, by_gap
@@ -35,22 +35,22 @@ class Both:
     seed: int = 0
 
     def solve(
-        self, problem: LinearPrimal, rows: Rows, control: Control, start: Start | None = None
+        self, problem: LinearPrimal, rows: Rows, stopping: Stopping, start: Start | None = None
     ) -> LinearResult:
         """The model, its duals and its gap."""
         known = None if start is None else start.known
         if known is not None and known.gap <= self.tol * known.primal:
             return replace(known, iterations=0, rounds=1, seconds=0.0)
         if known is not None and rows.n >= rows.d and rows.d <= DIRECT_COLUMNS:
-            return Newton(self.tol, self.max_iter, self.seed).solve(problem, rows, control, start)
+            return Newton(self.tol, self.max_iter, self.seed).solve(problem, rows, stopping, start)
         coarse = Descent(max(self.tol, HANDOVER), self.max_iter, self.seed, PATIENCE)
-        first = coarse.solve(problem, rows, control, start)
+        first = coarse.solve(problem, rows, stopping, start)
         goes_on = first.status in (Status.SOLVED, Status.STALLED)
         if not goes_on or first.gap <= self.tol * first.primal:
             return first
         left = self.max_iter - first.iterations if self.max_iter >= 0 else -1
         found = Newton(self.tol, left, self.seed).solve(
-            problem, rows, control, Start(first.w, first.b, WIDTH, first.beta)
+            problem, rows, stopping, Start(first.w, first.b, WIDTH, first.beta)
         )
         return replace(
             min(found, replace(first, status=found.status), key=by_gap),

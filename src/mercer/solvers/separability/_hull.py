@@ -229,7 +229,7 @@ def _exceeds(target: np.ndarray, i: int, j: int) -> bool:
 def _keys(gram: Any) -> Any:
     """A function from a point to what its row is equal by."""
     X, index = gram.points.X, gram.original(np.arange(gram.n))
-    if gram.points.is_structured:
+    if gram.points.are_objects:
         return lambda i: _object_key(X[index[i]])
     if sp.issparse(X):
         X = X.tocsr()

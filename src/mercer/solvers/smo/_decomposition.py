@@ -3,7 +3,7 @@
     all n points  ⊃  columns in play  ⊃  working set of some hundred variables  ⊃  a pair
 
 A *pair* step is analytic (`_pairs`). A *working set* is solved by pairs on a small dense block of
-K; what changed is then carried to all *columns in play* with float32 rows from a `RowStore`. When
+K; what changed is then carried to all *columns in play* with float32 rows from a `RowCache`. When
 these are solved, what changed is carried to the points out of play by tiles that are summed and
 forgotten; points that have come to violate join, and so on until none do. So most work touches few
 columns, and the row store may be as small as the user likes. (Where a kernel value is costly and
@@ -26,10 +26,10 @@ from functools import partial
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import Gram, RowStore
+from mercer.gram import Gram, RowCache
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import relative_gap, restore_sums, so_far
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._gradient import FIRST_PACE, Values
 from mercer.solvers.smo._pair_update import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
@@ -86,7 +86,7 @@ class NestedSMO:
     ----------
     problem : BoxQP
     gram : Gram
-    control : Control
+    stopping : Stopping
     tol, max_steps, cache_bytes : the solver's settings
     start : float64 array
         Where to begin.
@@ -100,7 +100,7 @@ class NestedSMO:
         self,
         problem: BoxQP,
         gram: Gram,
-        control: Control,
+        stopping: Stopping,
         tol: float,
         max_steps: float,
         cache_bytes: int,
@@ -111,7 +111,7 @@ class NestedSMO:
         self.gap_tol = gap_tol
         self.problem = problem
         self.gram = gram
-        self.control = control
+        self.stopping = stopping
         self.tol = tol
         self.max_steps = max_steps
         side = WORKING_SET + 2 * LANE
@@ -121,7 +121,7 @@ class NestedSMO:
         self.row = np.arange(m) if problem.row is None else problem.row
         self.group = np.zeros(m, np.int8) if problem.group is None else problem.group
         self.beta = start.copy()
-        self.values = Values(problem, gram, lambda: control.stopped is not None)
+        self.values = Values(problem, gram, lambda: stopping.stopped is not None)
         self.score = np.zeros(self.n)  # by how much points violate, as of when they were looked at
         self.watch = HardMarginWatch(problem, gram)
         self.in_play = InPlay(gram, self.values, cache_bytes, WORKING_SET, shrinking)
@@ -166,7 +166,7 @@ class NestedSMO:
         self.stages.append(self.beta.copy())
         violation, score = self._scores(self._part(self.values.up_to_date()))
         self._play(self.in_play.join(None, score, self.beta), SAMPLE_TOL * violation)
-        if self.control.time_limit is not None and not self._is_quick():
+        if self.stopping.time_limit is not None and not self._is_quick():
             self._settle()
 
     def _settle(self) -> None:
@@ -187,7 +187,7 @@ class NestedSMO:
                 self.values.complete(self.beta)
                 self.values.recompute(self.beta, np.arange(self.n))
             violation, score = self._scores(self._part(self.values.up_to_date()))
-            if self.values.is_complete and self.control.time_limit is not None:
+            if self.values.is_complete and self.stopping.time_limit is not None:
                 self.settled = self.beta.copy(), self.values.f.copy(), self.values.error
             if violation <= tol:
                 if not self.values.is_complete:
@@ -228,7 +228,7 @@ class NestedSMO:
             self.score[may_wait] += REACH * violation
         self.values.catch_up(self.beta, may_wait)
 
-    def _descend(self, store: RowStore, violation: float, goal: float) -> RowStore:
+    def _descend(self, store: RowCache, violation: float, goal: float) -> RowCache:
         """Solve the columns in play to ``goal``; those that stay far from violating leave.
 
         Returns the store that is left: all of them lie in the same memory.
@@ -248,7 +248,7 @@ class NestedSMO:
         elif self.steps >= self.max_steps:
             self.status = Status.ITERATION_LIMIT
         else:
-            self.status = self.control.stopped
+            self.status = self.stopping.stopped
         return self.status is not None
 
     # ---- points in play ---------------------------------------------------------------------
@@ -268,7 +268,7 @@ class NestedSMO:
         self.score[part.columns] = score
         return violation, by_point
 
-    def _play(self, store: RowStore, tol: float) -> None:
+    def _play(self, store: RowCache, tol: float) -> None:
         """Working sets among the store's columns until their violation is at most ``tol``."""
         part = self._part(store.columns)
         n_variables = part.variables.size
@@ -352,7 +352,7 @@ class NestedSMO:
             delta = np.bincount(back, weights=delta, minlength=points.size)
         return points, delta
 
-    def _block(self, store: RowStore, columns: np.ndarray, known: np.ndarray) -> np.ndarray:
+    def _block(self, store: RowCache, columns: np.ndarray, known: np.ndarray) -> np.ndarray:
         """K of the working set, whose first part is known."""
         m, first = columns.size, known.shape[0]
         self.blocks.reverse()  # ``known`` lies in the other one
@@ -364,7 +364,7 @@ class NestedSMO:
     # ---- the end ----------------------------------------------------------------------------
 
     def _relevant(self) -> tuple[np.ndarray, bool]:
-        """Points whose error of f is part of the certificate, and whether it is small there.
+        """Samples whose error of f is part of the certificate, and whether it is small there.
 
         These are the support vectors and the points whose term of the gap can be above zero. Their
         error is small if it is against tol, and if what it adds to primal value and gap is against
@@ -431,10 +431,10 @@ class NestedSMO:
         return self.values.seconds_behind(self.beta) <= QUICK
 
     def _tell(self, violation: float, part: Part) -> None:
-        if self.control.callback is not None:
-            effort = self.control.seconds, self.rounds, self.steps
+        if self.stopping.callback is not None:
+            effort = self.stopping.seconds, self.rounds, self.steps
             state = partial(self._state, part)
-            self.control.report(Progress(*effort, violation, self.tol, state=state))
+            self.stopping.report(Progress(*effort, violation, self.tol, state=state))
 
     def _state(self, part: Part) -> list:
         beta = self.beta.copy()

@@ -19,7 +19,7 @@ from mercer.gram import Gram
 from mercer.gram._tile_sums import add_tile_bounded
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import intercepts, relative_gap, restore_sums, so_far
-from mercer.solvers._stopping import Control, Progress
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
 from mercer.solvers.smo._pair_update import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
@@ -58,14 +58,14 @@ class DirectSMO:
         self,
         problem: BoxQP,
         gram: Gram,
-        control: Control,
+        stopping: Stopping,
         tol: float,
         max_steps: float,
         start: np.ndarray,
         gap_tol: float | None = None,
     ):
         self.gap_tol, self.inner_tol = gap_tol, tol
-        self.problem, self.gram, self.control = problem, gram, control
+        self.problem, self.gram, self.stopping = problem, gram, stopping
         self.tol, self.max_steps = tol, max_steps
         self.beta = start.copy()
         self.f, self.f_error = np.zeros(gram.n), np.zeros(gram.n)
@@ -80,7 +80,7 @@ class DirectSMO:
     def run(self) -> Status:
         p, m = self.problem, self.problem.n_variables
         group = np.zeros(m, np.int8) if p.group is None else p.group
-        late = self.control.stopped
+        late = self.stopping.stopped
         if late is not None and not self.beta.any():
             return late  # of many tasks those after the limit cost nothing
         ws, real, split = lay_out(np.arange(m), group, p.n_groups)
@@ -112,7 +112,7 @@ class DirectSMO:
         self.certificate_seconds += time.perf_counter() - began
 
     def _steps_per_slice(self) -> float:
-        if self.control.callback is None:
+        if self.stopping.callback is None:
             return STEPS_PER_SLICE
         return min(STEPS_PER_SLICE, FIRST_STEPS * MORE_STEPS ** min(self.rounds, 40))
 
@@ -162,10 +162,10 @@ class DirectSMO:
         """Stop if solved, or if a limit says so."""
         self.kkt = intercepts(self.problem, self.beta, self.f, self.f_error)
         violation = self.kkt[2]
-        if self.control.callback is not None:
-            effort = self.control.seconds, self.rounds, self.steps
+        if self.stopping.callback is not None:
+            effort = self.stopping.seconds, self.rounds, self.steps
             state = partial(so_far, self.problem, self.beta, self.f)
-            self.control.report(Progress(*effort, violation, self.tol, state=state))
+            self.stopping.report(Progress(*effort, violation, self.tol, state=state))
         if self._is_solved(violation):
             self.status = Status.SOLVED
             return
@@ -179,7 +179,7 @@ class DirectSMO:
         elif self.steps >= self.max_steps:
             self.status = Status.ITERATION_LIMIT
         else:
-            self.status = self.control.stopped
+            self.status = self.stopping.stopped
         if self.status is None:
             self._go_on(violation)
 

@@ -24,7 +24,7 @@ from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.gram._sum_error import SumError
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._dense import MOST_SCALE
 from mercer.solvers.smo._pair_update import LANE, solve_pairs
 
@@ -125,7 +125,7 @@ def solve_class_pairs(
     starts: np.ndarray,
     classes: Sequence[tuple[int, int]],
     tol: float,
-    control: Control,
+    stopping: Stopping,
 ) -> list[Result | None]:
     """Solve the problems of all pairs of classes, each with one group and a start of zero.
 
@@ -160,7 +160,7 @@ def solve_class_pairs(
     scale = error.weight(np.ones(gram.n))
     pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
     done = begin = 0
-    while done < len(problems) and control.stopped is None:
+    while done < len(problems) and stopping.stopped is None:
         done, begin = map(int, _solve_some(
             K, starts, pairs, target, lower, upper, scale, tol, done, begin, beta, f, bound,
             numbers, counts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram import Gram, RowStore
+from mercer.gram import Gram, RowCache
 from mercer.gram._row_cache import COSTLY
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers.smo._gradient import Values
@@ -32,13 +32,13 @@ class InPlay:
     cache_bytes : int
         For kernel rows.
     spare : int
-        Points that are in play beyond those that have to be, at least.
+        Samples that are in play beyond those that have to be, at least.
     shrinking : bool
         Whether points may leave.
 
     Attributes
     ----------
-    whole : RowStore or None
+    whole : RowCache or None
         All columns seen so far, where they stay in play: values are costly and there is room for
         the rows of many.
     """
@@ -55,8 +55,8 @@ class InPlay:
         self.values = values
         self.spare = spare
         self.memory = gram.memory(min(cache_bytes, 4 * gram.n**2))
-        keep = gram.multiplications >= COSTLY and self.memory.size >= KEPT_SHARE * gram.n**2
-        self.whole: RowStore | None = None
+        keep = gram.cost_per_entry >= COSTLY and self.memory.size >= KEPT_SHARE * gram.n**2
+        self.whole: RowCache | None = None
         if keep or not shrinking:
             self.whole = self._store(np.zeros(0, np.int64), gram.n)
 
@@ -73,7 +73,7 @@ class InPlay:
             coef = problem.at_points(beta, n)[self.whole.columns]
             self.values.set(new, *self.whole.sums(coef, first))
 
-    def join(self, store: RowStore | None, score: np.ndarray, beta: np.ndarray) -> RowStore:
+    def join(self, store: RowCache | None, score: np.ndarray, beta: np.ndarray) -> RowCache:
         """Columns in play out of all points: the old ones with more, or chosen anew."""
         points = self.whole.columns if self.whole else self._wanted(score)
         store = store or self.whole
@@ -89,7 +89,7 @@ class InPlay:
         self.values.deactivate(without(self.values.up_to_date(), points, self.gram.n), beta)
         return store or self._store(points)
 
-    def leave(self, store: RowStore, score: np.ndarray, beta: np.ndarray) -> RowStore:
+    def leave(self, store: RowCache, score: np.ndarray, beta: np.ndarray) -> RowCache:
         """Fewer columns in play; the others wait outside, with the β they have seen."""
         points = self._wanted(score)
         if self.whole or points.size > COMPACT * store.n:
@@ -98,11 +98,11 @@ class InPlay:
         return self._store(points)
 
     def _wanted(self, score: np.ndarray) -> np.ndarray:
-        """Points that violate or are free, and the nearest of the others."""
+        """Samples that violate or are free, and the nearest of the others."""
         wish = int((1 + NEAR) * np.count_nonzero(score > 0)) + self.spare
         count = min(wish, int(np.count_nonzero(score > -np.inf)))
         return np.sort(np.argpartition(-score, count - 1)[:count])
 
-    def _store(self, columns: np.ndarray, room: int | None = None) -> RowStore:
+    def _store(self, columns: np.ndarray, room: int | None = None) -> RowCache:
         room = room or min(int(ROOM * columns.size), self.gram.n)
-        return RowStore(self.gram, columns, room, self.memory)
+        return RowCache(self.gram, columns, room, self.memory)

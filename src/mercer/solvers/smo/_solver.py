@@ -21,7 +21,7 @@ from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import answer
-from mercer.solvers._stopping import Control
+from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._class_pair import ClassPairSMO
 from mercer.solvers.smo._decomposition import NestedSMO
 from mercer.solvers.smo._dense import MOST_SCALE, DirectSMO, is_one_to_one
@@ -61,7 +61,7 @@ class SMO:
         """What it cannot do: nothing."""
 
     def solve(
-        self, problem: BoxQP, gram: Gram, control: Control, start: np.ndarray | None = None
+        self, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None = None
     ) -> Result:
         """Solve from ``start``, a feasible β, or else from the problem's own."""
         began = time.perf_counter()
@@ -70,12 +70,12 @@ class SMO:
         run: DirectSMO | NestedSMO
         with single_threaded_blas():
             if problem.n_variables <= DIRECT_VARIABLES:
-                run, status = self._solve_direct(problem, gram, control, max_steps, beta)
+                run, status = self._solve_direct(problem, gram, stopping, max_steps, beta)
             else:
                 run = NestedSMO(
                     problem,
                     gram,
-                    control,
+                    stopping,
                     self.tol,
                     max_steps,
                     self.cache_bytes,
@@ -88,10 +88,10 @@ class SMO:
         return replace(result, reached=run.reached) if isinstance(run, NestedSMO) else result
 
     def _solve_direct(
-        self, problem: BoxQP, gram: Gram, control: Control, max_steps: float, beta: np.ndarray
+        self, problem: BoxQP, gram: Gram, stopping: Stopping, max_steps: float, beta: np.ndarray
     ) -> tuple[DirectSMO | NestedSMO, Status]:
         """On float32 blocks that class pairs share, and on a float64 matrix where these end."""
-        settings = control, self.tol, max_steps
+        settings = stopping, self.tol, max_steps
         run: DirectSMO
         if gram.parts and is_one_to_one(problem) and gram.diag().max(initial=0.0) <= MOST_SCALE:
             run = ClassPairSMO(problem, gram, *settings, beta, self.gap_tol)
