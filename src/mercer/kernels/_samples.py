@@ -1,6 +1,6 @@
 """Rows as kernels see them: dense or CSR, of any numeric type, never copied whole to another one.
 
-`Samples` keeps the user's array as it is; `take` cuts a `SampleBlock` of it in the precision asked for.
+`Samples` keeps the array of the user as it is; `take` cuts a `SampleBlock` of it in one precision.
 Blocks are what `Kernel.tile` receives. They are lazy: a kernel that needs no norms, or only the
 index (a precomputed matrix), does not pay for the rest.
 """
