@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from mercer.kernels._rounding import unit
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Expansion"]
+
+Decided = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # A tile of 512 × 1024 float32 values is 2 MB: it stays in the second-level cache between the kernel
 # map and the product with the coefficients, and keeps Python's share of the time below a percent.
@@ -69,6 +71,7 @@ class Expansion:
     ):
         self.kernel = kernel
         self.support = support
+        support.is_compared = True
         self.coef = np.atleast_2d(coef)
         self.b = np.asarray(b, dtype=np.float64)
         self.blocks = blocks or [(0, self.coef.shape[1], np.arange(self.coef.shape[0]))]
@@ -94,11 +97,23 @@ class Expansion:
         """As the call, with float64 kernel values whatever they cost."""
         return self._values(X, FLOAT64, n_jobs)
 
-    def signs(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
-        """As the call, but only the signs are as good as float64's: all that votes need."""
-        return self._rounded(X, n_jobs, np.inf)
+    def signs(
+        self, X: Any, n_jobs: int | None = None, is_decided: Decided | None = None
+    ) -> np.ndarray:
+        """As the call, but only the signs are as good as float64's.
 
-    def _rounded(self, X: Any, n_jobs: int | None, largest_error: float) -> np.ndarray:
+        ``is_decided(values, error)`` says which rows need no more than the signs that are certain:
+        those of |value| > error.
+        """
+        return self._rounded(X, n_jobs, np.inf, is_decided)
+
+    def _rounded(
+        self,
+        X: Any,
+        n_jobs: int | None,
+        largest_error: float,
+        is_decided: Decided | None = None,
+    ) -> np.ndarray:
         """Values from float32 tiles, and from float64 ones where the bound asks for it."""
         if not self._is_worth_float32 or self._error_at_probes > largest_error * self._scale:
             return self._values(X, FLOAT64, n_jobs)
@@ -106,6 +121,8 @@ class Expansion:
         values = self._values(X, FLOAT32, n_jobs, error)
         unsure = (np.abs(values) <= error) | (error > largest_error * self._scale)
         again = np.flatnonzero(unsure.any(axis=1))
+        if is_decided is not None:
+            again = again[~is_decided(values[again], error[again])]
         if again.size:
             values[again] = self._values(X[again], FLOAT64, n_jobs)
         return values
@@ -190,6 +207,7 @@ class Expansion:
         """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
         dtype = pieces[0][0].dtype
         points = Samples(X, self.support.origin)
+        points.is_compared = True
         block = points.take(slice(0, points.n), dtype)
         tile = self._tile(dtype)
         sums = np.zeros(out.shape)
@@ -200,13 +218,11 @@ class Expansion:
                 add_tile_bounded(K, *products, out[:, 0], sums[:, 0])
                 continue
             for outputs, terms in products:
-                total, bound = np.zeros((2, points.n, len(outputs)))
-                for part, coef, weight in terms:
+                total = np.zeros((points.n, len(outputs) + 1))
+                for part, coef in terms:
                     total += K[:, part] @ coef
-                    if error is not None:
-                        bound += K[:, part] @ weight
-                out[:, outputs] += total
-                sums[:, outputs] += bound
+                out[:, outputs] += total[:, :-1]
+                sums[:, outputs] += total[:, -1:]
         if error is not None:
             error[...] = self._error(points, dtype, sums)
 
@@ -267,8 +283,9 @@ class Expansion:
     def _products(self, tile: slice, dtype: Any) -> Any:
         """The coefficients of a tile, and the weights of the bound on the error of their sums.
 
-        With several outputs: for each block that it meets its outputs, and (columns, coefficients,
-        weights) of matrix products short enough that float32 sums lose little.
+        With several outputs: for each block that it meets its outputs, and (columns, coefficients)
+        of matrix products short enough that float32 sums lose little. The last coefficient is the
+        largest weight over the outputs: one more column instead of twice as many.
         """
         error = self._sum_error(dtype)
         if self.b.size == 1:
@@ -279,12 +296,10 @@ class Expansion:
             terms = []
             for start in range(max(first, tile.start), min(last, tile.stop), length):
                 part = slice(start, min(start + length, last, tile.stop))
-                coef, weight = (
-                    np.ascontiguousarray(values.T, dtype=dtype)
-                    for values in (self.coef[:, part], error.weight(self.coef[:, part], part))
-                )
+                weight = error.weight(self.coef[:, part], part).max(axis=0)
+                coef = np.vstack([self.coef[:, part], weight]).T
                 here = slice(part.start - tile.start, part.stop - tile.start)
-                terms.append((here, coef, weight))
+                terms.append((here, np.ascontiguousarray(coef, dtype=dtype)))
             if terms:
                 products.append((outputs, terms))
         return products

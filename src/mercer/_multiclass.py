@@ -27,6 +27,7 @@ __all__ = [
     "pair_tasks",
     "pairs",
     "votes",
+    "winner_is_certain",
 ]
 
 
@@ -149,6 +150,21 @@ def votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
         count[:, i] += first_wins
         count[:, j] += ~first_wins
     return count
+
+
+def winner_is_certain(decisions: np.ndarray, error: np.ndarray, n_classes: int) -> np.ndarray:
+    """Whether the class with most votes is the same for all decision values within ± error."""
+    sure, possible = np.zeros((2, decisions.shape[0], n_classes), dtype=np.int32)
+    for t, (i, j) in enumerate(pairs(n_classes)):
+        first, second = decisions[:, t] > error[:, t], decisions[:, t] < -error[:, t]
+        sure[:, i] += first
+        sure[:, j] += second
+        possible[:, i] += ~second
+        possible[:, j] += ~first
+    rows, leader = np.arange(decisions.shape[0]), np.argmax(sure, axis=1)
+    most = sure[rows, leader]
+    possible[rows, leader] = -1
+    return most > possible.max(axis=1)
 
 
 def ovr_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:

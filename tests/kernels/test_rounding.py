@@ -20,6 +20,7 @@ from mercer.kernels import (
     Sigmoid,
 )
 from mercer.kernels._rounding import LARGEST_RELATIVE
+from mercer.kernels._samples import Samples
 from tests.oracles.exact_kernels import exact_matrix
 
 with warnings.catch_warnings():
@@ -47,13 +48,15 @@ def hard_rows(kind: str, seed: int) -> np.ndarray:
             X *= 1e-20
         case "zeros":
             X *= rng.random(X.shape) < 0.4
+        case "integers":
+            X = rng.integers(-3, 4, X.shape).astype(np.float64)
     return X
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["plain", "offset", "far", "column", "tiny", "zeros"])
+@pytest.mark.parametrize("kind", ["plain", "offset", "far", "column", "tiny", "zeros", "integers"])
 def test_bound_holds(kernel, container, dtype, kind):
     for seed in range(2):
         X = hard_rows(kind, seed)
@@ -92,3 +95,36 @@ def test_diagonal_of_far_rows_is_one():
         expected = np.exp(-0.5 * (difference**2).sum(axis=2))
         np.testing.assert_allclose(K[10:, 10:], expected, rtol=1e-6)
         np.testing.assert_array_equal(K[:10, 10:], 0.0)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_integer_rows_have_no_rounding_of_distances(container):
+    X = np.random.default_rng(0).integers(0, 3, (40, 6)).astype(np.float64)
+    for gamma in (0.05, 0.7):
+        points = Samples(container(X))
+        block, K = points.take(slice(0, 40)), np.empty((40, 40))
+        RBF(gamma).tile(block, block, K)
+        squares = ((X[:, None] - X) ** 2).sum(axis=2)
+        np.testing.assert_allclose(K, np.exp(-gamma * squares), rtol=1e-15)
+        float32, half = (RBF(gamma).rounding(Samples(container(Z)), np.float32) for Z in (X, X / 3))
+        assert (float32.relative < half.relative).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "origin", "float32", "float64"),
+    [
+        (np.array([[1.0, -2.0]]), None, True, True),
+        (np.array([[1, 2]]), None, True, True),
+        (np.array([[1.0, 2.5]]), None, False, False),
+        (np.array([[1.0, 2.0]]), np.array([1.0, 0.0]), True, True),
+        (np.array([[1.0, 2.0]]), np.array([0.5, 0.0]), False, False),
+        (np.array([[3000.0, 2.0]]), None, False, True),
+        (np.array([[1e9, 2.0]]), None, False, False),
+    ],
+)
+def test_which_rows_are_exact(X, origin, float32, float64):
+    assert Samples(X, origin).are_exact(np.float32) == float32
+    assert Samples(X, origin).are_exact(np.float64) == float64
+    compared = Samples(X, origin)
+    compared.is_compared = True
+    assert not compared.are_exact(np.float64)

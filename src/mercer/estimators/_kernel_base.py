@@ -99,8 +99,13 @@ class KernelEstimator(BaseEstimator):
     def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
         """Decision values of every task, shape (n, n_tasks)."""
         check_is_fitted(self, "expansion_")
-        evaluate = self.expansion_.signs if signs_only else self.expansion_
-        return evaluate(check_rows(self, X), self.n_jobs)
+        rows = check_rows(self, X)
+        if signs_only:
+            return self.expansion_.signs(rows, self.n_jobs, self._is_decided)
+        return self.expansion_(rows, self.n_jobs)
+
+    # Which rows' predictions are decided by the signs that are certain: see `Expansion.signs`.
+    _is_decided: Any = None
 
     # ------------------------------------------------------------------ scikit-learn's protocol
 

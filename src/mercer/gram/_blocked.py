@@ -102,13 +102,14 @@ class Gram:
         """How far sums of rows of K in ``dtype`` are off."""
         dtype = np.dtype(dtype)
         if dtype not in self._sum_errors:
-            key = ("rounding", dtype)
+            key = ("sum error", dtype)
             if key not in self._shared:
-                self._shared[key] = self.kernel.rounding(self.points, dtype)
-            rounding = self._shared[key]
-            rounding = rounding if self.index is None else rounding.take(self.index)
-            terms = max(terms_of_sum(self.n, self.n), terms_of_sum(self.n, TILE_COLUMNS))
-            self._sum_errors[dtype] = SumError(rounding, rounding, terms)
+                n = self.points.n
+                rounding = self.kernel.rounding(self.points, dtype)
+                terms = max(terms_of_sum(n, n), terms_of_sum(n, TILE_COLUMNS))
+                self._shared[key] = SumError(rounding, rounding, terms)
+            whole = self._shared[key]
+            self._sum_errors[dtype] = whole if self.index is None else whole.take(self.index)
         return self._sum_errors[dtype]
 
     def bounded_sums(

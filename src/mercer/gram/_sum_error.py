@@ -12,6 +12,7 @@ applied at the end (`SumError.bound`).
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,13 @@ class SumError:
         self.largest = float(columns.relative.max(initial=0.0))
         self.is_even = self.largest <= ALIKE * self.mean
         self.factor = self.factor_of(rows)
+
+    def take(self, index: np.ndarray) -> SumError:
+        """That of sums over and at some of the rows; constants of all rows bound theirs."""
+        part = copy(self)
+        part.rows = part.columns = self.rows.take(index)
+        part.factor = self.factor[index]
+        return part
 
     def factor_of(self, rows: Rounding) -> np.ndarray:
         """The factor of each row."""

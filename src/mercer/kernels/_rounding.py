@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ NEGLIGIBLE_EXPONENT = 60.0
 # What values at exponents beyond 20 may be off by: t e^(−t) < 5e-8 times the relative error of an
 # exponent, and the values that count as zero.
 NEGLIGIBLE_VALUE = 1e-17
+# exp(−t) is off by (2t + 4) u of itself if t is off by 2t u: relative up to LARGEST_EXPONENT,
+# beyond it 2t e^(−t) u is bounded by its value there.
+LARGEST_EXPONENT = 5.0
 # Relative errors above this do not add up linearly any more: |k| itself is the bound then.
 LARGEST_RELATIVE = 0.1
 # (1 + a)(1 + b) − 1 ≤ SECOND_ORDER (a + b) for a, b ≤ 2 · LARGEST_RELATIVE.
@@ -34,11 +38,13 @@ SECOND_ORDER = 1.25
 ROUNDED_MAGNITUDE = 1.25
 
 
+@cache
 def unit(dtype: Any) -> float:
     """The unit roundoff u: a correctly rounded operation is off by u of its result at most."""
     return float(np.finfo(dtype).eps) / 2
 
 
+@cache
 def smallest(dtype: Any) -> float:
     """The error of an operation whose result underflows."""
     return float(np.finfo(dtype).smallest_subnormal)
@@ -147,13 +153,15 @@ def within_range(rounding: Rounding, magnitude: np.ndarray) -> Rounding:
     return Rounding(relative, (*rounding.pairs, (p, magnitude)))
 
 
-def exponential(relative: np.ndarray) -> Rounding:
-    """Of a kernel exp(−t), given its relative rounding where it is not negligible.
+def exponential(exponent: np.ndarray, dtype: Any) -> Rounding:
+    """Of a kernel exp(−t), given absolute errors of t before its last two roundings, for each row.
 
     Values below exp(−NEGLIGIBLE_EXPONENT) have that as their error; where the relative one is no
     longer small, |k̂ − k| ≤ 1.
     """
-    tiny, ones = NEGLIGIBLE_VALUE, np.ones(relative.size)
+    u, t = 1.1 * unit(dtype), LARGEST_EXPONENT
+    relative = exponent + (t + 2) * u
+    tiny, ones = NEGLIGIBLE_VALUE + t * np.exp(-t) * u, np.ones(relative.size)
     if relative.max(initial=0.0) <= LARGEST_RELATIVE:
         return Rounding(relative, ((tiny * ones, ones),))
     lost = ~(relative <= LARGEST_RELATIVE)

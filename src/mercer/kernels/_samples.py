@@ -26,6 +26,7 @@ MOST_LINES = 4096
 # Dense rows of fewer columns are not worth it.
 FEWEST_LINES = 32
 
+_INTEGER_ROWS = 4096  # rows (nonzeros of sparse ones) per step of the search for a fraction
 _NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
 SAMPLED_ROWS = 512  # of dense rows, to estimate the share of nonzeros
 # The median is the origin if some squared norm is FAR_ROWS times the typical one, and if it makes
@@ -217,6 +218,9 @@ class Samples:
         self._terms: int | None = None
         self._has_few_nonzeros: bool | None = None
         self._csr: CSR | None = None
+        # Rows are compared with those of other `Samples`, which need not be integers.
+        self.is_compared = False
+        self.prepared: dict[Any, Any] = {}  # what a kernel computes once per data set, by its key
 
     @property
     def n(self) -> int:
@@ -235,6 +239,31 @@ class Samples:
         if self._terms is None:
             self._terms = int(np.diff(self.X.indptr).max(initial=0))
         return self._terms
+
+    def are_exact(self, dtype: Any) -> bool:
+        """Whether dot products and squared norms of all rows have no rounding in ``dtype``.
+
+        That is so for integers whose squared norms are below 1/u: all partial sums are integers
+        that ``dtype`` holds.
+        """
+        limit = 2.0 ** np.finfo(dtype).nmant
+        return (
+            not self.is_compared and self._are_integers() and self.largest_norm(dtype) < limit / 4
+        )
+
+    def _are_integers(self) -> bool:
+        if "integers" not in self.prepared:
+            self.prepared["integers"] = not self.are_objects and self._find_integers()
+        return self.prepared["integers"]
+
+    def _find_integers(self) -> bool:
+        if self.origin is not None and not _is_integral(self.origin):
+            return False
+        values = self.X.data if self.is_sparse else self.X
+        if values.dtype.kind in "biu":
+            return True
+        steps = range(0, values.shape[0], _INTEGER_ROWS)
+        return all(_is_integral(values[start : start + _INTEGER_ROWS]) for start in steps)
 
     @property
     def has_few_nonzeros(self) -> bool:
@@ -345,6 +374,10 @@ def centre(X: np.ndarray) -> np.ndarray:
     middle = np.partition(some, half, axis=0)[half].astype(np.float64)
     others = np.partition(_sq_norms(some - middle), half)[half]
     return middle if others < MUCH_SMALLER * typical else mean
+
+
+def _is_integral(values: np.ndarray) -> bool:
+    return bool((values == np.rint(values)).all())
 
 
 def _sq_norms(X: np.ndarray) -> np.ndarray:

@@ -14,12 +14,13 @@ from mercer.kernels._compiled.elementwise import (
     flat_rows,
     rbf_map32,
     rbf_map64,
+    rbf_table64,
     sq_distances,
 )
 from mercer.kernels._compiled.products import products
 from mercer.kernels._compiled.sparse_pairwise import CHI2, L1
 from mercer.kernels._histogram import gather
-from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT, Rounding, exponential, unit
+from mercer.kernels._rounding import Rounding, exponential, unit
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["RBF", "Chi2", "Laplacian"]
@@ -31,15 +32,19 @@ FEW_COLUMNS = 12
 LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}
 
 
+# Integer squared distances up to this are mapped by a table, which stays in the first-level cache.
+LARGEST_TABULATED = 1024
+
 _NONE = np.zeros(0, np.intp)
 
 
 def _distance_error(points: Samples, dtype: Any) -> float:
     """‖x − z‖² from dot products is off by this factor of ‖x‖² + ‖z‖² at most.
 
-    Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added.
+    Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added. Nothing is
+    lost on rows of small integers.
     """
-    return (points.terms + 16) * unit(dtype)
+    return 0.0 if points.are_exact(dtype) else (points.terms + 16) * unit(dtype)
 
 
 def _difference_error(points: Samples) -> float:
@@ -119,13 +124,27 @@ class RBF(Kernel):
         elif out.dtype == np.float32:
             norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
             rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
+        elif A.points is B.points and (table := self._table(A.points)) is not None:
+            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
         else:
             rbf_map64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, self.gamma)
-        error = _distance_error(A.points, out.dtype)
-        if rows.size:
-            replace_far_values(A, B, rows, by_row, error, self.gamma, out)
-        if columns.size:
-            replace_far_values(B, A, columns, by_column.T, error, self.gamma, out.T)
+        if rows.size or columns.size:
+            error = _distance_error(A.points, out.dtype)
+            if rows.size:
+                replace_far_values(A, B, rows, by_row, error, self.gamma, out)
+            if columns.size:
+                replace_far_values(B, A, columns, by_column.T, error, self.gamma, out.T)
+
+    def _table(self, points: Samples) -> np.ndarray | None:
+        """exp(−γ s) for every squared distance s of rows of small integers; None for others."""
+        key = "table", self.gamma
+        if key not in points.prepared:
+            largest = 4 * points.largest_norm(np.float64)
+            is_small = largest <= LARGEST_TABULATED and points.are_exact(np.float64)
+            points.prepared[key] = (
+                np.exp(-self.gamma * np.arange(int(largest) + 1)) if is_small else None
+            )
+        return points.prepared[key]
 
     def _far(self, A: SampleBlock) -> np.ndarray:
         """Rows whose norms take too many digits from their distances."""
@@ -136,8 +155,12 @@ class RBF(Kernel):
 
     def _largest_norm(self, points: Samples, dtype: Any) -> float:
         """Of rows whose distances come from dot products: those lose less than differences do."""
-        limit = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, _difference_error(points))
-        return limit / max(self.gamma * _distance_error(points, dtype), 1e-300)
+        key = "largest norm", self.gamma, np.dtype(dtype)
+        if key not in points.prepared:
+            limit = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, _difference_error(points))
+            error = max(self.gamma * _distance_error(points, dtype), 1e-300)
+            points.prepared[key] = limit / error
+        return points.prepared[key]
 
     @staticmethod
     def _distances(
@@ -156,13 +179,12 @@ class RBF(Kernel):
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """γ times the error of the squared distance, and that of exp on an exponent up to 60."""
-        norms, u = points.norms(dtype), unit(dtype)
-        ends = NEGLIGIBLE_EXPONENT * 1.7 * u
+        norms = points.norms(dtype)
         lost = 1.1 * self.gamma * _distance_error(points, dtype) * norms
         largest = self._largest_norm(points, dtype)
         if points.largest_norm(dtype) > largest:
             lost = np.where(norms <= largest, lost, _difference_error(points))
-        return exponential(lost + ends)
+        return exponential(lost, dtype)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
         return np.ones(len(A))
@@ -254,4 +276,4 @@ def _exponential_rounding(points: Samples, dtype: Any, gamma: float) -> Rounding
     u = unit(dtype)
     size = points.absolute_sums * (1 + 1e-6)
     relative = 1.1 * gamma * size * (2 * u + (2 * points.terms + 4) * unit(np.float64))
-    return exponential(relative + 2 * u + NEGLIGIBLE_EXPONENT * 1.7 * unit(np.float64))
+    return exponential(relative + 2 * u, np.float64)

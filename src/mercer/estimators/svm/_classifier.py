@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._calibration import couple, fit_sigmoids, sigmoid
-from mercer._multiclass import Task, block_outputs, dual_layout, ovr_scores, pair_tasks, votes
+from mercer._multiclass import (
+    Task,
+    block_outputs,
+    dual_layout,
+    ovr_scores,
+    pair_tasks,
+    votes,
+    winner_is_certain,
+)
 from mercer._result import Result
 from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, class_weights
 from mercer.estimators.svm._base import KernelMachine
@@ -190,6 +199,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return self.classes_[(values[:, 0] > 0).astype(np.intp)]
         score = ovr_scores(values, k) if self.break_ties else votes(values, k)
         return self.classes_[np.argmax(score, axis=1)]
+
+    @property
+    def _is_decided(self) -> Any:
+        k = self.classes_.size
+        return None if k == 2 else partial(winner_is_certain, n_classes=k)
 
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> np.ndarray:

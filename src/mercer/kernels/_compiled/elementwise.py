@@ -28,6 +28,7 @@ __all__ = [
     "power_map",
     "rbf_map32",
     "rbf_map64",
+    "rbf_table64",
     "sq_distances",
 ]
 
@@ -120,6 +121,16 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
         ai = a[i]
         for j in range(m):
             row[j] = exp64(-gamma * max((ai - 2.0 * row[j]) + b[j], 0.0))
+
+
+@compiled
+def rbf_table64(flat, stride, n, m, a, b, table):
+    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms."""
+    for i in range(n):
+        row = flat[i * stride : i * stride + m]
+        ai = a[i]
+        for j in range(m):
+            row[j] = table[np.int32((ai - 2.0 * row[j]) + b[j])]
 
 
 @compiled(fastmath=REASSOCIATE)

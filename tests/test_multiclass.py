@@ -1,0 +1,34 @@
+"""Votes of one-against-one tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from mercer._multiclass import pairs, votes, winner_is_certain
+
+
+def winners(decisions: np.ndarray, k: int) -> np.ndarray:
+    return np.argmax(votes(decisions, k), axis=1)
+
+
+@given(k=st.integers(3, 6), seed=st.integers(0, 2**32 - 1))
+def test_a_certain_winner_wins_whatever_the_uncertain_signs(k, seed):
+    rng = np.random.default_rng(seed)
+    decisions = rng.normal(size=(40, len(pairs(k))))
+    error = rng.random(decisions.shape) * rng.choice([0.1, 0.5])
+    certain = winner_is_certain(decisions, error, k)
+    expected = winners(decisions, k)
+    for _ in range(20):
+        side = rng.choice([-1.0, 0.0, 1.0], size=decisions.shape)
+        found = winners(decisions + side * error, k)
+        assert_array_equal(found[certain], expected[certain])
+
+
+def test_a_class_that_wins_all_its_tasks_for_sure_is_certain_whatever_the_others_do():
+    k = 4
+    decisions = np.array([[0.0 if 0 not in pair else 1.0 for pair in pairs(k)]])
+    assert winner_is_certain(decisions, np.full(decisions.shape, 0.5), k).all()
+    assert not winner_is_certain(decisions, np.full(decisions.shape, 1.5), k).any()
