@@ -17,7 +17,7 @@ import numpy as np
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Kernel
 from mercer.kernels._rounding import unit
 from mercer.kernels._samples import SampleBlock, Samples
 
@@ -71,7 +71,6 @@ class Expansion:
     ):
         self.kernel = kernel
         self.support = support
-        support.is_compared = True
         self.coef = np.atleast_2d(coef)
         self.b = np.asarray(b, dtype=np.float64)
         self.blocks = blocks or [(0, self.coef.shape[1], np.arange(self.coef.shape[0]))]
@@ -157,7 +156,7 @@ class Expansion:
         n = X.shape[0]
         if self.n_support == 0:
             return np.tile(self.b, (n, 1))
-        if type(self.kernel) is Linear:
+        if self.kernel.is_linear:
             origin = self.support.origin
             return np.asarray((X if origin is None else X - origin) @ self.weights().T) + self.b
         out = np.tile(self.b, (n, 1))
@@ -176,14 +175,14 @@ class Expansion:
 
     def values_of_kernel(self, X: Any) -> np.ndarray:
         """k(x, support vector) in float64, for a few rows at a time."""
-        points = Samples(X, self.support.origin)
+        points = self._samples(X)
         out = np.empty((points.n, self.n_support))
         vectors = self._vectors(slice(0, self.n_support), FLOAT64)
         self.kernel.tile(points.take(slice(0, points.n)), vectors, out)
         return out
 
     def weights(self, *, centred: bool = True) -> np.ndarray:
-        """For the linear kernel: the w of each output, shape (n_outputs, d).
+        """For a linear kernel c x·z: the w of each output, shape (n_outputs, d).
 
         Of centred rows (``centred``), or of rows as they are: then with the origin times the sum of
         the coefficients, which is rounding where these sum to zero.
@@ -193,7 +192,7 @@ class Expansion:
             for start, stop, outputs in self.blocks:
                 vectors = self.support.rows(slice(start, stop), None)
                 W[outputs] += self.coef[:, start:stop] @ vectors
-            self._prepared["weights"] = W
+            self._prepared["weights"] = self._linear_factor * W
         W, origin = self._prepared["weights"], self.support.origin
         if centred or origin is None:
             return W
@@ -201,13 +200,30 @@ class Expansion:
         for start, stop, outputs in self.blocks:
             for r, output in enumerate(outputs):
                 columns[output] += self.coef[r, start:stop].tolist()
-        return W + np.array([math.fsum(each) for each in columns])[:, None] * origin
+        sums = self._linear_factor * np.array([math.fsum(each) for each in columns])
+        return W + sums[:, None] * origin
+
+    @property
+    def _linear_factor(self) -> float:
+        factor = self.kernel.linear_factor
+        assert factor is not None
+        return factor
+
+    def _samples(self, X: Any) -> Samples:
+        """Rows as the kernel takes them, in the coordinates of the support vectors."""
+        return self.kernel.prepare(Samples(X, self.support.origin)).compared()
+
+    @property
+    def _support(self) -> Samples:
+        """The support vectors as the kernel takes them."""
+        if "support" not in self._prepared:
+            self._prepared["support"] = self.kernel.prepare(self.support).compared()
+        return self._prepared["support"]
 
     def _add(self, X: Any, pieces: list, out: np.ndarray, error: np.ndarray | None = None) -> None:
         """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
         dtype = pieces[0][0].dtype
-        points = Samples(X, self.support.origin)
-        points.is_compared = True
+        points = self._samples(X)
         block = points.take(slice(0, points.n), dtype)
         tile = self._tile(dtype)
         sums = np.zeros(out.shape)
@@ -238,7 +254,7 @@ class Expansion:
     def _sum_error(self, dtype: Any) -> SumError:
         key = "sum error", dtype
         if key not in self._prepared:
-            rounding = self.kernel.rounding(self.support, dtype)
+            rounding = self.kernel.rounding(self._support, dtype)
             terms = terms_of_sum(self.n_support, VECTORS_PER_TILE)
             if dtype == FLOAT32 and self.b.size > 1:  # sums of products in float32
                 terms += int((TERMS_PER_SUM + 4) * (unit(FLOAT32) / unit(FLOAT64)))
@@ -306,5 +322,5 @@ class Expansion:
 
     def _vectors(self, which: slice, dtype: Any) -> SampleBlock:
         if self.columns is None:
-            return self.support.take(which, dtype)
+            return self._support.take(which, dtype)
         return SampleBlock(self.support, self.columns[which], dtype)

@@ -127,6 +127,22 @@ class KernelConformance:
         moved = self.kernel(X.astype(np.float64) + shift)
         np.testing.assert_allclose(moved, self.kernel(X), rtol=1e-11, atol=1e-13)
 
+    def test_linear_if_promised(self, X):
+        """k(x, z) = c x·z exactly where `linear_factor` says so."""
+        factor = self.kernel.linear_factor
+        assert self.kernel.is_linear == (factor is not None)
+        if factor is not None:
+            numbers = X.astype(np.float64)
+            expected = factor * (numbers @ numbers.T)
+            atol = self.tolerance(expected, np.float64)
+            np.testing.assert_allclose(self.kernel(X), expected, rtol=0, atol=atol)
+
+    def test_says_what_a_sample_is_and_what_a_value_costs(self, X):
+        samples = Samples(X)
+        assert self.kernel.sample_type in ("vectors", "objects")
+        assert self.kernel.prepare(samples).n == samples.n
+        assert 0 <= self.kernel.cost_per_entry(samples) < np.inf
+
     def test_value_semantics(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndefiniteKernelWarning)

@@ -21,6 +21,10 @@ class TestLinear(KernelConformance):
     kernel = Linear()
 
 
+class TestSumOfLinear(KernelConformance):
+    kernel = 2 * Linear() + 0.5 * Linear()
+
+
 class TestPolynomial(KernelConformance):
     kernel = Polynomial(degree=3, gamma=0.1, coef0=1.0)
 

@@ -25,7 +25,7 @@ from mercer.estimators._validation import (
 )
 from mercer.gram import Gram
 from mercer.gram._symmetry import require_symmetric_kernel
-from mercer.kernels import Kernel, Linear
+from mercer.kernels import Kernel
 from mercer.kernels._base import LARGEST
 from mercer.kernels._samples import Samples
 
@@ -162,7 +162,8 @@ class HasWeights:
     @property
     def coef_(self) -> Any:
         """Weights of the features, for a linear kernel only; read-only."""
-        if not (isinstance(self.kernel, Linear) or self.kernel == "linear"):
+        is_linear = isinstance(self.kernel, Kernel) and self.kernel.is_linear
+        if not (is_linear or self.kernel == "linear"):
             raise AttributeError("coef_ is only available when using a linear kernel")
         check_is_fitted(self, "expansion_")
         coef = self.expansion_.weights(centred=False)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.kernels import Kernel, Precomputed
+from mercer.kernels._base import OBJECTS
 from mercer.kernels._compiled.products import DENSE_FROM
 from mercer.kernels._samples import SAMPLED_ROWS, Samples, centre
 
@@ -211,8 +212,10 @@ def _common_values(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def _holds_objects(kernel: Any, X: Any) -> bool:
-    """Whether a plain callable is given something else than rows of numbers (strings, graphs)."""
-    if kernel is None or isinstance(kernel, (str, Kernel)) or sp.issparse(X):
+    """Whether a kernel that takes objects is given something else than rows of numbers."""
+    sample_type = kernel.sample_type if isinstance(kernel, Kernel) else OBJECTS
+    takes_objects = kernel is not None and not isinstance(kernel, str) and sample_type == OBJECTS
+    if not takes_objects or sp.issparse(X):
         return False
     if _is_frame(X):
         return not _is_numeric_frame(X)

@@ -50,7 +50,7 @@ class Gram:
         self, kernel: Any, points: Samples, workers: Workers, index: np.ndarray | None = None
     ):
         self.kernel = kernel
-        self.points = points
+        self.points = kernel.prepare(points)
         self.workers = workers
         self.index = index
         self.parts: Sequence[tuple[Hashable, int]] = ()
@@ -81,9 +81,8 @@ class Gram:
 
     @property
     def cost_per_entry(self) -> float:
-        """How many a kernel value takes, about."""
-        X = self.points.X
-        return X.nnz / max(self.points.n, 1) if self.points.is_sparse else float(self.points.d)
+        """About how many multiply-adds a kernel value takes."""
+        return self.kernel.cost_per_entry(self.points)
 
     def block(self, rows: slice | np.ndarray, dtype: Any) -> SampleBlock:
         """Samples as the kernel takes them, in the precision ``dtype``."""

@@ -2,12 +2,18 @@
 
 A kernel is a frozen dataclass whose fields are its parameters. It implements
 
-* ``tile(A, B, out)``: k(a_i, b_j) for two blocks of rows, in the precision of ``out``;
+* ``tile(A, B, out)``: k(a_i, b_j) for two blocks of samples, in the precision of ``out``;
 * ``diag(A)``: k(a_i, a_i) in float64;
-* ``rounding(points, dtype)``: a bound on the error of the values of a tile (`rounding`);
 
-and says what is known about it: `is_psd`, `is_nonnegative`, `is_shift_invariant`, `is_centrable`,
-`check`.
+may implement
+
+* ``prepare(samples)``: what is computed of each sample once per data set;
+* ``rounding(samples, dtype)``: a bound on the error of the values of a tile (`_rounding`);
+* ``cost_per_entry(samples)``: the multiply-adds of a value;
+
+and says what is known about it: `sample_type`, `is_psd`, `is_nonnegative`, `is_linear`,
+`is_shift_invariant`, `is_centrable`, `check`. A conformance class tests all of it
+(``tests/kernels/conformance.py``).
 """
 
 from __future__ import annotations
@@ -24,6 +30,10 @@ from mercer.kernels._samples import SampleBlock, Samples, centre
 
 __all__ = ["Kernel"]
 
+# Sample types.
+VECTORS, OBJECTS = "vectors", "objects"
+# A value of a function on objects takes about as long as this many multiply-adds (microseconds).
+OBJECT_COST = 1e4
 _SIDE = 1024  # rows of a tile when a whole matrix is asked for
 # Squared norms and kernel values beyond LARGEST are refused: products of a few of them, in sums of
 # many, must stay within float32. LARGEST_FLOAT64 is the same where all of it is float64.
@@ -54,6 +64,37 @@ class Kernel(ABC):
     @abstractmethod
     def diag(self, A: SampleBlock) -> np.ndarray:
         """k(a_i, a_i) as a float64 array."""
+
+    @property
+    def sample_type(self) -> str:
+        """What a sample is: "vectors" (rows of numbers), or "objects" (whatever the user gives).
+
+        Composed kernels take the stricter type of their parts.
+        """
+        return VECTORS
+
+    def prepare(self, samples: Samples) -> Samples:
+        """The samples as `tile` takes them, computed once per data set: here, as they are.
+
+        A kernel on objects turns each of them into what it compares, such as counts of substrings.
+        """
+        return samples
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        """About how many multiply-adds a value takes."""
+        if samples.are_objects:
+            return OBJECT_COST
+        return samples.X.nnz / max(samples.n, 1) if samples.is_sparse else float(samples.d)
+
+    @property
+    def linear_factor(self) -> float | None:
+        """c if k(x, z) = c x·z; None for other kernels."""
+        return None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether a model is w·x + b with a vector w of weights."""
+        return self.linear_factor is not None
 
     @property
     def is_psd(self) -> bool | None:
@@ -157,6 +198,7 @@ class Kernel(ABC):
         if self.is_shift_invariant and inexact and points.n:  # integers have exact products as is
             origin = centre(points.X)
             points, others = Samples(points.X, origin), Samples(others.X, origin)
+        points, others = self.prepare(points), self.prepare(others)
         out = np.empty((points.n, others.n))
         for i in range(0, points.n, _SIDE):
             A = points.take(slice(i, min(i + _SIDE, points.n)))

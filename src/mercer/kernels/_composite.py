@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._base import LARGEST, Kernel, integer, real
+from mercer.kernels._base import LARGEST, OBJECTS, VECTORS, Kernel, integer, real
 from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
@@ -73,11 +73,18 @@ class Constant(Kernel):
     def is_nonnegative(self) -> bool:
         return True
 
+    @property
+    def sample_type(self) -> str:
+        return OBJECTS
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        return 0.0
+
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return Rounding.of(unit(dtype), points.n)
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
-        """Any rows will do."""
+        """Any samples will do."""
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         out[...] = self.value
@@ -101,6 +108,17 @@ class _Pair(Kernel):
             _require_kernel(type(self).__name__, name, getattr(self, name))
 
     @property
+    def sample_type(self) -> str:
+        return OBJECTS if self.k1.sample_type == self.k2.sample_type == OBJECTS else VECTORS
+
+    def prepare(self, samples: Samples) -> Samples:
+        parts = self.k1.prepare(samples), self.k2.prepare(samples)
+        return samples if parts == (samples, samples) else samples.with_parts(parts)
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        return self.k1.cost_per_entry(samples.part(0)) + self.k2.cost_per_entry(samples.part(1))
+
+    @property
     def is_psd(self) -> bool | None:
         both = (self.k1.is_psd, self.k2.is_psd)
         return False if False in both else None if None in both else True
@@ -114,10 +132,10 @@ class _Pair(Kernel):
         return self.k1.is_nonnegative and self.k2.is_nonnegative
 
     def _roundings(self, points: Samples, dtype: Any) -> tuple[Rounding, Rounding]:
-        return self.k1.rounding(points, dtype), self.k2.rounding(points, dtype)
+        return self.k1.rounding(points.part(0), dtype), self.k2.rounding(points.part(1), dtype)
 
     def _magnitudes(self, points: Samples) -> tuple[np.ndarray, np.ndarray]:
-        return self.k1.magnitude(points), self.k2.magnitude(points)
+        return self.k1.magnitude(points.part(0)), self.k2.magnitude(points.part(1))
 
     @property
     def _has_formula(self) -> bool:
@@ -128,9 +146,9 @@ class _Pair(Kernel):
         self.k2._check_rows(points, largest)
 
     def _parts(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> np.ndarray:
-        self.k1.tile(A, B, out)
+        self.k1.tile(A.part(0), B.part(0), out)
         scratch = np.empty(out.shape, out.dtype)
-        self.k2.tile(A, B, scratch)
+        self.k2.tile(A.part(1), B.part(1), scratch)
         return scratch
 
 
@@ -156,13 +174,18 @@ class Sum(_Pair):
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         if isinstance(self.k2, Constant):
-            self.k1.tile(A, B, out)
+            self.k1.tile(A.part(0), B.part(0), out)
             out += out.dtype.type(self.k2.value)
         else:
             out += self._parts(A, B, out)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        return self.k1.diag(A) + self.k2.diag(A)
+        return self.k1.diag(A.part(0)) + self.k2.diag(A.part(1))
+
+    @property
+    def linear_factor(self) -> float | None:
+        first, second = self.k1.linear_factor, self.k2.linear_factor
+        return None if first is None or second is None else first + second
 
     def __repr__(self) -> str:
         k1, k2 = repr(self.k1), _wrapped(self.k2, Sum)
@@ -190,22 +213,26 @@ class Product(_Pair):
         out *= self._parts(A, B, out)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        return self.k1.diag(A) * self.k2.diag(A)
+        return self.k1.diag(A.part(0)) * self.k2.diag(A.part(1))
 
     def __repr__(self) -> str:
         return f"{_wrapped(self.k1, Sum)} * {_wrapped(self.k2, Sum, Product, Scaled)}"
 
 
-@dataclass(frozen=True, repr=False)
-class Scaled(Kernel):
-    """k(x, z) = c k'(x, z) with c ≥ 0."""
+class _OfOne:
+    """What a kernel made of one other kernel ``k`` has from it."""
 
-    c: float
     k: Kernel
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "c", real("Scaled", "c", self.c, least=0))
-        _require_kernel("Scaled", "k", self.k)
+    @property
+    def sample_type(self) -> str:
+        return self.k.sample_type
+
+    def prepare(self, samples: Samples) -> Samples:
+        return self.k.prepare(samples)
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        return self.k.cost_per_entry(samples)
 
     @property
     def is_psd(self) -> bool | None:
@@ -216,22 +243,8 @@ class Scaled(Kernel):
         return self.k.is_shift_invariant
 
     @property
-    def is_centrable(self) -> bool:
-        return self.k.is_centrable
-
-    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
-        terms, at_origin = self.k.shift_terms(rows, origin)
-        return self.c * terms, self.c * at_origin
-
-    @property
     def is_nonnegative(self) -> bool:
         return self.k.is_nonnegative
-
-    def rounding(self, points: Samples, dtype: Any) -> Rounding:
-        return self.k.rounding(points, dtype).scaled(self.c, dtype)
-
-    def magnitude(self, points: Samples) -> np.ndarray:
-        return np.sqrt(self.c) * self.k.magnitude(points)
 
     @property
     def _has_formula(self) -> bool:
@@ -239,6 +252,37 @@ class Scaled(Kernel):
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         self.k._check_rows(points, largest)
+
+
+@dataclass(frozen=True, repr=False)
+class Scaled(_OfOne, Kernel):
+    """k(x, z) = c k'(x, z) with c ≥ 0."""
+
+    c: float
+    k: Kernel
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "c", real("Scaled", "c", self.c, least=0))
+        _require_kernel("Scaled", "k", self.k)
+
+    @property
+    def linear_factor(self) -> float | None:
+        factor = self.k.linear_factor
+        return None if factor is None else self.c * factor
+
+    @property
+    def is_centrable(self) -> bool:
+        return self.k.is_centrable
+
+    def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
+        terms, at_origin = self.k.shift_terms(rows, origin)
+        return self.c * terms, self.c * at_origin
+
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
+        return self.k.rounding(points, dtype).scaled(self.c, dtype)
+
+    def magnitude(self, points: Samples) -> np.ndarray:
+        return np.sqrt(self.c) * self.k.magnitude(points)
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         self.k.tile(A, B, out)
@@ -252,7 +296,7 @@ class Scaled(Kernel):
 
 
 @dataclass(frozen=True, repr=False)
-class Power(Kernel):
+class Power(_OfOne, Kernel):
     """k(x, z) = k'(x, z)^power with an integer power ≥ 1."""
 
     k: Kernel
@@ -261,25 +305,6 @@ class Power(Kernel):
     def __post_init__(self) -> None:
         _require_kernel("Power", "k", self.k)
         object.__setattr__(self, "power", integer("Power", "power", self.power, least=1))
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.k.is_psd
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return self.k.is_shift_invariant
-
-    @property
-    def _has_formula(self) -> bool:
-        return self.k._has_formula
-
-    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
-        self.k._check_rows(points, largest)
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return self.k.is_nonnegative
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """That of power − 1 products, one after the other."""

@@ -37,6 +37,10 @@ class Linear(Kernel):
     """k(x, z) = x·z."""
 
     @property
+    def linear_factor(self) -> float:
+        return 1.0
+
+    @property
     def is_psd(self) -> bool:
         return True
 

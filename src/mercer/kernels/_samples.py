@@ -141,6 +141,11 @@ class SampleBlock:
                 self._sq_norms = block.sq_norms[rows]
         return self._sq_norms
 
+    def part(self, k: int) -> SampleBlock:
+        """The same samples as the k-th part of a composed kernel takes them."""
+        parts = self.points.parts
+        return self if parts is None else parts[k].take(self.index, self.dtype)
+
     @property
     def is_sparse(self) -> bool:
         return self.points.is_sparse
@@ -218,6 +223,7 @@ class Samples:
         self._terms: int | None = None
         self._has_few_nonzeros: bool | None = None
         self._csr: CSR | None = None
+        self.parts: tuple[Samples, ...] | None = None
         # Rows are compared with those of other `Samples`, which need not be integers.
         self.is_compared = False
         self.prepared: dict[Any, Any] = {}  # what a kernel computes once per data set, by its key
@@ -239,6 +245,22 @@ class Samples:
         if self._terms is None:
             self._terms = int(np.diff(self.X.indptr).max(initial=0))
         return self._terms
+
+    def with_parts(self, parts: tuple[Samples, ...]) -> Samples:
+        """The same samples, with what each part of a composed kernel has prepared of them."""
+        whole = Samples(self.X, self.origin)
+        whole.parts = parts
+        return whole
+
+    def compared(self) -> Samples:
+        """Marks them, and what is prepared of them, as compared with other samples."""
+        for samples in (self, *(self.parts or ())):
+            samples.is_compared = True
+        return self
+
+    def part(self, k: int) -> Samples:
+        """What the k-th part of a composed kernel has prepared."""
+        return self if self.parts is None else self.parts[k]
 
     def are_exact(self, dtype: Any) -> bool:
         """Whether dot products and squared norms of all rows have no rounding in ``dtype``.

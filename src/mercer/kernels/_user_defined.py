@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._base import LARGEST, Kernel
+from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._dot_product import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels._stationary import RBF, Chi2, Laplacian
@@ -83,11 +83,18 @@ class Callable(Kernel):
             raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
 
     @property
+    def sample_type(self) -> str:
+        return OBJECTS
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        return OBJECT_COST
+
+    @property
     def _has_formula(self) -> bool:
         return False
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
-        """Which rows it takes is the function's business; values are looked at as they come."""
+        """The function decides which samples it takes; its values are checked in `tile`."""
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         out[...] = self._values(A, B)
