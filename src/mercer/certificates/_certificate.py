@@ -168,9 +168,11 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     n = result.f.shape[0]
     beta = _net(problem, result.beta)
     f = problem.at_variables(result.f)
-    e = problem.target - f
-    b_low, b_high = _bias_intervals(problem, beta, e)
+    b_low, b_high = _bias_intervals(problem, beta, problem.target - f)
     f_error = problem.at_variables(np.broadcast_to(result.f_error, n))
+    if problem.diag is not None:  # f of the solver is Kβ + Dβ
+        slack = problem.at_variables(problem.diag * problem.at_points(beta, n))
+        f, f_error = f - slack, f_error + EPS * (np.abs(f) + 2 * np.abs(slack))
     primal, dual = _bounds(problem, replace(result, beta=beta), f, f_error)
     gap = primal - dual if np.isfinite(primal) else np.inf
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
@@ -269,7 +271,7 @@ def _bounds(
     problem: BoxQP, result: Result, f: np.ndarray, f_error: np.ndarray
 ) -> tuple[float, float]:
     """An upper bound of the model's primal value and a lower bound of the optimal value."""
-    beta, lower, upper, target = result.beta, problem.lower, problem.upper, problem.target
+    beta, target = result.beta, problem.target
     b_group = multipliers(problem, result.b, target - f)
     b = np.zeros(1) if problem.group is None else b_group[problem.group]
     delta = f_error + 2 * EPS * (np.abs(target) + np.abs(f) + np.abs(b))
@@ -279,17 +281,19 @@ def _bounds(
     sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
     quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
     quad_error = float(np.abs(beta) @ delta) * MARGIN + _sum_rounding(beta.size) * size
-    if not problem.is_finite:
+    if problem.is_hard:
         return _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
     r = target - f - b
-    loss = upper * np.maximum(r, 0) - lower * np.maximum(-r, 0)
-    worst = np.maximum(*(upper * np.maximum(x, 0) - lower * np.maximum(-x, 0)
-                         for x in (r + delta, r - delta)))  # fmt: skip
-    least = upper * np.maximum(r - delta, 0) - lower * np.maximum(-r - delta, 0)
+    loss = problem.losses(r)
+    worst = np.maximum(problem.losses(r + delta), problem.losses(r - delta))
+    least = problem.losses(np.sign(r) * np.maximum(np.abs(r) - delta, 0.0))
     rounding = _sum_rounding(beta.size) * (worst.sum() + sizes) + EPS * sizes * ROUNDING_UNITS
     middle = quad / 2 + loss.sum() + of_sums
     primal = quad / 2 + worst.sum() + of_sums + quad_error / 2 + rounding
     low = quad / 2 + least.sum() + of_sums - quad_error / 2 - rounding
+    if problem.diag is not None:  # the gap is that of K + D
+        slack = problem.at_variables(problem.diag) * beta
+        r, delta = r - slack, delta + 2 * EPS * (np.abs(r) + np.abs(slack))
     gap = float(problem.gap_terms(beta, r, delta).sum()) * (1 + _sum_rounding(beta.size))
     gap += _drift_cost(problem, result, r, delta) + _indefinite_cost(problem, result)
     units = ROUNDING_UNITS * EPS * (abs(middle) + abs(middle - gap))
@@ -325,6 +329,8 @@ def _indefinite_cost(problem: BoxQP, result: Result) -> float:
     """½ δ max ‖β* − β‖² where only K + δI is known to be positive semidefinite."""
     if not result.psd_delta:
         return 0.0
+    if problem.diag is not None:  # nothing, where K + D is positive semidefinite
+        return 0.0 if result.psd_delta <= problem.diag.min() else np.inf
     far = np.maximum(result.beta - problem.lower, problem.upper - result.beta)
     return float(result.psd_delta * (far @ far) / 2) * MARGIN
 

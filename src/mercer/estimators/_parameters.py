@@ -60,6 +60,7 @@ CONSTRAINTS: dict[str, list] = {
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
     "gap_tol": [None, Interval(Real, 0.0, None, closed="neither")],
+    "loss": [StrOptions({"hinge", "squared_hinge"})],
 }
 
 

@@ -16,6 +16,7 @@ from mercer._threads import Workers
 from mercer.gram._buffer_pool import BufferPool, borrow, give_back
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import UNIT, add_tile, add_tile_bounded, add_tile_mirrored, terms_of_sum
+from mercer.kernels._diagonal import PlusDiagonal
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Gram", "pieces"]
@@ -78,6 +79,12 @@ class Gram:
         part._scratch, part._borrowed = self._scratch, self._borrowed
         part._shared, part.parts = self._shared, parts
         return part
+
+    def with_diagonal(self, d: np.ndarray) -> Gram:
+        """The Gram of K + diag(d), for all of its points; nothing computed is shared."""
+        values = np.zeros(self.points.n)
+        values[self.original(np.arange(self.n))] = d
+        return Gram(PlusDiagonal(self.kernel, values), self.points, self.workers, self.index)
 
     @property
     def cost_per_entry(self) -> float:

@@ -16,7 +16,7 @@ from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["Constant", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
+__all__ = ["Constant", "OfOne", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
 
 _NUMBER = (int, float, np.integer, np.floating)
 
@@ -219,7 +219,7 @@ class Product(_Pair):
         return f"{_wrapped(self.k1, Sum)} * {_wrapped(self.k2, Sum, Product, Scaled)}"
 
 
-class _OfOne:
+class OfOne:
     """What a kernel made of one other kernel ``k`` has from it."""
 
     k: Kernel
@@ -255,7 +255,7 @@ class _OfOne:
 
 
 @dataclass(frozen=True, repr=False)
-class Scaled(_OfOne, Kernel):
+class Scaled(OfOne, Kernel):
     """k(x, z) = c k'(x, z) with c ≥ 0."""
 
     c: float
@@ -296,7 +296,7 @@ class Scaled(_OfOne, Kernel):
 
 
 @dataclass(frozen=True, repr=False)
-class Power(_OfOne, Kernel):
+class Power(OfOne, Kernel):
     """k(x, z) = k'(x, z)^power with an integer power ≥ 1."""
 
     k: Kernel

@@ -1,22 +1,18 @@
-"""What is optimised: one box QP (`boxqp`), one short function per formulation.
+"""What is optimised.
 
-| file | formulations |
-|---|---|
-| `boxqp` | the problem itself, in signed duals |
-| `classification` | C-SVC (also hard margin and without intercept), ν-SVC |
-| `regression` | ε-SVR, ν-SVR |
-| `oneclass` | one-class SVM |
-| `logistic` | logistic regression, with its entropy dual |
-| `linear`, `losses` | linear machines in their primal |
-| `crammer_singer` | linear machines of all classes at once |
-| `ridge` | kernel ridge regression, a linear system instead |
+======================  =====================================================================
+_dual_qp.py             `BoxQP`: the box QP in signed duals, and its duality gap
+_svm.py                 C-SVC, ν-SVC, ε-SVR, ν-SVR and one-class SVM as box QPs
+_logistic.py            kernel logistic regression, with its entropy dual
+_ridge.py               kernel ridge regression: a linear system
+_regularized_loss.py    linear models in their primal; _losses.py: their losses
+_crammer_singer.py      linear classifiers of all classes in one problem
+======================  =====================================================================
 """
 
-from mercer.problems._classification import nu_svc, svc
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._logistic import Logistic
-from mercer.problems._one_class import one_class
-from mercer.problems._regression import nu_svr, svr
 from mercer.problems._ridge import Ridge
+from mercer.problems._svm import nu_svc, nu_svr, one_class, svc, svr
 
 __all__ = ["BoxQP", "Logistic", "Ridge", "nu_svc", "nu_svr", "one_class", "svc", "svr"]

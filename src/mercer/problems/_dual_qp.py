@@ -1,11 +1,11 @@
 """The one problem behind every formulation: a box-constrained QP in signed duals.
 
-    minimise  ½ βᵀ K[row, row] β − targetᵀ β
+    minimise  ½ βᵀ (K[row, row] + D) β − targetᵀ β
     subject to  lower ≤ β ≤ upper,   Σ_{group(v) = g} β_v = sum_g  for each group g
 
 With β = y∘α, C-SVC, ε-SVR, ν-SVC, ν-SVR and one-class SVM differ only in how the arrays are filled
-(`mercer.problems._classification` and its neighbours). K itself is not part of the problem: it
-belongs to the Gram the solver is handed, whose n points `row` refers to.
+(`_svm`). K itself is not part of the problem: it belongs to the Gram the solver is handed, whose n
+points `row` refers to. The diagonal matrix D is zero, or 1/(2C) for squared slack.
 
 **The duality gap.** With f = Kβ, b the multipliers of the groups and r = target − f[row] − b[group]
 
@@ -15,6 +15,10 @@ belongs to the Gram the solver is handed, whose n points `row` refers to.
 
 The terms of the first sum are non-negative and vanish at the optimum (`gap_terms`); nothing cancels
 in it. The second sum vanishes where β is feasible.
+
+**Squared slack.** A variable in [0, ∞) with D > 0 has the loss r²/(2D) for r > 0, the dual term
+−½Dβ², and in the gap (r − Dβ)²/(2D) for r > 0, else ½Dβ² + β|r|; one in (−∞, 0] mirrors it. Solvers
+are handed K + D instead of K, so that their f is Kβ + Dβ.
 """
 
 from __future__ import annotations
@@ -42,6 +46,8 @@ class BoxQP:
     group : int8 array or None
         The equality constraint each variable belongs to; None when there is none
         (the model without intercept).
+    diag : float64 array or None
+        D, one entry per data point: squared slack, with infinite bounds. None: zero.
     """
 
     target: np.ndarray
@@ -50,6 +56,7 @@ class BoxQP:
     start: np.ndarray
     row: np.ndarray | None = None
     group: np.ndarray | None = None
+    diag: np.ndarray | None = None
 
     @property
     def n_variables(self) -> int:
@@ -68,6 +75,11 @@ class BoxQP:
     def is_finite(self) -> bool:
         """Whether all bounds are."""
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether some constraint allows no slack: it may have no solution."""
+        return self.diag is None and not self.is_finite
 
     def sums(self, beta: np.ndarray) -> np.ndarray:
         """Σβ of each group, without rounding but that of the result."""
@@ -92,14 +104,24 @@ class BoxQP:
     def gap_terms(
         self, beta: np.ndarray, r: np.ndarray, error: np.ndarray | None = None
     ) -> np.ndarray:
-        """What each variable adds to the duality gap, for finite bounds.
+        """What each variable adds to the duality gap, for finite bounds or squared slack.
 
-        With ``error`` the largest value for any r within ± error: the terms are convex in r.
+        ``r`` is target − f − b, less Dβ with squared slack. With ``error`` the largest value for
+        any r within ± error: the terms are convex in r.
         """
-        if error is None:
+        if error is not None:
+            return np.maximum(*(self.gap_terms(beta, r + side * error) for side in (1, -1)))
+        if self.diag is None:
             return gap_terms(beta, r, self.lower, self.upper)
-        ends = (gap_terms(beta, r + side * error, self.lower, self.upper) for side in (1, -1))
-        return np.maximum(*ends)
+        sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+        return squared_gap_terms(sign * beta, sign * r, self.at_variables(self.diag))
+
+    def losses(self, r: np.ndarray) -> np.ndarray:
+        """The loss of each variable at r = target − f − b."""
+        if self.diag is None:
+            return self.upper * np.maximum(r, 0) - self.lower * np.maximum(-r, 0)
+        sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+        return np.maximum(sign * r, 0.0) ** 2 / (2 * self.at_variables(self.diag))
 
     def at_variables(self, f: np.ndarray) -> np.ndarray:
         """Values at the data points, repeated for each variable."""
@@ -113,6 +135,11 @@ class BoxQP:
 def gap_terms(beta: np.ndarray, r: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """(upper − β)·max(0, r) + (β − lower)·max(0, −r), the terms of the duality gap."""
     return (upper - beta) * np.maximum(r, 0.0) + (beta - lower) * np.maximum(-r, 0.0)
+
+
+def squared_gap_terms(alpha: np.ndarray, e: np.ndarray, D: np.ndarray) -> np.ndarray:
+    """(r − Dα)²/(2D) where r > 0, else ½Dα² + α|r|, with e = r − Dα and α ≥ 0."""
+    return np.where(e + D * alpha > 0, e * e / (2 * D), -alpha * e - D * alpha * alpha / 2)
 
 
 def fill_from_front(total: float, bound: np.ndarray) -> np.ndarray:

@@ -135,6 +135,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         stopping: Stopping,
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
+        gram = _with_slack(gram, tasks, problems)
         self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
         is_smo = self.solver_.name == "smo"
         if not is_smo:
@@ -317,7 +318,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         """Raise if a hard margin is proved impossible; without a proof, float64 was the limit."""
         kept = []
         for task, problem, result in zip(tasks, problems, results, strict=True):
-            if result.status in UNPROVED and np.isinf(problem.upper).any():
+            if result.status in UNPROVED and problem.is_hard:
                 proof = prove_not_separable(task, problem, gram, result)
                 if proof is not None:
                     self._raise_not_separable(data, task, proof)
@@ -361,3 +362,13 @@ class KernelMachine(HasWeights, KernelEstimator):
         if hasattr(self, "_proof"):
             self._certify()
         return super().__getstate__()
+
+
+def _with_slack(gram: Gram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> Gram:
+    """With squared slack the Gram of K + D; D of a row is the same in all tasks."""
+    if problems[0].diag is None:
+        return gram
+    d = np.zeros(gram.n)
+    for task, problem in zip(tasks, problems, strict=True):
+        d[slice(None) if task.rows is None else task.rows] = problem.diag
+    return gram.with_diagonal(d)

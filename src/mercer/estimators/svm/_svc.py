@@ -24,14 +24,15 @@ class SVC(KernelClassifier):
     """C-support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ f(xᵢ)) for every pair of classes, with
-    f(x) = w·φ(x) + b and sample weights s. A drop-in for ``sklearn.svm.SVC``; the parameters after
-    ``random_state`` are additions.
+    f(x) = w·φ(x) + b and sample weights s; with ``loss="squared_hinge"`` the maxima are squared. A
+    drop-in for ``sklearn.svm.SVC``; the parameters after ``random_state`` are additions.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of the errors, positive. ``inf`` is the hard margin: on classes that cannot be
-        separated `NotSeparableError` is raised, with the proof.
+        Penalty on the slack variables, positive; larger C is less regularisation. ``inf`` is the
+        hard margin: on classes that cannot be separated `NotSeparableError` is raised, with the
+        proof.
     kernel : str, callable or Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2"; a function
         of two sets of rows that returns their kernel matrix; or a Kernel object such as
@@ -88,6 +89,9 @@ class SVC(KernelClassifier):
     gap_tol : float, optional
         Stop at this certified relative gap, ``(primal − dual) / max(|primal|, |dual|)``, instead of
         at the KKT violation ``tol``.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        "squared_hinge" penalises C ξ² instead of C ξ. Its dual has no upper bound and 1/(2C) added
+        to the diagonal of the kernel matrix.
 
     Attributes
     ----------
@@ -157,6 +161,7 @@ class SVC(KernelClassifier):
         warm_start: bool = False,
         fit_intercept: bool = True,
         gap_tol: float | None = None,
+        loss: str = "hinge",
     ):
         self.C = C
         self.kernel = kernel
@@ -181,16 +186,22 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
         self.gap_tol = gap_tol
+        self.loss = loss
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
-        return svc(task.y, self.C * self._weights(task, data), fit_intercept=self.fit_intercept)
+        return svc(
+            task.y,
+            self.C * self._weights(task, data),
+            fit_intercept=self.fit_intercept,
+            squared=self.loss == "squared_hinge",
+        )
 
     def _solve_at_once(
         self, problems: Sequence[BoxQP], gram: Gram, stopping: Stopping
     ) -> dict[int, Result]:
         """All pairs of classes in compiled calls, without a callback or an iteration limit."""
         has_limits = stopping.callback is not None or self.max_iter >= 0 or self.gap_tol is not None
-        if has_limits or not self.fit_intercept:
+        if has_limits or not self.fit_intercept or problems[0].diag is not None:
             return {}
         order, starts = by_class(self._codes, self.classes_.size)
         classes = pairs(self.classes_.size)
@@ -233,7 +244,7 @@ feature_names_in_, shape_fit_
     array([1])
     """
 
-    _parameter_constraints = constraints("C", "epsilon")
+    _parameter_constraints = constraints("C", "epsilon", "loss")
     _needs_intercept = True
     _one_class_left = (
         "specified nu is infeasible: all samples with positive weights belong to the same class."

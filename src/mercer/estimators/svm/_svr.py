@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import StrOptions
 
 from mercer._multiclass import Task
 from mercer.estimators._parameters import constraints
@@ -17,8 +18,13 @@ from mercer.solvers.separability._hull import HullProof
 __all__ = ["SVR", "NuSVR"]
 
 _NOT_FOR_REGRESSION = (
-    "class_weight", "probability", "random_state", "decision_function_shape", "break_ties",
-)  # fmt: skip
+    "class_weight",
+    "probability",
+    "random_state",
+    "decision_function_shape",
+    "break_ties",
+    "loss",
+)
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):
@@ -56,8 +62,8 @@ class SVR(KernelRegressor):
     """ε-support vector regression.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and sample
-    weights s.
-    A drop-in for ``sklearn.svm.SVR``.
+    weights s; with ``loss="squared_epsilon_insensitive"`` the maxima are squared. A drop-in for
+    ``sklearn.svm.SVR``.
 
     Parameters
     ----------
@@ -65,9 +71,11 @@ class SVR(KernelRegressor):
 time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol
         As in `SVC`.
     C : float, default=1.0
-        Price of the errors, positive; ``inf`` keeps every row inside the tube.
+        Penalty on the slack variables, positive; ``inf`` keeps every residual within epsilon.
     epsilon : float, default=0.1
-        Half width of the tube in which errors are free.
+        Residuals up to epsilon are not penalised.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        Whether the slack is penalised by C ξ or by C ξ².
 
     Attributes
     ----------
@@ -92,7 +100,10 @@ n_features_in_, feature_names_in_, shape_fit_
     array([7.])
     """
 
-    _parameter_constraints = constraints("nu", *_NOT_FOR_REGRESSION)
+    _parameter_constraints: ClassVar[dict] = {
+        **constraints("nu", *_NOT_FOR_REGRESSION),
+        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+    }
 
     def __init__(
         self,
@@ -116,6 +127,7 @@ n_features_in_, feature_names_in_, shape_fit_
         warm_start: bool = False,
         fit_intercept: bool = True,
         gap_tol: float | None = None,
+        loss: str = "epsilon_insensitive",
     ):
         self.kernel = kernel
         self.degree = degree
@@ -136,9 +148,16 @@ n_features_in_, feature_names_in_, shape_fit_
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
         self.gap_tol = gap_tol
+        self.loss = loss
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
-        return svr(task.y, self._bounds(data), self.epsilon, fit_intercept=self.fit_intercept)
+        return svr(
+            task.y,
+            self._bounds(data),
+            self.epsilon,
+            fit_intercept=self.fit_intercept,
+            squared=self.loss == "squared_epsilon_insensitive",
+        )
 
 
 class NuSVR(KernelRegressor):

@@ -82,7 +82,7 @@ class HardMarginWatch:
 
     def __init__(self, problem: Any, gram: Any):
         self.problem, self.gram = problem, gram
-        self.is_idle = not _sides(problem).any()
+        self.is_idle = not problem.is_hard or not _sides(problem).any()
         self.is_first = True
         self.level = np.inf
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.problems._dual_qp import BoxQP, gap_terms
+from mercer.problems._dual_qp import BoxQP, gap_terms, squared_gap_terms
 from mercer.solvers._violation import extremes
 from mercer.solvers.smo._pair_update import LANE
 
@@ -33,6 +33,7 @@ class Part:
     beta: np.ndarray
     f: np.ndarray
     sums: np.ndarray
+    diag: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -61,6 +62,7 @@ class Part:
             beta=beta[variables],
             f=f[columns],
             sums=sums[columns],
+            diag=None if problem.diag is None else problem.at_variables(problem.diag)[variables],
         )
 
     def violation(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
@@ -85,6 +87,16 @@ class Part:
         """
         r = (self.target - self.f[self.row]) - self.b[self.group]
         error = error[self.row]
+        if self.diag is not None:
+            sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+            low, terms, high = (
+                squared_gap_terms(sign * self.beta, sign * x, self.diag)
+                for x in (r - error, r, r + error)
+            )
+            more = np.maximum(low, high) - terms
+            return float(terms.sum()), np.bincount(
+                self.row, weights=more, minlength=self.columns.size
+            )
         finite = np.isfinite(self.lower) & np.isfinite(self.upper)
         lower, upper = np.where(finite, self.lower, -1.0), np.where(finite, self.upper, 1.0)
         terms = gap_terms(self.beta, r, lower, upper)
