@@ -5,7 +5,7 @@
 # make docs    build the documentation site into out/docs
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
-# make bench   the kernel benchmark (data: see docs/benchmarks.md)
+# make bench   the kernel benchmark (data: see docs/performance/benchmarks.md)
 # make clean   remove the environment and everything generated
 #
 # The first target that needs it creates .venv. PYTHON=/path/to/python chooses the interpreter.

@@ -18,15 +18,15 @@ import numpy as np
 
 from benchmarks import memory_use
 from benchmarks.cases import CASES, prepare
-from benchmarks.report import DISTURBED, table
-from benchmarks.runs import Store, held, machine, process
+from benchmarks.report import DISTURBED, replace_section, table
+from benchmarks.runs import Store, held, process
 
 __all__ = ["FAMILY", "FamilyCase", "add_command", "measure"]
 
 ROWS, TEST_ROWS, COMPONENTS = 10_000, 500, 10
 SCORED_ROWS = 1000
 TOUCH_MB = 4000.0
-DOCS = Path(__file__).parent.parent / "docs" / "family-performance.md"
+DOCS = Path(__file__).parent.parent / "docs" / "performance" / "others.md"
 Arrays = dict[str, np.ndarray]
 
 
@@ -195,7 +195,9 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--reuse", action="store_true", help="keep cases that FILE already has")
     parser.add_argument("--timeout", type=float, default=600, help="seconds per process (600)")
-    parser.add_argument("--docs", action="store_true", help=f"write docs/{DOCS.name}")
+    parser.add_argument(
+        "--docs", action="store_true", help=f"write the table of docs/performance/{DOCS.name}"
+    )
     parser.add_argument("--lock", metavar="FILE", help="hold this file lock during each process")
     parser.set_defaults(run=run)
 
@@ -214,7 +216,7 @@ def run(options: argparse.Namespace) -> int:
     report = _table(store.runs)
     print(f"\n{report}")
     if options.docs:
-        DOCS.write_text(_HEAD.format(**machine()) + report + "\n")
+        replace_section(DOCS, "Kernel ridge and kernel PCA", report)
         print(f"wrote {DOCS}")
     return 0
 
@@ -267,7 +269,7 @@ def _table(runs: list[dict[str, Any]]) -> str:
             rows.append([case.name, peer, *seconds, " / ".join(times), peak, *quality])
     header = [
         "case",
-        "who",
+        "library",
         "first s",
         "warm s",
         "× wall / CPU",
@@ -276,20 +278,3 @@ def _table(runs: list[dict[str, Any]]) -> str:
         "differs",
     ]
     return table(header, rows)
-
-
-_HEAD = """# Kernel ridge and kernel PCA: performance
-
-Measured by `python -m benchmarks family --docs`, cases possibly one by one. 10,000 rows, RBF
-kernel; ridge with α = 1, PCA with 10 components. One process for each, memory touched beforehand;
-*first* is the first fit in a process, *warm* the best of further ones; then how many times Mercer's
-that is, in seconds and in processor seconds. A star marks a fit during which other processes used
-more than a quarter of a core: there only the second ratio tells something. *Peak* is the memory
-over that before the first fit: one n × n float64 array is 763 MB. *Residual* is
-‖(K + αI)c − y‖ / ‖y‖, or the largest ‖Kv − λv‖ / λ₁ of the centred kernel matrix, computed by the
-benchmark in float64. *Differs* is the largest relative difference from Mercer's answer
-(coefficients and predictions; eigenvalues and components of new rows up to sign).
-
-{processor}, {cores} cores, {system}, {date}.
-
-"""

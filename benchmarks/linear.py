@@ -21,7 +21,7 @@ from benchmarks.runs import held, machine, process
 __all__ = ["add_command"]
 
 TARGETS = (1e-3, 1e-6)
-DOCS = Path(__file__).parent.parent / "docs" / "linear-performance.md"
+DOCS = Path(__file__).parent.parent / "docs" / "performance" / "linear.md"
 # The time-out is one of processor time; on the clock a process may take so many times as long, for
 # a busy machine, and for loading and judging.
 PATIENCE = 5.0
@@ -42,7 +42,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--repeat-below", type=float, default=5.0, help="seconds (5)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds per fit (600)")
     parser.add_argument("--lock", metavar="FILE", help="hold this file lock during each process")
-    parser.add_argument("--docs", action="store_true", help=f"write docs/{DOCS.name}")
+    parser.add_argument("--docs", action="store_true", help=f"write docs/performance/{DOCS.name}")
     parser.set_defaults(run=run)
 
 

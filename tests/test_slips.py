@@ -1,4 +1,4 @@
-"""Slips of the lecture notes (docs/slips.md): what is printed fails, what is built holds."""
+"""Slips of the lecture notes (docs/companion/slips.md): what is printed fails, what is built holds."""
 
 from __future__ import annotations
 
