@@ -96,3 +96,11 @@ def test_links_into_the_playground_are_states(page):
     for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
         state = State.from_query(query)
         assert set(query.split("&")) >= set(state.to_query().split("&")) - {""}, query
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_files_named_in_pages_exist(page):
+    """Paths such as `gram/_blocked.py`, relative to the package or to the repository."""
+    named = re.findall(r"`((?:\w+/)*\w+\.py|tests/\w+)`", page.read_text(encoding="utf-8"))
+    places = (ROOT / "src" / "mercer", ROOT)
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
