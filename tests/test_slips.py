@@ -1,4 +1,4 @@
-"""Slips of the lecture notes (docs/companion/slips.md): what is printed fails, what is built holds."""
+"""Slips of the lecture notes (docs/companion/slips.md): the printed formula fails, ours holds."""
 
 from __future__ import annotations
 
