@@ -127,7 +127,7 @@ initial subsample included), divided by the number of rows."""
 
 _PATHS = "`mercer.path` over 20 Cs from 1e-3 to 1e3 at the default `tol`, free intercept, seconds."
 
-_HEAD = """# Performance: linear machines
+_HEAD = """# Performance: linear models
 
 Seconds of a warm fit to the same certified gap; in brackets the multiple of Mercer's time. "≥"
 marks a lower bound: the fit was stopped."""

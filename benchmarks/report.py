@@ -216,7 +216,7 @@ def _means(runs: _Runs) -> str:
     return ", ".join(means)
 
 
-_HEAD = """# Performance: kernel machines
+_HEAD = """# Performance: kernel SVMs
 
 Warm fits with one tolerance of 1e-3, as multiples of Mercer's time (geometric means): {means}.
 Every solution is scored in float64.
