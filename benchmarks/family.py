@@ -1,7 +1,7 @@
 """``python -m benchmarks family``: kernel ridge regression and kernel PCA at 10,000 rows.
 
-A table of cases: who fits what on which data, and how the answer is scored. Each fit has a process
-of its own; answers are scored here in float64, by plain NumPy.
+A table of cases: which library fits what on which data, and how the solution is scored. Each fit
+has a process of its own; solutions are scored here in float64, by plain NumPy.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class FamilyCase:
     peers : dict
         Name of each who fits: module, class and parameters; the first is Mercer.
     read : callable
-        ``read(model, X_test)``: the answer, as arrays.
+        ``read(model, X_test)``: the solution, as arrays.
     score : callable
-        ``score(case, X, y, answer)``: the figure of merit (0 is perfect).
+        ``score(case, X, y, solution)``: the figure of merit (0 is perfect).
     compare : callable
-        ``compare(answer, mercer's)``: largest relative difference.
+        ``compare(solution, mercer's)``: largest relative difference.
     """
 
     name: str
@@ -89,17 +89,18 @@ def _read_ridge(model: Any, X_test: Any) -> Arrays:
     return {"coef": model.dual_coef_, "predictions": model.predict(X_test)}
 
 
-def _ridge_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, answer: Arrays) -> float:
+def _ridge_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, solution: Arrays) -> float:
     """‖(K + αI)c − y‖ / ‖y‖."""
-    c = answer["coef"]
+    c = solution["coef"]
     r = _times(case, X, c[:, np.newaxis])[:, 0] + case.parameters["alpha"] * c - y
     return float(np.linalg.norm(r) / np.linalg.norm(y))
 
 
-def _ridge_difference(answer: Arrays, mine: Arrays) -> float:
+def _ridge_difference(solution: Arrays, mine: Arrays) -> float:
     """Of coefficients and predictions, over the largest of each."""
     return max(
-        float(np.abs(answer[name] - mine[name]).max() / np.abs(mine[name]).max()) for name in answer
+        float(np.abs(solution[name] - mine[name]).max() / np.abs(mine[name]).max())
+        for name in solution
     )
 
 
@@ -111,18 +112,18 @@ def _read_pca(model: Any, X_test: Any) -> Arrays:
     }
 
 
-def _pca_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, answer: Arrays) -> float:
+def _pca_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, solution: Arrays) -> float:
     """Largest ‖HKHv − λv‖ over the largest eigenvalue."""
-    V, values = answer["vectors"], answer["values"]
+    V, values = solution["vectors"], solution["values"]
     KV = _times(case, X, V - V.mean(axis=0))
     residual = np.linalg.norm(KV - KV.mean(axis=0) - V * values, axis=0)
     return float(residual.max() / values[0])
 
 
-def _pca_difference(answer: Arrays, mine: Arrays) -> float:
+def _pca_difference(solution: Arrays, mine: Arrays) -> float:
     """Of eigenvalues, each over its own, and of components up to sign, over the largest."""
-    values = np.abs(answer["values"] / mine["values"] - 1).max()
-    T, own = answer["components"], mine["components"]
+    values = np.abs(solution["values"] / mine["values"] - 1).max()
+    T, own = solution["components"], mine["components"]
     signs = np.sign(np.sum(T * own, axis=0))
     return float(max(values, np.abs(T * signs - own).max() / np.abs(own).max()))
 
@@ -162,9 +163,9 @@ FAMILY = {case.name: case for make in (_ridge, _pca) for case in (make(*d) for d
 
 
 def measure(
-    case: FamilyCase, peer: str, repeat: int, answer: str, timed_fit: Callable[..., Any]
+    case: FamilyCase, peer: str, repeat: int, solution: str, timed_fit: Callable[..., Any]
 ) -> dict[str, Any]:
-    """In the worker's process: times, memory, and the answer into a file."""
+    """In the worker's process: times, memory, and the solution into a file."""
     module, name, parameters = case.peers[peer]
     cls = getattr(importlib.import_module(module), name)
     X, y, X_test = rows_of(case)
@@ -177,7 +178,7 @@ def measure(
     first = timed_fit(new(), X, y)
     peak = memory_use.peak_mb() - start_mb
     best = min((timed_fit(new(), X, y) for _ in range(repeat)), key=lambda fit: fit.seconds)
-    np.savez(answer, **case.read(best.model, X_test))  # type: ignore[arg-type]
+    np.savez(solution, **case.read(best.model, X_test))  # type: ignore[arg-type]
     return {
         "shape": list(X.shape),
         "first_fit_seconds": first.seconds,
@@ -229,20 +230,20 @@ def _run_case(case: FamilyCase, options: argparse.Namespace) -> list[dict[str, A
             spec = {"do": "family", "case": case.name, "peer": peer, "repeat": options.repeat}
             with held(options.lock):
                 process({"do": "touch", "megabytes": TOUCH_MB}, folder, options.timeout)
-                spec["answer"] = f"{folder}/{number}.npz"
+                spec["solution"] = f"{folder}/{number}.npz"
                 outcome = process(spec, folder, options.timeout)
             outcomes.append({"case": case.name, "peer": peer, **outcome})
         X, y, _ = rows_of(case)
-        answers: list[Arrays] = []
+        solutions: list[Arrays] = []
         for number, outcome in enumerate(outcomes):
             if "failed" in outcome:
-                answers.append({})
+                solutions.append({})
                 continue
             with np.load(f"{folder}/{number}.npz") as parts:
-                answers.append({name: parts[name] for name in parts.files})
-            outcome["score"] = case.score(case, X, y, answers[-1])
-            if answers[0]:
-                outcome["difference"] = case.compare(answers[-1], answers[0])
+                solutions.append({name: parts[name] for name in parts.files})
+            outcome["score"] = case.score(case, X, y, solutions[-1])
+            if solutions[0]:
+                outcome["difference"] = case.compare(solutions[-1], solutions[0])
     return outcomes
 
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks kernel``: exact kernel machines, the same problems to all peers."""
+"""``python -m benchmarks kernel``: exact kernel SVMs, the same problems to all peers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DOCS = Path(__file__).parent.parent / "docs" / "performance" / "kernel.md"
 def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "kernel",
-        help="exact kernel machines against the peers",
+        help="exact kernel SVMs against the peers",
         description="Fits the same data with the same C, gamma and tol in one process per peer, "
-        "scores every answer in float64, and reports times, ratios and the floor.",
+        "scores every solution in float64, and reports times, ratios and the floor.",
     )
     parser.add_argument(
         "--peers",

@@ -1,4 +1,4 @@
-"""Tables of the linear machines: seconds to a gap, ratios, paths."""
+"""Tables of the linear models: seconds to a gap, ratios, paths."""
 
 from __future__ import annotations
 

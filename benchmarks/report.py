@@ -134,8 +134,10 @@ def _floors(runs: _Runs) -> str:
             n, d = run["shape"]
             sizes = [f"{n:,} × {d:,}", f"{run['n_sv']:,}"]
             seconds = [_seconds(t) for t in (run["floor_float64_seconds"], floor, fit)]
-            share = f"{100 * run['certificate_share']:.1f} %" if "certificate_share" in run else ""
-            rows.append([case, *sizes, *seconds, f"{fit / floor:.1f}", share])
+            fraction = (
+                f"{100 * run['certificate_share']:.1f} %" if "certificate_share" in run else ""
+            )
+            rows.append([case, *sizes, *seconds, f"{fit / floor:.1f}", fraction])
     header = [
         "case", "data", "n_sv", "float64 floor", "floor", "fit", "fit / floor", "certificate",
     ]  # fmt: skip

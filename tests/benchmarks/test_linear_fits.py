@@ -1,4 +1,4 @@
-"""What the benchmark of linear machines counts."""
+"""What the benchmark of linear models counts."""
 
 from __future__ import annotations
 
