@@ -3,7 +3,8 @@ Support vector regression
 =========================
 
 Errors up to ε have no loss. Rows inside the ε-tube have coefficient 0, those on its boundary
-are free support vectors, those outside are at the bound: the coefficient of an outlier is C, at any distance.
+are free support vectors, those outside are at the bound: an outlier has coefficient C at any
+distance.
 """
 
 import matplotlib.pyplot as plt
