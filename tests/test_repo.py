@@ -47,7 +47,8 @@ def test_versions_agree():
     newest = re.search(
         r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE
     )
-    assert project["version"] == mercer.__version__ == newest.group(1)
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), flags=re.M)
+    assert project["version"] == mercer.__version__ == newest.group(1) == cited.group(1)
 
 
 def _package(path: Path) -> str:
