@@ -31,12 +31,15 @@ def _documented() -> set[str]:
 
 
 def _public() -> set[str]:
-    """Names that the package and its open rooms promise, by the module that a user writes."""
+    """Names that the package and its public subpackages export, by the module a user imports."""
     top = {name: getattr(mercer, name) for name in mercer.__all__}
-    rooms = [module for module in top.values() if isinstance(module, ModuleType)]
+    subpackages = [module for module in top.values() if isinstance(module, ModuleType)]
     own = {f"mercer.{name}" for name, value in top.items() if not isinstance(value, ModuleType)}
     inner = {
-        f"{room.__name__}.{name}" for room in rooms for name in room.__all__ if name not in top
+        f"{package.__name__}.{name}"
+        for package in subpackages
+        for name in package.__all__
+        if name not in top
     }
     return own | inner
 
