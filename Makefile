@@ -1,11 +1,14 @@
 # make demo    train on a bundled data set, print the certificate, save a picture
 # make test    run the tests
 # make test-blas  the numerical tests with another core type of OpenBLAS
+# make test-lowest  the numerical tests with the oldest supported NumPy, SciPy, scikit-learn and Numba
+# make test-newest  the numerical tests with the newest Python found here
+# make coverage  the tests with line and branch coverage; the report is out/coverage/index.html
 # make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
 # make docs    build the documentation site into out/docs
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
-# make bench   the kernel benchmark (data: see docs/benchmarks.md)
+# make bench   the kernel benchmark (data: see docs/performance/benchmarks.md)
 # make clean   remove the environment and everything generated
 #
 # The first target that needs it creates .venv. PYTHON=/path/to/python chooses the interpreter.
@@ -18,7 +21,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test test-blas soundness docs lint format bench clean
+.PHONY: help demo test test-blas test-lowest test-newest coverage soundness docs lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -62,6 +65,42 @@ test-blas: $(VENV)/.dev
 	echo "OPENBLAS_CORETYPE=$$core"; export OPENBLAS_CORETYPE=$$core SCIPY_ARRAY_API=1; \
 	$(PYTEST) $(SIDE_BY_SIDE) $(NOT_NUMERICAL:%=--ignore=tests/%) $(PYTEST_ARGS)
 
+# The oldest versions that pyproject.toml allows, in an environment of their own.
+.venv-lowest/.dev: pyproject.toml .ci/lowest.py | $(BIN)/python
+	$(BIN)/python -m venv --clear .venv-lowest
+	$(BIN)/python .ci/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/constraints.txt --editable '.[test]'
+	@touch $@
+
+# `error` would also be raised for warnings that old and new versions have on their own.
+OTHER_VERSIONS := -m 'not serial' $(NOT_NUMERICAL:%=--ignore=tests/%) -W default
+
+test-lowest: .venv-lowest/.dev
+	.venv-lowest/bin/python -m pip list | grep -iE '^(numpy|scipy|scikit-learn|numba) '
+	.venv-lowest/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(OTHER_VERSIONS) $(PYTEST_ARGS)
+
+# NEWEST=/path/to/python chooses another interpreter.
+NEWEST ?= $(shell for p in python3.15 python3.14 python3.13 python3.12 $$HOME/.pyenv/versions/3.1[4-9]*/bin/python \
+	$$HOME/.pyenv/versions/3.13*/bin/python $$HOME/.pyenv/versions/3.12*/bin/python; do \
+	$$p -c 'import venv, ensurepip' 2>/dev/null && command -v $$p && break; done)
+
+.venv-newest/.dev: pyproject.toml
+	@test -n "$(NEWEST)" || { echo "error: no Python newer than 3.11 found;" \
+		"name one with 'make test-newest NEWEST=/path/to/python'." >&2; exit 1; }
+	$(NEWEST) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+test-newest: .venv-newest/.dev
+	.venv-newest/bin/python --version
+	.venv-newest/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(OTHER_VERSIONS) $(PYTEST_ARGS)
+
+# Compiled code is not traced: its lines count as run where Python calls them only.
+coverage: $(VENV)/.dev
+	$(PYTEST) $(SIDE_BY_SIDE) --cov=mercer --cov-branch --cov-report=term:skip-covered \
+		--cov-report=html:out/coverage $(PYTEST_ARGS)
+	@echo 'open out/coverage/index.html'
+
 # SOUNDNESS_COUNT=1000 checks fewer; a run that was interrupted goes on where it was.
 SOUNDNESS_COUNT ?= 100000
 soundness: $(VENV)/.dev
@@ -85,5 +124,5 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks kernel --peers sklearn
 
 clean:
-	rm -rf $(VENV) out docs/api/generated docs/gallery docs/live build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest out docs/api/generated docs/gallery docs/live build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

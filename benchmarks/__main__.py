@@ -1,4 +1,4 @@
-"""Measure Mercer against its peers; every answer is scored independently."""
+"""Measure Mercer against its peers; every solution is scored independently."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def load(name: str) -> DataSet:
     Raises
     ------
     MissingData
-        With what was looked for and where.
+        With the places that were searched.
     """
     folder = os.environ.get("MERCER_DATA")
     if folder:

@@ -29,7 +29,7 @@ def add_command(commands: Any) -> None:
         help="data sets, with commas",
     )
     parser.add_argument("--components", type=int, default=200, help="of Nyström (200)")
-    parser.add_argument("--repeat", type=int, default=3, help="the best of so many (3)")
+    parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts (3)")
     parser.set_defaults(run=run)
 
 
@@ -39,9 +39,9 @@ def _best(function: Callable[[], Any], repeat: int) -> tuple[float, Any]:
     spent = []
     for _ in range(repeat):
         start = time.perf_counter()
-        answer = function()
+        solution = function()
         spent.append(time.perf_counter() - start)
-    return min(spent), answer
+    return min(spent), solution
 
 
 def _nystroem(options: argparse.Namespace) -> None:
@@ -60,7 +60,7 @@ def _nystroem(options: argparse.Namespace) -> None:
             # of an RBF kernel matrix the trace is n
             row.append(f"{(X.shape[0] - np.square(phi).sum()) / X.shape[0]:.2%} ({seconds:.2f} s)")
         rows.append(row)
-    print(f"Share of the trace that {options.components} components leave:\n")
+    print(f"Fraction of the trace that {options.components} components leave:\n")
     print(table(["", "scikit-learn", *LANDMARKS], rows))
 
 

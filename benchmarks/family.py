@@ -1,7 +1,7 @@
 """``python -m benchmarks family``: kernel ridge regression and kernel PCA at 10,000 rows.
 
-A table of cases: who fits what on which data, and how the answer is scored. Each fit has a process
-of its own; answers are scored here in float64, by plain NumPy.
+A table of cases: which library fits what on which data, and how the solution is scored. Each fit
+has a process of its own; solutions are scored here in float64, by plain NumPy.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 
 from benchmarks import memory_use
 from benchmarks.cases import CASES, prepare
-from benchmarks.report import DISTURBED, table
-from benchmarks.runs import Store, held, machine, process
+from benchmarks.report import DISTURBED, replace_section, table
+from benchmarks.runs import Store, held, process
 
 __all__ = ["FAMILY", "FamilyCase", "add_command", "measure"]
 
 ROWS, TEST_ROWS, COMPONENTS = 10_000, 500, 10
 SCORED_ROWS = 1000
 TOUCH_MB = 4000.0
-DOCS = Path(__file__).parent.parent / "docs" / "family-performance.md"
+DOCS = Path(__file__).parent.parent / "docs" / "performance" / "others.md"
 Arrays = dict[str, np.ndarray]
 
 
@@ -43,11 +43,11 @@ class FamilyCase:
     peers : dict
         Name of each who fits: module, class and parameters; the first is Mercer.
     read : callable
-        ``read(model, X_test)``: the answer, as arrays.
+        ``read(model, X_test)``: the solution, as arrays.
     score : callable
-        ``score(case, X, y, answer)``: the figure of merit (0 is perfect).
+        ``score(case, X, y, solution)``: the figure of merit (0 is perfect).
     compare : callable
-        ``compare(answer, mercer's)``: largest relative difference.
+        ``compare(solution, mercer's)``: largest relative difference.
     """
 
     name: str
@@ -89,17 +89,18 @@ def _read_ridge(model: Any, X_test: Any) -> Arrays:
     return {"coef": model.dual_coef_, "predictions": model.predict(X_test)}
 
 
-def _ridge_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, answer: Arrays) -> float:
+def _ridge_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, solution: Arrays) -> float:
     """‖(K + αI)c − y‖ / ‖y‖."""
-    c = answer["coef"]
+    c = solution["coef"]
     r = _times(case, X, c[:, np.newaxis])[:, 0] + case.parameters["alpha"] * c - y
     return float(np.linalg.norm(r) / np.linalg.norm(y))
 
 
-def _ridge_difference(answer: Arrays, mine: Arrays) -> float:
+def _ridge_difference(solution: Arrays, mine: Arrays) -> float:
     """Of coefficients and predictions, over the largest of each."""
     return max(
-        float(np.abs(answer[name] - mine[name]).max() / np.abs(mine[name]).max()) for name in answer
+        float(np.abs(solution[name] - mine[name]).max() / np.abs(mine[name]).max())
+        for name in solution
     )
 
 
@@ -111,18 +112,18 @@ def _read_pca(model: Any, X_test: Any) -> Arrays:
     }
 
 
-def _pca_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, answer: Arrays) -> float:
+def _pca_residual(case: FamilyCase, X: np.ndarray, y: np.ndarray, solution: Arrays) -> float:
     """Largest ‖HKHv − λv‖ over the largest eigenvalue."""
-    V, values = answer["vectors"], answer["values"]
+    V, values = solution["vectors"], solution["values"]
     KV = _times(case, X, V - V.mean(axis=0))
     residual = np.linalg.norm(KV - KV.mean(axis=0) - V * values, axis=0)
     return float(residual.max() / values[0])
 
 
-def _pca_difference(answer: Arrays, mine: Arrays) -> float:
+def _pca_difference(solution: Arrays, mine: Arrays) -> float:
     """Of eigenvalues, each over its own, and of components up to sign, over the largest."""
-    values = np.abs(answer["values"] / mine["values"] - 1).max()
-    T, own = answer["components"], mine["components"]
+    values = np.abs(solution["values"] / mine["values"] - 1).max()
+    T, own = solution["components"], mine["components"]
     signs = np.sign(np.sum(T * own, axis=0))
     return float(max(values, np.abs(T * signs - own).max() / np.abs(own).max()))
 
@@ -162,9 +163,9 @@ FAMILY = {case.name: case for make in (_ridge, _pca) for case in (make(*d) for d
 
 
 def measure(
-    case: FamilyCase, peer: str, repeat: int, answer: str, timed_fit: Callable[..., Any]
+    case: FamilyCase, peer: str, repeat: int, solution: str, timed_fit: Callable[..., Any]
 ) -> dict[str, Any]:
-    """In the worker's process: times, memory, and the answer into a file."""
+    """In the worker's process: times, memory, and the solution into a file."""
     module, name, parameters = case.peers[peer]
     cls = getattr(importlib.import_module(module), name)
     X, y, X_test = rows_of(case)
@@ -177,7 +178,7 @@ def measure(
     first = timed_fit(new(), X, y)
     peak = memory_use.peak_mb() - start_mb
     best = min((timed_fit(new(), X, y) for _ in range(repeat)), key=lambda fit: fit.seconds)
-    np.savez(answer, **case.read(best.model, X_test))  # type: ignore[arg-type]
+    np.savez(solution, **case.read(best.model, X_test))  # type: ignore[arg-type]
     return {
         "shape": list(X.shape),
         "first_fit_seconds": first.seconds,
@@ -195,7 +196,9 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     parser.add_argument("--reuse", action="store_true", help="keep cases that FILE already has")
     parser.add_argument("--timeout", type=float, default=600, help="seconds per process (600)")
-    parser.add_argument("--docs", action="store_true", help=f"write docs/{DOCS.name}")
+    parser.add_argument(
+        "--docs", action="store_true", help=f"write the table of docs/performance/{DOCS.name}"
+    )
     parser.add_argument("--lock", metavar="FILE", help="hold this file lock during each process")
     parser.set_defaults(run=run)
 
@@ -214,7 +217,7 @@ def run(options: argparse.Namespace) -> int:
     report = _table(store.runs)
     print(f"\n{report}")
     if options.docs:
-        DOCS.write_text(_HEAD.format(**machine()) + report + "\n")
+        replace_section(DOCS, "Kernel ridge and kernel PCA", report)
         print(f"wrote {DOCS}")
     return 0
 
@@ -227,20 +230,20 @@ def _run_case(case: FamilyCase, options: argparse.Namespace) -> list[dict[str, A
             spec = {"do": "family", "case": case.name, "peer": peer, "repeat": options.repeat}
             with held(options.lock):
                 process({"do": "touch", "megabytes": TOUCH_MB}, folder, options.timeout)
-                spec["answer"] = f"{folder}/{number}.npz"
+                spec["solution"] = f"{folder}/{number}.npz"
                 outcome = process(spec, folder, options.timeout)
             outcomes.append({"case": case.name, "peer": peer, **outcome})
         X, y, _ = rows_of(case)
-        answers: list[Arrays] = []
+        solutions: list[Arrays] = []
         for number, outcome in enumerate(outcomes):
             if "failed" in outcome:
-                answers.append({})
+                solutions.append({})
                 continue
             with np.load(f"{folder}/{number}.npz") as parts:
-                answers.append({name: parts[name] for name in parts.files})
-            outcome["score"] = case.score(case, X, y, answers[-1])
-            if answers[0]:
-                outcome["difference"] = case.compare(answers[-1], answers[0])
+                solutions.append({name: parts[name] for name in parts.files})
+            outcome["score"] = case.score(case, X, y, solutions[-1])
+            if solutions[0]:
+                outcome["difference"] = case.compare(solutions[-1], solutions[0])
     return outcomes
 
 
@@ -267,7 +270,7 @@ def _table(runs: list[dict[str, Any]]) -> str:
             rows.append([case.name, peer, *seconds, " / ".join(times), peak, *quality])
     header = [
         "case",
-        "who",
+        "library",
         "first s",
         "warm s",
         "× wall / CPU",
@@ -276,20 +279,3 @@ def _table(runs: list[dict[str, Any]]) -> str:
         "differs",
     ]
     return table(header, rows)
-
-
-_HEAD = """# Kernel ridge and kernel PCA: performance
-
-Measured by `python -m benchmarks family --docs`, cases possibly one by one. 10,000 rows, RBF
-kernel; ridge with α = 1, PCA with 10 components. One process for each, memory touched beforehand;
-*first* is the first fit in a process, *warm* the best of further ones; then how many times Mercer's
-that is, in seconds and in processor seconds. A star marks a fit during which other processes used
-more than a quarter of a core: there only the second ratio tells something. *Peak* is the memory
-over that before the first fit: one n × n float64 array is 763 MB. *Residual* is
-‖(K + αI)c − y‖ / ‖y‖, or the largest ‖Kv − λv‖ / λ₁ of the centred kernel matrix, computed by the
-benchmark in float64. *Differs* is the largest relative difference from Mercer's answer
-(coefficients and predictions; eigenvalues and components of new rows up to sign).
-
-{processor}, {cores} cores, {system}, {date}.
-
-"""

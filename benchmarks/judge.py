@@ -1,4 +1,4 @@
-"""The judge: how good an answer is, in float64, from the answer and the data alone.
+"""The judge: how good a solution is, in float64, from the solution and the data alone.
 
 For every class pair, with signed duals β (0 ≤ βᵢtᵢ ≤ C), targets t = ±1 and f = Kβ:
 
@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from benchmarks.cases import Prepared
-from benchmarks.peers import Answer
+from benchmarks.peers import Solution
 
 __all__ = ["judge"]
 
@@ -42,9 +42,9 @@ class _Parts:
     n_bound: int
 
 
-def judge(data: Prepared, answer: Answer) -> dict[str, Any]:
-    """Objectives, gap, violation and held-out score of an answer."""
-    parts = _judge_svr(data, answer) if data.case.task == "svr" else _judge_svc(data, answer)
+def judge(data: Prepared, solution: Solution) -> dict[str, Any]:
+    """Objectives, gap, violation and held-out score of a solution."""
+    parts = _judge_svr(data, solution) if data.case.task == "svr" else _judge_svc(data, solution)
     primal, dual = sum(p.primal for p in parts), sum(p.dual for p in parts)
     return {
         "primal": primal,
@@ -52,10 +52,10 @@ def judge(data: Prepared, answer: Answer) -> dict[str, Any]:
         "relative_gap": (primal - dual) / max(abs(primal), abs(dual)),
         "kkt_violation": max(p.violation for p in parts),
         "sum_residual": max(p.sum_residual for p in parts),
-        "n_sv": len(answer.support),
+        "n_sv": len(solution.support),
         "n_bound": sum(p.n_bound for p in parts),
         "n_problems": len(parts),
-        "test_score": _held_out(data, answer.predictions),
+        "test_score": _held_out(data, solution.predictions),
     }
 
 
@@ -92,32 +92,34 @@ def _expand(X: np.ndarray, Z: np.ndarray, coef: np.ndarray, gamma: float) -> np.
     return out
 
 
-def _judge_svc(data: Prepared, answer: Answer) -> list[_Parts]:
+def _judge_svc(data: Prepared, solution: Solution) -> list[_Parts]:
     """One problem per pair of classes.
 
     ``dual_coef`` has LIBSVM's layout: in the pair (i, j), i < j, support vectors of class i have
     their coefficient in row j − 1 and those of class j in row i. Libraries differ in the order of
-    the classes and in which of a pair is positive; both are read off the answer.
+    the classes and in which of a pair is positive; both are read off the solution.
     """
-    X, y, sup = _dense(data.X), data.y, answer.support
+    X, y, sup = _dense(data.X), data.y, solution.support
     y_sup = y[sup]
     classes = list(dict.fromkeys(y_sup.tolist()))
     if set(classes) != set(np.unique(y).tolist()):
-        raise ValueError(f"the answer has support vectors of classes {classes} only.")
+        raise ValueError(f"the solution has support vectors of classes {classes} only.")
     rows = [np.flatnonzero(y == c) for c in classes]
     of_class = [np.flatnonzero(y_sup == c) for c in classes]
-    f_of = _pairwise_values(X, data.gamma, answer, rows, of_class)
+    f_of = _pairwise_values(X, data.gamma, solution, rows, of_class)
     parts = []
     for p, (i, j) in enumerate(combinations(range(len(classes)), 2)):
         beta = np.zeros(len(y))
-        beta[sup[of_class[i]]] = answer.dual_coef[j - 1, of_class[i]]
-        beta[sup[of_class[j]]] = answer.dual_coef[i, of_class[j]]
+        beta[sup[of_class[i]]] = solution.dual_coef[j - 1, of_class[i]]
+        beta[sup[of_class[j]]] = solution.dual_coef[i, of_class[j]]
         both = np.concatenate([rows[i], rows[j]])
         target = np.repeat([1.0, -1.0], [len(rows[i]), len(rows[j])])
         sign = 1.0 if beta[rows[i]].sum() >= 0 else -1.0
         f = np.concatenate([f_of[i, j], f_of[j, i]])
         parts.append(
-            _parts_svc(sign * beta[both], sign * f, target, sign * answer.intercept[p], data.case.C)
+            _parts_svc(
+                sign * beta[both], sign * f, target, sign * solution.intercept[p], data.case.C
+            )
         )
     return parts
 
@@ -125,19 +127,19 @@ def _judge_svc(data: Prepared, answer: Answer) -> list[_Parts]:
 def _pairwise_values(
     X: np.ndarray,
     gamma: float,
-    answer: Answer,
+    solution: Solution,
     rows: list[np.ndarray],
     of_class: list[np.ndarray],
 ) -> dict[tuple[int, int], np.ndarray]:
     """f of the pair {i, j} at the rows of class i, for all i ≠ j; each kernel element once."""
-    Z = X[answer.support]
+    Z = X[solution.support]
     values = {}
     for i in range(len(rows)):
         others = [j for j in range(len(rows)) if j != i]
         coef = np.zeros((len(Z), len(others)))
         for column, j in enumerate(others):
-            coef[of_class[i], column] = answer.dual_coef[j - (i < j), of_class[i]]
-            coef[of_class[j], column] = answer.dual_coef[i - (j < i), of_class[j]]
+            coef[of_class[i], column] = solution.dual_coef[j - (i < j), of_class[i]]
+            coef[of_class[j], column] = solution.dual_coef[i - (j < i), of_class[j]]
         f = _expand(X[rows[i]], Z, coef, gamma)
         values.update({(i, j): f[:, column] for column, j in enumerate(others)})
     return values
@@ -159,13 +161,13 @@ def _parts_svc(beta: np.ndarray, f: np.ndarray, target: np.ndarray, b: float, C:
     )
 
 
-def _judge_svr(data: Prepared, answer: Answer) -> list[_Parts]:
+def _judge_svr(data: Prepared, solution: Solution) -> list[_Parts]:
     X, y, C, epsilon = _dense(data.X), data.y, data.case.C, data.case.epsilon
-    coef = answer.dual_coef.T
-    f = _expand(X, X[answer.support], coef, data.gamma)[:, 0]
+    coef = solution.dual_coef.T
+    f = _expand(X, X[solution.support], coef, data.gamma)[:, 0]
     beta = np.zeros(len(y))
-    beta[answer.support] = coef[:, 0]
-    outside = np.maximum(0.0, np.abs(y - f - answer.intercept[0]) - epsilon)
+    beta[solution.support] = coef[:, 0]
+    outside = np.maximum(0.0, np.abs(y - f - solution.intercept[0]) - epsilon)
     quadratic = 0.5 * float(beta @ f)
     # The two variables of a row: β⁺ in [0, C] with target y − ε, β⁻ in [−C, 0] with target y + ε.
     upper_end, lower_end = y + epsilon - f, y - epsilon - f

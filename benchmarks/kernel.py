@@ -1,4 +1,4 @@
-"""``python -m benchmarks kernel``: exact kernel machines, the same problems to all peers."""
+"""``python -m benchmarks kernel``: exact kernel SVMs, the same problems to all peers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from benchmarks.runs import Settings, Store, machine, run_one
 
 __all__ = ["add_command"]
 
-DOCS = Path(__file__).parent.parent / "docs" / "performance.md"
+DOCS = Path(__file__).parent.parent / "docs" / "performance" / "kernel.md"
 
 
 def add_command(commands: Any) -> None:
     parser = commands.add_parser(
         "kernel",
-        help="exact kernel machines against the peers",
+        help="exact kernel SVMs against the peers",
         description="Fits the same data with the same C, gamma and tol in one process per peer, "
-        "scores every answer in float64, and reports times, ratios and the floor.",
+        "scores every solution in float64, and reports times, ratios and the floor.",
     )
     parser.add_argument(
         "--peers",
@@ -39,7 +39,7 @@ def add_command(commands: Any) -> None:
         metavar="CORES",
         help="with --reuse: run again what was measured while other processes used more",
     )
-    parser.add_argument("--docs", action="store_true", help="write docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="write docs/performance/kernel.md")
     parser.add_argument("--cache-mb", type=float, default=4000, help="kernel cache for all (4000)")
     parser.add_argument("--repeat", type=int, default=1, help="warm fits; the best counts (1)")
     parser.add_argument("--timeout", type=float, default=900, help="seconds per process (900)")

@@ -1,6 +1,6 @@
 """``python -m benchmarks learners``: k-means, perceptron and logistic regression in feature space.
 
-Every answer is scored here, in float64, from labels or decision values alone. A peer that is not
+Every solution is scored here, in float64, from labels or decision values alone. A peer that is not
 installed is left out.
 """
 

@@ -1,8 +1,8 @@
-"""``python -m benchmarks linear``: linear machines to the same gap as LIBLINEAR and snapml.
+"""``python -m benchmarks linear``: linear models to the same gap as LIBLINEAR and snapml.
 
 Mercer is given the gap as its ``tol``; a peer the loosest of its tols, falling by half decades
-(snapml: decades), whose answer is judged to be within it, and as many iterations as it likes. A fit
-that is not finished after the time-out counts as that long.
+(snapml: decades), whose solution is within it, and as many iterations as it needs. A fit that
+is not finished after the time-out counts as that long.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from benchmarks.runs import held, machine, process
 __all__ = ["add_command"]
 
 TARGETS = (1e-3, 1e-6)
-DOCS = Path(__file__).parent.parent / "docs" / "linear-performance.md"
-# The time-out is one of processor time; on the clock a process may take so many times as long, for
-# a busy machine, and for loading and judging.
+DOCS = Path(__file__).parent.parent / "docs" / "performance" / "linear.md"
+# The time-out is one of processor time; on the clock a process may take this factor longer, for
+# a busy computer, and for loading and scoring.
 PATIENCE = 5.0
 
 
 def add_command(commands: Any) -> None:
-    parser = commands.add_parser("linear", help="linear machines against LIBLINEAR and snapml")
+    parser = commands.add_parser("linear", help="linear models against LIBLINEAR and snapml")
     parser.add_argument("--peers", default="liblinear,snapml", help="beside mercer")
     parser.add_argument("--no-mercer", action="store_true", help="run the peers alone")
     parser.add_argument("--cases", help=f"comma-separated, of: {', '.join(LINEAR_CASES)}")
@@ -42,7 +42,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--repeat-below", type=float, default=5.0, help="seconds (5)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds per fit (600)")
     parser.add_argument("--lock", metavar="FILE", help="hold this file lock during each process")
-    parser.add_argument("--docs", action="store_true", help=f"write docs/{DOCS.name}")
+    parser.add_argument("--docs", action="store_true", help=f"write docs/performance/{DOCS.name}")
     parser.set_defaults(run=run)
 
 
@@ -83,7 +83,7 @@ class _Runs:
         return new
 
     def fits(self, case: str, loss: str, peer: str) -> None:
-        """All tols until the answer is within every target, or a fit took too long."""
+        """All tols until the solution is within every target, or a fit took too long."""
         tols = LINEAR_PEERS[peer].tols
         if tols is not None and self.options.tols:
             tols = tuple(map(float, self.options.tols.split(",")))

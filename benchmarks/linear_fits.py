@@ -1,4 +1,4 @@
-"""One fit of a linear machine in a process of its own, and its score.
+"""One fit of a linear model in a process of its own, and its score.
 
 A model is judged by (P(w, b) − D) / P, where P is computed from it here, in float64, and D is the
 dual value, computed here too, of the duals of a very accurate reference: a lower bound of every
@@ -34,7 +34,7 @@ PATH = np.logspace(-3, 3, 20)
 
 @dataclass(frozen=True)
 class LinearPeer:
-    """``tols`` are given in turn until answers are good enough; None: the targets themselves."""
+    """``tols`` are given in turn until solutions are good enough; None: the targets themselves."""
 
     name: str
     package: str

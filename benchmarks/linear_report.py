@@ -1,4 +1,4 @@
-"""Tables of the linear machines: seconds to a gap, ratios, paths."""
+"""Tables of the linear models: seconds to a gap, ratios, paths."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def _table(runs: list[Run], loss: str, gap: float, timeout: float) -> str:
     peers = [p for p in LINEAR_PEERS if any(r.get("peer") == p and r["loss"] == loss for r in runs)]
     rows: list[list[str]] = []
     ratios: dict[str, list[float]] = {peer: [] for peer in peers}
+    bounds = dict.fromkeys(peers, False)  # one of the ratios is a lower bound
     for case in LINEAR_CASES.values():
         cells, mine = [], None
         for peer in peers:
@@ -61,14 +62,18 @@ def _table(runs: list[Run], loss: str, gap: float, timeout: float) -> str:
             ratio = seconds / mine if mine else None
             if ratio is not None and case.headline:
                 ratios[peer].append(ratio)
-            cells.append(
-                f"{mark}{seconds:.3g}" + (f" ({ratio:.2f}×)" if peer != "mercer" and ratio else "")
-            )
+                bounds[peer] |= bool(mark)
+            of_mine = f" ({mark}{ratio:.2f}×)" if peer != "mercer" and ratio else ""
+            cells.append(f"{mark}{seconds:.3g}{of_mine}")
         if any(cell != "–" for cell in cells):
             rows.append([case.name + ("" if case.headline else " *"), *cells])
     if "mercer" in peers:
-        means = [f"{geometric_mean(found):.2f}× of {len(found)}" if found else "–"
-                 for found in ratios.values()]  # fmt: skip
+        means = [
+            f"{'≥' if bounds[peer] else ''}{geometric_mean(found):.2f}× of {len(found)}"
+            if found
+            else "–"
+            for peer, found in ratios.items()
+        ]
         rows.append(["geometric mean", *means])
     return table(["case", *peers], rows)
 
@@ -89,7 +94,7 @@ def _products(runs: list[Run]) -> str:
         [run["case"], run["loss"], f"{run['tol']:g}", f"{run['products']:.2f}"]
         for run in runs if run.get("products")
     ]  # fmt: skip
-    return table(["case", "loss", "gap", "passes' worth"], rows) if rows else ""
+    return table(["case", "loss", "gap", "passes"], rows) if rows else ""
 
 
 def _sections(runs: list[Run], targets: tuple[float, ...], timeout: float) -> list[str]:
@@ -111,28 +116,34 @@ def summary(runs: list[Run], targets: tuple[float, ...], timeout: float) -> str:
 def markdown(
     runs: list[Run], targets: tuple[float, ...], timeout: float, machine: dict[str, Any]
 ) -> str:
-    """docs/linear-performance.md."""
+    """docs/performance/linear.md."""
     versions = sorted({f"{run['peer']} {run['version']}" for run in runs if "version" in run})
-    head = _HEAD.format(versions=", ".join(versions), timeout=timeout, **machine)
-    return "\n\n".join([head, *_sections(runs, targets, timeout)]) + "\n"
+    about = _ABOUT.format(versions=", ".join(versions), timeout=timeout, **machine)
+    return "\n\n".join([_HEAD, *_sections(runs, targets, timeout), about]) + "\n"
 
 
-_PRODUCTS = """Mercer's Newton steps: the rows with a curvature that went into XᵀDX, those of the
-sample it begins with included, over all rows."""
+_PRODUCTS = """Rows with positive curvature that entered XᵀDX in Mercer's Newton steps (those of the
+initial subsample included), divided by the number of rows."""
 
 _PATHS = "`mercer.path` over 20 Cs from 1e-3 to 1e3 at the default `tol`, free intercept, seconds."
 
-_HEAD = """# Performance of the linear machines
+_HEAD = """# Performance: linear models
 
-Written by `python -m benchmarks linear --docs`. Seconds of a warm fit, the best of a few (of one,
-for long fits); in brackets how many times Mercer's. All solve LIBLINEAR's problem,
-with a penalised intercept. Mercer is given the gap as its `tol`; a peer the loosest of its
-tolerances, half decades apart (snapml: decades), whose answer is within the gap, and as many
-iterations as it needs; after {timeout:.0f} s it is stopped, and that time counts. Every fit is in a
-process of its own. Answers are scored in float64 by `benchmarks/linear_fits.py`: P of the returned
-coefficients against the dual value, computed there too, of a reference with a gap of 1e-8.
-LIBLINEAR (through scikit-learn) has one thread, and is given its processor time where that is less
-than the wall clock; Mercer and snapml have as many threads as there are cores. Sets with a star are
-not in the mean; they have the default C = 1.
+Seconds of a warm fit to the same certified gap; in brackets the multiple of Mercer's time. "≥"
+marks a lower bound: the fit was stopped."""
 
-{processor}, {cores} cores, {system}, {date}. {versions}."""
+_ABOUT = """## About this run
+
+{processor}, {cores} cores, {system}, {date}. {versions}.
+
+- Written by `python -m benchmarks linear --docs`: the best of a few warm fits (of one, for long
+  fits), each in a process of its own.
+- All solve LIBLINEAR's problem, with a penalised intercept. Mercer is given the gap as its `tol`; a
+  peer the loosest of its tolerances, half decades apart (snapml: decades), whose solution is within
+  the gap, and as many iterations as it needs. After {timeout:.0f} s it is stopped, and that time
+  counts as a lower bound.
+- Solutions are scored in float64 by `benchmarks/linear_fits.py`: P of the returned coefficients
+  against the dual value, computed there too, of a reference with a gap of 1e-8.
+- LIBLINEAR (through scikit-learn) has one thread, and is given its processor time where that is
+  less than the wall clock; Mercer and snapml have as many threads as there are cores.
+- Sets with a star are not in the mean; they have the default C = 1."""

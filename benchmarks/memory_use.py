@@ -40,7 +40,7 @@ def peak_mb() -> float:
 
 
 def reset_peak() -> None:
-    """Forget what loading the data took. Linux only; elsewhere the peak covers the whole run."""
+    """Reset the peak after loading. Linux only; elsewhere the peak covers the whole run."""
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -49,7 +49,7 @@ def reset_peak() -> None:
 
 
 def touch(megabytes: float) -> None:
-    """Write to so much fresh memory once, so that no peer pays for the machine handing it out."""
+    """Write once to this amount of fresh memory, so that no peer waits for the system to map it."""
     import numpy as np
 
     np.ones(int(min(megabytes, 0.6 * _available_mb()) * MB), dtype=np.uint8)

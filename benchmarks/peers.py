@@ -1,4 +1,4 @@
-"""Who fits: how each library's estimator is built and its answer read.
+"""Who fits: how each library's estimator is built and its solution read.
 
 Peers are imported in the worker's process only.
 """
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from benchmarks.cases import Prepared
 
-__all__ = ["PEERS", "Answer", "Peer", "expand_names", "read_answer"]
+__all__ = ["PEERS", "Peer", "Solution", "expand_names", "read_solution"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def expand_names(names: str) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Solution:
     """What the judge gets: signed duals of the support vectors, intercepts, predictions."""
 
     support: np.ndarray
@@ -129,16 +129,16 @@ class Answer:
         np.savez(path, **vars(self))
 
     @staticmethod
-    def read(path: str) -> Answer:
+    def read(path: str) -> Solution:
         with np.load(path) as parts:
-            return Answer(**{name: parts[name] for name in parts.files})
+            return Solution(**{name: parts[name] for name in parts.files})
 
 
-def read_answer(peer: Peer, model: Any, predictions: np.ndarray) -> Answer:
+def read_solution(peer: Peer, model: Any, predictions: np.ndarray) -> Solution:
     """The fitted attributes, as float64 arrays (``dual_coef_`` is sparse where the data are)."""
     coef = model.dual_coef_
     coef = coef.toarray() if sp.issparse(coef) else coef
-    return Answer(
+    return Solution(
         support=np.asarray(model.support_),
         dual_coef=np.atleast_2d(np.asarray(coef, dtype=np.float64)),
         intercept=peer.intercept_sign

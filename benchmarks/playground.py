@@ -1,7 +1,7 @@
 """The playground: from a change to the numbers of the new picture, and to the picture on screen.
 
 500 points, every machine with every kernel, at a small, a middle and a large C and γ. ``--browser``
-also moves a slider in Chromium and takes the time until the frame after the answer.
+also moves a slider in Chromium and takes the time until the frame after the solution.
 """
 
 from __future__ import annotations

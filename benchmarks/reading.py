@@ -56,17 +56,17 @@ PEERS: dict[str, dict[str, Callable[[Path], Any]]] = {
 
 def _measure(path: Path, repeat: int) -> list[list[str]]:
     readers = {"Mercer": _mine, **PEERS[path.suffix]}
-    best, answers = dict.fromkeys(readers, float("inf")), {}
+    best, solutions = dict.fromkeys(readers, float("inf")), {}
     for _ in range(repeat + 1):  # the first one compiles, or loads what was compiled
         for name, read in readers.items():
             start = time.perf_counter()
-            answers[name] = read(path)
+            solutions[name] = read(path)
             best[name] = min(best[name], time.perf_counter() - start)
     megabytes = path.stat().st_size / 1e6
     return [
         [
             path.name, f"{megabytes:.1f}", name, f"{best[name]:.3f}",
-            f"{best[name] / best['Mercer']:.1f}×", str(_same(answers[name], answers["Mercer"])),
+            f"{best[name] / best['Mercer']:.1f}×", str(_same(solutions[name], solutions["Mercer"])),
         ]
         for name in readers
     ]  # fmt: skip

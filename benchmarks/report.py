@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import CASES
 from benchmarks.peers import PEERS
 
-__all__ = ["geometric_mean", "markdown", "summary", "table"]
+__all__ = ["geometric_mean", "markdown", "replace_section", "summary", "table"]
 
 Run = dict[str, Any]
 # A run during which other processes used more cores than this is marked.
@@ -34,6 +36,16 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
     rule = "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths))
     return "\n".join([line(header), rule + "|", *map(line, rows)])
+
+
+def replace_section(page: Path, title: str, text: str) -> None:
+    """Put ``text`` below the heading ``title`` of a page, up to its next heading."""
+    old = page.read_text(encoding="utf-8")
+    pattern = rf"(^## {re.escape(title)}\n\n).*?(?=^## |\Z)"
+    new, count = re.subn(pattern, rf"\g<1>{text}\n\n", old, flags=re.MULTILINE | re.DOTALL)
+    if count != 1:
+        raise ValueError(f"{page}: {count} sections {title!r}, expected 1.")
+    page.write_text(new, encoding="utf-8")
 
 
 class _Runs:
@@ -122,8 +134,10 @@ def _floors(runs: _Runs) -> str:
             n, d = run["shape"]
             sizes = [f"{n:,} × {d:,}", f"{run['n_sv']:,}"]
             seconds = [_seconds(t) for t in (run["floor_float64_seconds"], floor, fit)]
-            share = f"{100 * run['certificate_share']:.1f} %" if "certificate_share" in run else ""
-            rows.append([case, *sizes, *seconds, f"{fit / floor:.1f}", share])
+            fraction = (
+                f"{100 * run['certificate_share']:.1f} %" if "certificate_share" in run else ""
+            )
+            rows.append([case, *sizes, *seconds, f"{fit / floor:.1f}", fraction])
     header = [
         "case", "data", "n_sv", "float64 floor", "floor", "fit", "fit / floor", "certificate",
     ]  # fmt: skip
@@ -148,17 +162,17 @@ def summary(all_runs: list[Run]) -> str:
 
 
 def markdown(all_runs: list[Run], machine: dict[str, Any]) -> str:
-    """docs/performance.md."""
+    """docs/performance/kernel.md."""
     runs = _Runs(all_runs)
     versions = sorted({f"{r['peer']} {r['version']}" for r in all_runs if "version" in r})
     failures = "\n".join(f"- {line}" for line in runs.failures())
     sections = [
-        _HEAD.format(versions=", ".join(versions), cases=_parameters(runs), **machine),
+        _HEAD.format(means=_means(runs)),
         "## Fit\n\nWarm, in seconds; in brackets how many times Mercer's.\n",
         _times(runs, "fit_seconds"),
         "\n## Predict\n\nThe test rows, in seconds; in brackets how many times Mercer's.\n",
         _times(runs, "predict_seconds"),
-        "\n## How good the answers are\n",
+        "\n## Accuracy of the solutions\n",
         "The largest violating pair under the float64 kernel (the libraries were asked for 1e-3), "
         "and the relative gap between primal and dual value.\n",
         _each(runs, lambda r: f"{r['kkt_violation']:.1e} / {r['relative_gap']:.0e}"),
@@ -167,14 +181,16 @@ def markdown(all_runs: list[Run], machine: dict[str, Any]) -> str:
         "\nHeld-out score (accuracy, R² for regression).\n",
         _each(runs, lambda r: f"{r['test_score']:.4f}"),
         "\n## The floor\n\nOne pass of Mercer's own tiles over n × n_sv kernel elements, which no "
-        "exact method avoids, in seconds. *Floor* is in float32, whatever the fit used. "
-        "*Certificate* is the part of the fit that float64 sums with bounds and the checks of the "
-        "solution take.\n",
+        "exact method avoids, in seconds. *Floor* is in float32, whichever precision the fit used. "
+        "*Certificate* is the fraction of the fit that float64 sums with bounds and the checks of "
+        "the solution take.\n",
         _floors(runs),
         "\n## First fit in a process and memory\n\nFirst fit in seconds / peak memory over the "
         "imported library in MB (data included).\n",
         _each(runs, lambda r: f"{_seconds(r['first_fit_seconds'])} / {r['peak_mb']:,.0f}"),
-        f"\n## Not finished\n\n{failures}\n" if failures else "",
+        f"\n## Not finished\n\n{failures}" if failures else "",
+        f"\n## Cases\n\n{_parameters(runs)}\n",
+        _ABOUT.format(versions=", ".join(versions), **machine),
     ]
     return "\n".join(sections)
 
@@ -192,18 +208,34 @@ def _parameters(runs: _Runs) -> str:
     return table(["case", "task", "data", "parameters", "cache"], rows)
 
 
-_HEAD = """# Performance
+def _means(runs: _Runs) -> str:
+    cases = [case for case in runs.cases if CASES[case].headline]
+    means = [
+        f"{_mean_ratio(runs, cases, peer, 'fit_seconds')} of {peer}"
+        for peer in runs.peers
+        if peer != "mercer"
+    ]
+    return ", ".join(means)
 
-Written by `python -m benchmarks kernel --docs`; every figure is from that run. All libraries get
-the same data, C, γ and tolerance 1e-3, each in a process of its own; memory is touched beforehand.
-*Warm* is a fit after a first one in the same process (fits of more than 120 s are not repeated).
-The answers are read from the fitted attributes and scored in float64 by `benchmarks/judge.py`,
-which shares no code with any of the libraries. `sklearnex-float32` is scikit-learn-intelex given
-float32 data. A star marks a fit during which other processes used more than a quarter of a core:
-its time is too long and enters no ratio; scikit-learn, which has one thread, is given its processor
-time instead. How it is measured: [benchmarks.md](benchmarks.md).
+
+_HEAD = """# Performance: kernel SVMs
+
+Warm fits with one tolerance of 1e-3, as multiples of Mercer's time (geometric means): {means}.
+Every solution is scored in float64.
+"""
+
+_ABOUT = """## About this run
 
 {processor}, {cores} cores, {system}, {date}. {versions}.
 
-{cases}
+- Written by `python -m benchmarks kernel --docs`; every figure is from that run.
+  [benchmarks.md](benchmarks.md) says how it is measured. All libraries get the same data, C, γ and
+  tolerance 1e-3, each in a process of its own; memory is touched beforehand.
+- *Warm* is a fit after a first one in the same process (fits of more than 120 s are not repeated).
+- The solutions are read from the fitted attributes and scored in float64 by
+  `benchmarks/judge.py`, which shares no code with any of the libraries.
+- `sklearnex-float32` is scikit-learn-intelex given float32 data.
+- A star marks a fit during which other processes used more than a quarter of a core: its time is
+  too long and enters no ratio. scikit-learn, which has one thread, is given its processor time
+  instead.
 """

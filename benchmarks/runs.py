@@ -81,7 +81,7 @@ def process(spec: dict[str, Any], folder: str, timeout: float) -> dict[str, Any]
 
 
 def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
-    """Fit ``case`` with ``peer`` and have the answer judged."""
+    """Fit ``case`` with ``peer`` and have the solution judged."""
     cache_mb = DEFAULT_CACHE_MB if settings.cache_mb is None else settings.cache_mb
     run: dict[str, Any] = {"peer": peer, "case": case.name, "parameters": case.as_dict()}
     run["cache_mb"] = settings.cache_mb
@@ -89,7 +89,7 @@ def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
     if missing:
         return {**run, "failed": missing}
     with tempfile.TemporaryDirectory(prefix="mercer-bench-") as folder:
-        answer = str(Path(folder) / "answer.npz")
+        solution = str(Path(folder) / "solution.npz")
         fit = {
             "do": "fit",
             "peer": peer,
@@ -97,7 +97,7 @@ def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
             "cache_mb": settings.cache_mb,
             "repeat": settings.repeat,
             "repeat_below": settings.repeat_below,
-            "answer": answer,
+            "solution": solution,
         }
         with held(settings.lock):
             touch = {"do": "touch", "megabytes": cache_mb + TOUCH_BEYOND_CACHE_MB}
@@ -105,7 +105,7 @@ def run_one(peer: str, case: Case, settings: Settings) -> dict[str, Any]:
             run.update(process(fit, folder, settings.timeout))
         if "failed" not in run:
             with held(settings.lock):
-                judged = {"do": "judge", "case": case.as_dict(), "answer": answer}
+                judged = {"do": "judge", "case": case.as_dict(), "solution": solution}
                 run.update(process(judged, folder, settings.timeout))
     return run
 

@@ -1,6 +1,6 @@
 """``python -m benchmarks solvers``: solvers by name against other ways to the same accuracy.
 
-Each line is one task. Every road is given looser and tighter settings until its answer is good
+Each line is one task. Every method is given looser and tighter settings until its solution is good
 enough, scored here from its coefficients; the time is that of the loosest fit that was.
 """
 
@@ -19,7 +19,7 @@ from benchmarks.report import table
 
 __all__ = ["add_command"]
 
-# Answers within this share of the optimum count, exact solvers' and stochastic ones'.
+# Solutions within this fraction of the optimum count, exact solvers' and stochastic ones'.
 EXACT, STOCHASTIC = 1e-7, 5e-3
 TIGHTER = [1e-2, 1e-4, 1e-6, 1e-8, 1e-10]
 LONG = 8  # seconds after which no tighter setting is tried
@@ -44,7 +44,7 @@ def _data(n: int, d: int, flip: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
 def _first_good(
     fit: Callable[[Any], Any], settings: Iterable, score: Callable, enough: float, repeat: int
 ) -> str:
-    """Seconds of the first setting whose answer scores at most ``enough``."""
+    """Seconds of the first setting whose solution scores at most ``enough``."""
     start = time.perf_counter()
     for setting in settings:
         spent = []
@@ -93,7 +93,7 @@ def _primal_qp(repeat: int) -> list[list[str]]:
     C = 10.0
     best = SVC(kernel="linear", C=C, tol=1e-9, solver="qp-primal").fit(X, y).certificate_.dual
     enough, score = best * (1 + EXACT), _primal(X, y, C)
-    roads: dict[str, Callable] = {
+    methods: dict[str, Callable] = {
         'mercer "qp-primal"': lambda tol: SVC(kernel="linear", C=C, tol=tol, solver="qp-primal"),
         'mercer "smo"': lambda tol: SVC(kernel="linear", C=C, tol=tol),
         "scikit-learn SVC": lambda tol: Peer(kernel="linear", C=C, tol=tol),
@@ -101,7 +101,7 @@ def _primal_qp(repeat: int) -> list[list[str]]:
     return [
         ["linear, 5,000×20, C=10", name,
          _first_good(partial(_fit, make, X, y), TIGHTER, score, enough, repeat)]
-        for name, make in roads.items()
+        for name, make in methods.items()
     ]  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _dual_qp(repeat: int) -> list[list[str]]:
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 0.02, "C": C}
     score = _kernel_primal(RBF(gamma=0.02)(X), y, C)
     enough = SVC(tol=1e-9, solver="qp", **kernel).fit(X, y).certificate_.dual * (1 + EXACT)
-    roads: dict[str, Callable] = {
+    methods: dict[str, Callable] = {
         'mercer "qp"': lambda tol: SVC(tol=tol, solver="qp", **kernel),
         'mercer "smo"': lambda tol: SVC(tol=tol, **kernel),
         "scikit-learn SVC": lambda tol: Peer(tol=tol, **kernel),
@@ -124,7 +124,7 @@ def _dual_qp(repeat: int) -> list[list[str]]:
     return [
         ["RBF, 500×8, C=10,000", name,
          _first_good(partial(_fit, make, X, y), TIGHTER, score, enough, repeat)]
-        for name, make in roads.items()
+        for name, make in methods.items()
     ]  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def _without_intercept(repeat: int) -> list[list[str]]:
         model = LinearSVC(C=C, tol=tol, loss="hinge", fit_intercept=False, max_iter=10**6)
         return model.fit(X, y)
 
-    roads: dict[str, Callable] = {
+    methods: dict[str, Callable] = {
         'mercer "coordinate-ascent"': mine("coordinate-ascent"),
         'mercer "projected-gradient"': mine("projected-gradient"),
         "scikit-learn LinearSVC (LIBLINEAR)": liblinear,
@@ -176,7 +176,7 @@ def _without_intercept(repeat: int) -> list[list[str]]:
     return [
         ["no intercept, 800×3,000, C=0.001", name,
          _first_good(fit, TIGHTER, score, enough, repeat)]
-        for name, fit in roads.items()
+        for name, fit in methods.items()
     ]  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def _stochastic(repeat: int) -> list[list[str]]:
             alpha=lam, max_iter=passes, tol=None, average=average, **common
         ).fit(X, y)
 
-    roads: dict[str, Callable] = {
+    methods: dict[str, Callable] = {
         "mercer PegasosClassifier, certified": mine,
         "mercer PegasosClassifier.partial_fit": stream,
         "scikit-learn SGDClassifier": sgd(False),
@@ -219,7 +219,7 @@ def _stochastic(repeat: int) -> list[list[str]]:
     return [
         ["covtype 100,000×54, C=0.01, to 0.5 %", name,
          _first_good(fit, PASSES, score, enough, repeat)]
-        for name, fit in roads.items()
+        for name, fit in methods.items()
     ]  # fmt: skip
 
 
@@ -229,5 +229,5 @@ def run(options: argparse.Namespace) -> int:
     for task in (_primal_qp, _dual_qp, _without_intercept, _stochastic):
         rows += task(options.repeat)
     print("Seconds to the same objective (1e-7 of the optimum where not said otherwise)\n")
-    print(table(["task", "road", "seconds"], rows))
+    print(table(["task", "method", "seconds"], rows))
     return 0

@@ -117,9 +117,9 @@ def work(options: argparse.Namespace) -> int:
     """In a process of its own."""
     _warm_up(options.worker)
     start = time.perf_counter()
-    answer = WORKERS[options.worker](Path(options.folder))
+    solution = WORKERS[options.worker](Path(options.folder))
     seconds = time.perf_counter() - start
-    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb(), "answer": answer}))
+    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb(), "solution": solution}))
     return 0
 
 
@@ -154,5 +154,5 @@ def run(options: argparse.Namespace) -> int:
     best = min(seconds["stream"]) / min(fastest)
     print(f"\nratio to the fastest scan: best against best {best:.2f}; "
           f"within each round {', '.join(f'{ratio:.2f}' for ratio in ratios)}; held-out accuracy "
-          f"{found['stream'][0]['answer']:.4f}")  # fmt: skip
+          f"{found['stream'][0]['solution']:.4f}")  # fmt: skip
     return 0

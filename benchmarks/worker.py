@@ -1,4 +1,4 @@
-"""One peer, one case, one process: fit, fit again warm, predict; times and answer go to files.
+"""One peer, one case, one process: fit, fit again warm, predict; times and solution go to files.
 
 Started by `runs` as ``python -m benchmarks.worker SPEC`` with the specification as JSON:
 ``{"do": "touch" | "fit" | "judge", …}``.
@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks import memory_use
 from benchmarks.cases import Case, Prepared, prepare
-from benchmarks.peers import PEERS, Answer, Peer, read_answer
+from benchmarks.peers import PEERS, Peer, Solution, read_solution
 
 WARM_UP_ROWS = 400
 
@@ -47,13 +47,13 @@ def _touch(spec: dict[str, Any]) -> dict[str, Any]:
 def _judge(spec: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.judge import judge
 
-    return judge(prepare(Case(**spec["case"])), Answer.read(spec["answer"]))
+    return judge(prepare(Case(**spec["case"])), Solution.read(spec["solution"]))
 
 
 def _family(spec: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.family import FAMILY, measure
 
-    return measure(FAMILY[spec["case"]], spec["peer"], spec["repeat"], spec["answer"], timed_fit)
+    return measure(FAMILY[spec["case"]], spec["peer"], spec["repeat"], spec["solution"], timed_fit)
 
 
 def _linear(spec: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _linear(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fit(spec: dict[str, Any]) -> dict[str, Any]:
-    """Times, memory, versions; the answer is saved for the judge."""
+    """Times, memory, versions; the solution is saved for the judge."""
     peer = PEERS[spec["peer"]]
     classes = peer.load()
     imported_mb = memory_use.resident_mb()
@@ -84,7 +84,7 @@ def _fit(spec: dict[str, Any]) -> dict[str, Any]:
     best = min(fits, key=lambda fit: fit.seconds)
     model = best.model
     predict_seconds, predictions = _timed_predict(model, data.X_test)
-    read_answer(peer, model, predictions).save(spec["answer"])
+    read_solution(peer, model, predictions).save(spec["solution"])
     outcome = {
         "first_fit_seconds": first.seconds,
         "fit_seconds": min(best.seconds, best.cpu_seconds) if peer.has_one_thread else best.seconds,

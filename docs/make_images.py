@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/plots.md: python docs/make_images.py [FOLDER]."""
+"""Draw the pictures of docs/reference/plots.md: python docs/make_images.py [FOLDER]."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """
-A boundary and what holds it
-============================
+A boundary and its support vectors
+==================================
 
 Two moons, a Gaussian kernel. The solid line is the boundary, the dashed ones are the margins.
-Points are drawn by what the optimum says about them: beyond the margin (α = 0, they could be
-anywhere out there), on it (free), or within it (at the bound C). The discs are α.
+Points are drawn by KKT group: beyond the margin (α = 0, they could be anywhere there), on it
+(free), or within it (at the bound C). The area of a disc is α.
 """
 
 from sklearn.datasets import make_moons

@@ -1,10 +1,10 @@
 """
-A kernel made of two
+A sum of two kernels
 ====================
 
-The data have a trend and a wiggle. A linear kernel sees the trend, a Gaussian one sees the
-wiggle where there are data and falls back to zero beyond them. Their sum does both: outside the
-data it follows the trend.
+The data have a linear trend and an oscillation. A linear kernel fits the trend, a Gaussian one
+fits the oscillation where there are data and is zero far from them. Their sum does both:
+outside the data it follows the trend.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,8 @@
 """
-A hard margin that cannot be, with its proof
-============================================
+A proof that no hard margin exists
+==================================
 
-``C=inf`` asks for a line without errors. If there is none, the error carries weights: a convex
+``C=inf`` asks for a line without errors. If there is none, the error contains weights: a convex
 combination of each class, and both give the same point. No line can have that point on both of
 its sides.
 """

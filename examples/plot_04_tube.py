@@ -1,9 +1,10 @@
 """
-Regression with a tube
-======================
+Support vector regression
+=========================
 
-Errors up to ε are free. Rows inside the tube have no say, those on its wall are free support
-vectors, those outside are at the bound: an outlier pulls with C, however far it lies.
+Errors up to ε have no loss. Rows inside the ε-tube have coefficient 0, those on its boundary
+are free support vectors, those outside are at the bound: an outlier has coefficient C at any
+distance.
 """
 
 import matplotlib.pyplot as plt

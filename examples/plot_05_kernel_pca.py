@@ -1,6 +1,6 @@
 """
-Taking noise away with kernel PCA
-=================================
+Removing noise with kernel PCA
+==============================
 
 Rows near a curve have few large components in feature space. Keep those, and go back to the
 plane: ``pre_image`` finds the point whose image is nearest to the projection.

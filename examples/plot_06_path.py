@@ -1,9 +1,9 @@
 """
-A linear machine along C
-========================
+The regularisation path of a linear SVM
+=======================================
 
-From a price of nearly nothing to a hard margin in all but name. Each model begins where the
-last one ended.
+From a C near zero to one so large that the margin is hard. Each model is warm-started from the
+last one.
 """
 
 import matplotlib.pyplot as plt

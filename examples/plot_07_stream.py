@@ -33,6 +33,6 @@ ax.axvline(30_000, color=GREY, linewidth=1, linestyle=":")
 ax.set(xlabel="rows met (dotted: second pass)", ylabel="accuracy on rows held out")
 
 # %%
-# What is proved: the objective is within this share of the optimum, whatever the order was.
+# The certificate: the objective is within this fraction of the optimum, for any order of the rows.
 
 print(f"relative gap {model.certify(batches).relative_gap:.3f}")

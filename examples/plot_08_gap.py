@@ -1,9 +1,9 @@
 """
-How a fit closes the gap, and what C costs
-==========================================
+Convergence of the gap, for three values of C
+=============================================
 
-Primal and dual value of a fit on the way, for three prices C. The optimum lies between the two
-curves at every moment: that is the certificate. A large C takes longer to prove.
+Primal and dual value during a fit, for three values of C. The optimum lies between the two
+curves at every moment: that is the certificate. A large C takes longer.
 """
 
 import matplotlib.pyplot as plt

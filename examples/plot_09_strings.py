@@ -3,7 +3,7 @@ Strings, by a kernel that counts words
 ======================================
 
 No vectors here: sequences of letters, compared by the pieces of length three that they have in
-common. The kernel matrix is all that the machine sees. Ordered by class it shows why it works.
+common. The kernel matrix is all that the estimator needs. Ordered by class it shows why it works.
 """
 
 from collections import Counter

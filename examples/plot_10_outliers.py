@@ -1,8 +1,8 @@
 """
-What does not belong
-====================
+Outliers
+========
 
-A one-class machine draws a region around the data. ν bounds the share of rows that it leaves
+A one-class SVM finds a region around the data. ν bounds the fraction of rows that it leaves
 out.
 """
 

@@ -1,10 +1,10 @@
 """
-Between linear and exact: landmarks
-===================================
+Nyström features and their landmarks
+====================================
 
 Nyström features replace the kernel matrix by a few columns of it. Which rows are the landmarks
-matters where the matrix is close to low rank: rows drawn by what is not yet explained leave
-less.
+matters where the matrix is close to low rank: rows drawn in proportion to the residual
+leave less.
 """
 
 import matplotlib.pyplot as plt
@@ -26,6 +26,6 @@ for how, colour, dash in (("random", VERMILION, "--"), ("rpcholesky", BLUE, "-")
         for m in counts
     ]
     ax.loglog(counts, left, color=colour, linestyle=dash, marker="o", label=how)
-    print(how, [f"{share:.1e}" for share in left])
-ax.set(xlabel="landmarks", ylabel="share of the trace not explained")
+    print(how, [f"{part:.1e}" for part in left])
+ax.set(xlabel="landmarks", ylabel="fraction of the trace not explained")
 ax.legend()

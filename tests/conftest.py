@@ -8,7 +8,9 @@ import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
+from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -32,6 +34,12 @@ for name in (
 ):  # fmt: skip
     os.environ.pop(name, None)
 os.environ["MPLBACKEND"] = "Agg"
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator of the test's own, seeded by its name: no test depends on another's draws."""
+    return np.random.default_rng(crc32(request.node.originalname.encode()))
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ NAME = f"mercer-numba-cache-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
 @pytest.fixture
 def shared(tmp_path):
-    """Like /tmp: everybody writes, nobody removes what others have."""
+    """Like /tmp: all users write, none may remove the files of others."""
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o1777)

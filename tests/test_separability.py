@@ -108,7 +108,7 @@ def test_rows_on_a_grid_are_decided_as_by_rational_arithmetic(seed, fit_intercep
     n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
     X = rng.integers(-2, 3, size=(n, d)) * 2.0 ** rng.integers(-30, 30, size=d)
     if fit_intercept:
-        X = X + rng.choice([0.0, 0.1, 1e3], size=d)  # rounded: whatever that makes of it
+        X = X + rng.choice([0.0, 0.1, 1e3], size=d)  # rounded
     y = rng.choice([-1.0, 1.0], size=n)
     y[0] = -y[-1]
     proof = prove(X, y, fit_intercept=fit_intercept)

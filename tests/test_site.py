@@ -31,12 +31,15 @@ def _documented() -> set[str]:
 
 
 def _public() -> set[str]:
-    """Names that the package and its open rooms promise, by the module that a user writes."""
+    """Names that the package and its public subpackages export, by the module a user imports."""
     top = {name: getattr(mercer, name) for name in mercer.__all__}
-    rooms = [module for module in top.values() if isinstance(module, ModuleType)]
+    subpackages = [module for module in top.values() if isinstance(module, ModuleType)]
     own = {f"mercer.{name}" for name, value in top.items() if not isinstance(value, ModuleType)}
     inner = {
-        f"{room.__name__}.{name}" for room in rooms for name in room.__all__ if name not in top
+        f"{package.__name__}.{name}"
+        for package in subpackages
+        for name in package.__all__
+        if name not in top
     }
     return own | inner
 
@@ -96,3 +99,11 @@ def test_links_into_the_playground_are_states(page):
     for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
         state = State.from_query(query)
         assert set(query.split("&")) >= set(state.to_query().split("&")) - {""}, query
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_files_named_in_pages_exist(page):
+    """Paths such as `gram/_blocked.py`, relative to the package or to the repository."""
+    named = re.findall(r"`((?:\w+/)*\w+\.py|tests/\w+)`", page.read_text(encoding="utf-8"))
+    places = (ROOT / "src" / "mercer", ROOT)
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []

@@ -125,7 +125,7 @@ def test_fits_in_two_python_threads_at_once_are_those_alone(monkeypatch):
 
 
 def test_blas_gets_its_threads_back_after_overlapping_holders():
-    """In whatever order they let go: 1 inside, what was before outside."""
+    """For any order of release: 1 inside, the former value outside."""
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         first, second = single_threaded_blas(), single_threaded_blas()

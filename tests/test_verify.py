@@ -16,14 +16,21 @@ from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
 from mercer.verification._verify import verify
+from tests.read_only import read_only
 
-rng = np.random.default_rng(5)
-X = rng.normal(size=(90, 3))
-LABELS = np.where(X[:, 0] + 0.6 * rng.normal(size=90) > 0, 1, -1)
-CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
-TARGETS = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
-WEIGHT = rng.uniform(0.5, 2.0, 90)
-WEIGHT[[3, 17, 40]] = 0.0
+
+def _data():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 3))
+    LABELS = np.where(X[:, 0] + 0.6 * rng.normal(size=90) > 0, 1, -1)
+    CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+    TARGETS = np.sin(X[:, 0]) + 0.1 * rng.normal(size=90)
+    WEIGHT = rng.uniform(0.5, 2.0, 90)
+    WEIGHT[[3, 17, 40]] = 0.0
+    return read_only(X, LABELS, CLASSES, TARGETS, WEIGHT)
+
+
+X, LABELS, CLASSES, TARGETS, WEIGHT = _data()
 K = np.exp(-0.4 * ((X[:, None] - X[None]) ** 2).sum(-1))
 
 # name: (estimator's name, parameters, y, the same problem as a box QP)

@@ -1,4 +1,4 @@
-"""What the benchmark of linear machines counts."""
+"""What the benchmark of linear models counts."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def test_products_are_reported():
     run = {"what": "fit", "case": "a9a", "loss": "hinge", "peer": "mercer", "tol": 1e-3,
            "seconds": 1.0, "relative_gap": 1e-4, "products": 0.847}  # fmt: skip
     assert "0.85" in summary([run], (1e-3,), 600.0)
+
+
+def test_lower_bounds_are_marked_in_ratio_and_mean():
+    run = {"what": "fit", "case": "a9a", "loss": "hinge", "tol": 1e-3}
+    mine = run | {"peer": "mercer", "seconds": 1.0, "relative_gap": 1e-4}
+    theirs = run | {"peer": "liblinear", "failed": "not finished after 600 s"}
+    text = summary([mine, theirs], (1e-3,), 600.0)
+    assert "≥600 (≥600.00×)" in text
+    assert "≥600.00× of 1" in text

@@ -13,7 +13,7 @@ from benchmarks.__main__ import main
 from benchmarks.cases import CASES, default_parameters, prepare
 from benchmarks.data import MissingData, load
 from benchmarks.peers import PEERS, expand_names
-from benchmarks.report import geometric_mean, markdown, summary, table
+from benchmarks.report import geometric_mean, markdown, replace_section, summary, table
 from benchmarks.runs import Store, machine
 
 
@@ -146,3 +146,12 @@ def test_disturbed_runs_enter_no_ratio():
 def test_unknown_case_is_a_usage_error(capsys):
     assert main(["kernel", "--cases", "nope"]) == 2
     assert "unknown cases nope" in capsys.readouterr().err
+
+
+def test_a_section_of_a_page_is_replaced(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n## One\n\nold\n\n## Two\n\nkept\n", encoding="utf-8")
+    replace_section(page, "One", "new")
+    assert page.read_text(encoding="utf-8") == "# Page\n\n## One\n\nnew\n\n## Two\n\nkept\n"
+    with pytest.raises(ValueError, match="0 sections 'Three'"):
+        replace_section(page, "Three", "")

@@ -109,7 +109,7 @@ def test_the_command_of_the_readme(mercer, here):
 
 
 def test_examples_of_the_page_run(mercer, tmp_path, monkeypatch):
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     commands = re.findall(r"^    (mercer .*)$", text, flags=re.MULTILINE)
     assert len(commands) > 6
     monkeypatch.chdir(tmp_path)

@@ -16,7 +16,6 @@ import mercer
 from mercer.data import read_table
 from mercer.persistence import FileError
 
-RNG = np.random.default_rng(0)
 PLAIN = "a,b,y\n" + "".join(f"{i},{i}.5,{i % 2}\n" for i in range(300))
 
 
@@ -187,14 +186,14 @@ def read_table_after(frame, path):
 
 @pytest.mark.parametrize("content", [SVM.encode() * 50, PLAIN.encode(),
                                      npz(X=np.ones((30, 2)), y=np.arange(30))])  # fmt: skip
-def test_damage_gives_a_table_or_one_line(content, tmp_path):
+def test_damage_gives_a_table_or_one_line(rng, content, tmp_path):
     """Text has no checksum: a flipped byte may be another number, but is never another error."""
     path = tmp_path / "data.txt"
     for _ in range(150):
         damaged = bytearray(content)
-        for place in RNG.integers(0, len(content), RNG.integers(1, 4)):
-            damaged[place] = RNG.integers(256)
-        path.write_bytes(damaged[: RNG.integers(1, len(content) + 1)])
+        for place in rng.integers(0, len(content), rng.integers(1, 4)):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(damaged[: rng.integers(1, len(content) + 1)])
         with suppress(FileError):
             table = read_table(path)
             values = table.X.data if sp.issparse(table.X) else table.X

@@ -106,7 +106,7 @@ def test_one_variable_and_none_feasible():
 @settings(max_examples=6)
 @given(st.integers(0, 2**16))
 def test_weak_duality_and_concavity(seed):
-    """q ≤ p* for every α ≥ 0, and q is concave, whatever the functions."""
+    """q ≤ p* for every α ≥ 0, and q is concave, for any functions."""
     c = np.random.default_rng(seed).normal(size=8)
     program = Program(
         lambda a, b: c[0] * a**2 + c[1] * np.sin(3 * b) + c[2] * a * b,

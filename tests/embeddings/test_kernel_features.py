@@ -16,10 +16,17 @@ from sklearn.pipeline import make_pipeline
 from mercer import SVC, nearest_psd
 from mercer.embeddings import EmpiricalKernelMap, Nystroem
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
+from tests.read_only import read_only
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(120, 3))
-Z = rng.normal(size=(40, 3))
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    Z = rng.normal(size=(40, 3))
+    return read_only(X, Z)
+
+
+X, Z = _data()
 KERNELS = [RBF(0.4), Linear(), Laplacian(0.5), Polynomial(2, coef0=1.0), RBF(0.1) + Linear()]
 
 
@@ -141,7 +148,7 @@ def test_rows_are_drawn_by_what_is_not_explained():
         assert Nystroem(9, kernel=RBF(1.0), landmarks=landmarks).fit(A).n_components_ == 3
 
 
-def test_pivots_explain_more_than_scikit_learns_landmarks():
+def test_pivots_explain_more_than_scikit_learns_landmarks(rng):
     """On clusters of very different sizes, at the same number of components."""
     A = np.concatenate([rng.normal(size=(900, 5)) * 0.05, rng.normal(size=(100, 5)) * 2])
     K = RBF(0.5)(A)

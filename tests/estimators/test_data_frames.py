@@ -6,10 +6,18 @@ import polars as pl
 import pytest
 
 import mercer
+from tests.read_only import read_only
 
-rng = np.random.default_rng(2)
 N = 30
-SIZE, COLOUR = rng.normal(size=N), np.array(["red", "blue", "grey"])[rng.integers(0, 3, N)]
+
+
+def _data():
+    rng = np.random.default_rng(2)
+    SIZE, COLOUR = rng.normal(size=N), np.array(["red", "blue", "grey"])[rng.integers(0, 3, N)]
+    return read_only(SIZE, COLOUR)
+
+
+SIZE, COLOUR = _data()
 Y = np.where(SIZE + (COLOUR == "red") > 0.3, 1, -1)
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 
@@ -59,7 +67,7 @@ def test_other_estimators_on_a_frame(library, kind):
 
 
 @pytest.mark.parametrize("library", FRAMES)
-def test_a_frame_of_numbers_is_a_matrix(library):
+def test_a_frame_of_numbers_is_a_matrix(rng, library):
     X = rng.normal(size=(N, 3))
     seen = []
 

@@ -261,8 +261,8 @@ def test_stopped_fit_goes_on(noisy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(max_iter=-1).fit(X, y)
-        afresh = SVC(C=100.0).fit(X, y)
-        assert model.n_iter_[0] < afresh.n_iter_[0]
+        cold = SVC(C=100.0).fit(X, y)
+        assert model.n_iter_[0] < cold.n_iter_[0]
         assert model.set_params(C=1000.0).fit(X, y).fit_status_ == 0
         assert model.fit(X, y).n_iter_.tolist() == [0]  # nothing left to do
     with pytest.warns(WarmStartWarning, match="not those of the last fit"):

@@ -21,15 +21,22 @@ from mercer._result import Status
 from mercer.embeddings import EmpiricalKernelMap, Nystroem
 from mercer.estimators.linear._classes import LogisticRegression
 from mercer.exceptions import InterruptWarning
+from tests.read_only import read_only
 
 LIMIT, ALLOWANCE = 0.2, 4.0
 
-rng = np.random.default_rng(7)
-X = rng.normal(size=(6000, 8))
-LABELS = rng.integers(0, 2, len(X))
-TARGET = rng.normal(size=len(X))
-HARD = np.where(X[:, 0] * X[:, 1] > 0, 1, 0) ^ (rng.random(len(X)) < 0.3)
-WIDE = rng.normal(size=(4000, 400))
+
+def _data():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(6000, 8))
+    LABELS = rng.integers(0, 2, len(X))
+    TARGET = rng.normal(size=len(X))
+    HARD = np.where(X[:, 0] * X[:, 1] > 0, 1, 0) ^ (rng.random(len(X)) < 0.3)
+    WIDE = rng.normal(size=(4000, 400))
+    return read_only(X, LABELS, TARGET, HARD, WIDE)
+
+
+X, LABELS, TARGET, HARD, WIDE = _data()
 
 # An estimator with its fit's arguments; all have a parameter time_limit.
 CASES = {

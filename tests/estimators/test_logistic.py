@@ -14,10 +14,17 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from mercer import KernelLogisticRegression, KernelPerceptron, Status, verify
 from mercer.kernels import RBF, Polynomial
+from tests.read_only import read_only
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(300, 3))
-y = np.where(X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.5 * RNG.normal(size=300) > 0, 1, -1)
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.5 * rng.normal(size=300) > 0, 1, -1)
+    return read_only(X, y)
+
+
+X, y = _data()
 
 
 def values(K, y, C, beta, b):

@@ -194,7 +194,7 @@ def test_errors(monkeypatch):
 
 
 def test_zero_rows_and_constant_columns():
-    """x = 0 without intercept: its slack is 1 whatever w is, and the bound says so."""
+    """x = 0 without intercept: its slack is 1 for every w, and the bound includes it."""
     rows = np.zeros((4, 2))
     model = PegasosClassifier(fit_intercept=False, random_state=0).fit(rows, [0, 1, 0, 1])
     assert model.certificate_.primal == pytest.approx(4)

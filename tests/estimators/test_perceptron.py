@@ -12,9 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 import mercer.solvers._perceptron as module
 from mercer import SVC, KernelPerceptron
 from mercer.kernels import RBF, Linear
+from tests.read_only import read_only
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(300, 3))
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    return read_only(X)
+
+
+X = _data()
 y = np.where(X[:, 0] * X[:, 1] + 0.3 * X[:, 2] > 0, 1, -1)
 
 

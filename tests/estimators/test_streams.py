@@ -18,6 +18,7 @@ from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant
 from mercer.solvers._pegasos import Corridor, DenseRows, Descent
+from tests.read_only import read_only
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
 EXPECTED = {
@@ -35,10 +36,17 @@ def test_check_estimator(estimator, check):
     check(estimator)
 
 
-rng = np.random.default_rng(0)
 N, LAM = 1200, 1e-2
-X = rng.normal(size=(N, 4))
-value = X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=N)
+
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 4))
+    value = X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=N)
+    return read_only(X, value)
+
+
+X, value = _data()
 label = np.where(value > 0, "yes", "no")
 third = np.array(["low", "middle", "high"])[np.digitize(value, [-1.0, 1.0])]
 WITH_ONES = np.column_stack([X, np.ones(N)])
@@ -133,7 +141,7 @@ def test_without_shuffling_it_is_one_pass_in_order(average):
     assert_allclose(np.append(model.coef_, model.intercept_), state.coef(average), rtol=1e-10)
 
 
-def test_weights_of_a_stream():
+def test_weights_of_a_stream(rng):
     weight = rng.uniform(0, 2, N) * (np.arange(N) % 3 > 0)
     some = [(X[i : i + 100], value[i : i + 100], weight[i : i + 100]) for i in range(0, N, 100)]
     stream = PegasosRegressor(lam=LAM, random_state=0).fit_stream(some)

@@ -1,4 +1,4 @@
-"""RowCache against whole matrices, with so little room that rows are thrown out all the time."""
+"""RowCache against whole matrices, with a budget so small that rows are evicted all the time."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,20 @@ from mercer.gram import Gram, RowCache
 from mercer.gram import _row_cache as store
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
+from tests.read_only import read_only
 
 N, D = 120, 4
 SLOTS = 7
 HALF = RBF(gamma=0.5)
-rng = np.random.default_rng(0)
-X = rng.normal(size=(N, D))
+
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    return read_only(X)
+
+
+X = _data()
 K_RBF = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
 K_LINEAR = X @ X.T
 

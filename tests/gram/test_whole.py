@@ -1,4 +1,4 @@
-"""All of K within a budget: the same values kept in float64, kept in float32, or computed anew."""
+"""All of K within a budget: the same values kept in float64, kept in float32, or recomputed."""
 
 from __future__ import annotations
 

@@ -27,9 +27,16 @@ from mercer.kernels import (
     Sum,
     as_kernel,
 )
+from tests.read_only import read_only
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(12, 3))
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3))
+    return read_only(X)
+
+
+X = _data()
 
 
 def quiet_sigmoid(**params):
@@ -43,7 +50,7 @@ class TestWorkedNumbers:
         K = quiet_sigmoid(coef0=1.0)(np.array([[1.0], [2.0]]))
         assert np.linalg.eigvalsh(K)[0] == pytest.approx(-0.013, abs=5e-4)
 
-    def test_quadratic_feature_map(self):
+    def test_quadratic_feature_map(self, rng):
         Z = rng.normal(size=(9, 2))
         x1, x2 = Z.T
         r = np.sqrt(2)
@@ -53,7 +60,7 @@ class TestWorkedNumbers:
         )
         np.testing.assert_allclose(((Linear() + 1) ** 2)(Z), phi @ phi.T, rtol=1e-13, atol=1e-13)
 
-    def test_all_subsets_is_a_sum_over_subsets(self):
+    def test_all_subsets_is_a_sum_over_subsets(self, rng):
         D = 5
         Z = rng.normal(size=(6, D))
         subsets = itertools.chain.from_iterable(

@@ -20,7 +20,7 @@ def rows(n, d=90, share=0.1, seed=0):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("d", [90, 2000])  # panels that are asked for ahead, and too large ones
+@pytest.mark.parametrize("d", [90, 2000])  # panels that are prefetched, and too large ones
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 63), (7, 64), (5, 65), (2, 200)])
 def test_products_are_dot_products(dtype, kind, d, n, m):
     X = rows(n + m, d)
@@ -36,7 +36,7 @@ def test_products_are_dot_products(dtype, kind, d, n, m):
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.1)])
 def test_values_do_not_depend_on_the_tile_to_the_last_bit(kernel):
-    """Whatever rows are computed together, in registers or in what is left of a vector loop."""
+    """For any rows computed together, in registers or in what is left of a vector loop."""
     points, rng = Samples(rows(300)), np.random.default_rng(1)
     block, whole = points.take(slice(0, 300), np.float32), np.empty((300, 300), np.float32)
     kernel.tile(block, block, whole)

@@ -21,7 +21,7 @@ __all__ = ["check", "problem"]
 
 # Seconds a fit may take beyond its limit; generous, as machines are shared.
 SLACK = 10.0
-# Share of the problems that are solved to high precision whatever the duals prove.
+# Fraction of the problems that are solved to high precision even if the duals suffice.
 SOLVED_SHARE = 0.1
 
 

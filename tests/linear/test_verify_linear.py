@@ -9,14 +9,21 @@ from sklearn.exceptions import NotFittedError
 
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression, verify
+from tests.read_only import read_only
 
-rng = np.random.default_rng(11)
-X = rng.normal([3.0, 0.0, 0.0, -1.0], 1.0, size=(80, 4))
-LABELS = np.where(X[:, 0] - 3 + 0.7 * rng.normal(size=80) > 0.3, "yes", "no")
-CLASSES = np.digitize(X[:, 0] - 3 + 0.3 * rng.normal(size=80), [-0.5, 0.5])
-TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=80)
-WEIGHT = rng.uniform(0.5, 2.0, 80)
-WEIGHT[[4, 20]] = 0.0
+
+def _data():
+    rng = np.random.default_rng(11)
+    X = rng.normal([3.0, 0.0, 0.0, -1.0], 1.0, size=(80, 4))
+    LABELS = np.where(X[:, 0] - 3 + 0.7 * rng.normal(size=80) > 0.3, "yes", "no")
+    CLASSES = np.digitize(X[:, 0] - 3 + 0.3 * rng.normal(size=80), [-0.5, 0.5])
+    TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=80)
+    WEIGHT = rng.uniform(0.5, 2.0, 80)
+    WEIGHT[[4, 20]] = 0.0
+    return read_only(X, LABELS, CLASSES, TARGETS, WEIGHT)
+
+
+X, LABELS, CLASSES, TARGETS, WEIGHT = _data()
 
 JOINT = {"multi_class": "crammer_singer"}
 MODELS = {

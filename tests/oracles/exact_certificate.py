@@ -69,29 +69,29 @@ def exact_numbers(kind, params, kernel, X, y, beta, b, weight):
         s = [mpf(params["C"]) * weight for weight in w] if kind == "SVC" else w
         signs = [1 if t[i] > 0 else -1 for i in range(n)]
         if kind == "NuSVC":
-            price = mpf(params["nu"]) * sum(w)
-            scale = price / sum(abs(c) for c in beta)
-            rest = -price * scale
+            nu_sum = mpf(params["nu"]) * sum(w)
+            scale = nu_sum / sum(abs(c) for c in beta)
+            rest = -nu_sum * scale
         variables = [
             (signs[i] * v[i], signs[i] * beta[i] * scale, s[i], signs[i],
              signs[i] if kind == "NuSVC" else 0) for i in range(n)
         ]  # fmt: skip
     elif kind == "OneClassSVM":
-        price = mpf(params["nu"]) * sum(w)
-        rest = b * price
+        nu_sum = mpf(params["nu"]) * sum(w)
+        rest = b * nu_sum
         variables = [(-f[i] - b, beta[i], w[i], 1, 0) for i in range(n)]
     else:
         s = [mpf(params["C"]) * weight for weight in w]
         with_nu = kind == "NuSVR"
         epsilon = mpf(0) if with_nu else mpf(params["epsilon"])
         if with_nu:
-            price = mpf(params["nu"]) * sum(s)
+            nu_sum = mpf(params["nu"]) * sum(s)
             widths = sorted({abs(r) for r in v})
             epsilon = min(
                 widths,
-                key=lambda e: price * e + sum(s[i] * max(0, abs(v[i]) - e) for i in range(n)),
+                key=lambda e: nu_sum * e + sum(s[i] * max(0, abs(v[i]) - e) for i in range(n)),
             )
-            rest = price * epsilon
+            rest = nu_sum * epsilon
         variables = [
             (sign * v[i] - epsilon, max(sign * beta[i], mpf(0)), s[i], sign, sign * with_nu)
             for sign in (1, -1) for i in range(n)
@@ -104,7 +104,7 @@ def exact_numbers(kind, params, kernel, X, y, beta, b, weight):
         gap += (bound - alpha) * max(a, 0) + alpha * max(-a, 0)
     gap *= scale
     if kind == "NuSVR":
-        gap += epsilon * (price - sum(abs(c) for c in beta))
+        gap += epsilon * (nu_sum - sum(abs(c) for c in beta))
     return primal, gap, _violation(variables) * scale
 
 

@@ -8,11 +8,18 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer.persistence import FileError, is_libsvm, read_libsvm, write_libsvm
+from tests.read_only import read_only
 
-rng = np.random.default_rng(3)
-X = rng.normal(size=(80, 3)) * (rng.random((80, 3)) < 0.7)
-CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=80), [-0.5, 0.2, 0.8])
-NEW = rng.normal(size=(40, 3))
+
+def _data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 3)) * (rng.random((80, 3)) < 0.7)
+    CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=80), [-0.5, 0.2, 0.8])
+    NEW = rng.normal(size=(40, 3))
+    return read_only(X, CLASSES, NEW)
+
+
+X, CLASSES, NEW = _data()
 MACHINES = {
     "svc": (mercer.SVC(gamma=0.7), CLASSES > 1),
     "svc of four": (mercer.SVC(gamma=0.7, C=3), CLASSES),

@@ -24,15 +24,23 @@ from mercer.persistence import _container as container
 from mercer.persistence import _model_file as models
 from mercer.persistence._registry import ESTIMATORS, KERNELS, OBJECTS, find
 from mercer.solvers._platt import Platt
+from tests.read_only import read_only
 
 # scikit-learn 1.9 no longer likes probability=True
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability` parameter")
 REGRESSORS = {"SVR", "NuSVR", "LinearSVR", "KernelRidge", "PegasosRegressor"}
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples")
-RNG = np.random.default_rng(0)
 LABELS = np.repeat(["one", "three", "two"], 12)
-X = RNG.normal(size=(36, 3)) + np.repeat(np.arange(3.0), 12)[:, None]
-TARGETS = X[:, 0] + 0.1 * RNG.normal(size=36)
+
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(36, 3)) + np.repeat(np.arange(3.0), 12)[:, None]
+    TARGETS = X[:, 0] + 0.1 * rng.normal(size=36)
+    return read_only(X, TARGETS)
+
+
+X, TARGETS = _data()
 X.flags.writeable = TARGETS.flags.writeable = LABELS.flags.writeable = False
 KINDS = {
     "float64": X,
@@ -67,7 +75,7 @@ def there_and_back(model, folder, **options):
 
 
 def public_estimators() -> set[str]:
-    """All that the public rooms offer, so that a new estimator cannot be forgotten."""
+    """All estimators of the public packages, so that none is left out."""
     found = set()
     for room in (mercer, *(getattr(mercer, n) for n in mercer.__all__)):
         if inspect.ismodule(room):

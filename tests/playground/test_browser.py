@@ -35,7 +35,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def page(chromium, address):
-    """The page on its default; whatever a test does, the console stays silent."""
+    """The page in its default state; no test may write to the console."""
     chromium.open(address)
     yield chromium
     assert chromium.complaints() == []

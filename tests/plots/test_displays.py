@@ -20,11 +20,19 @@ from mercer.plots import (
     TubeDisplay,
     WeightsDisplay,
 )
+from tests.read_only import read_only
 
 X, y = make_moons(100, noise=0.25, random_state=0)
-rng = np.random.default_rng(0)
-LINE = np.sort(rng.uniform(0, 6, size=(90, 1)), axis=0)
-SINE = np.sin(LINE[:, 0]) + 0.2 * rng.normal(size=90)
+
+
+def _data():
+    rng = np.random.default_rng(0)
+    LINE = np.sort(rng.uniform(0, 6, size=(90, 1)), axis=0)
+    SINE = np.sin(LINE[:, 0]) + 0.2 * rng.normal(size=90)
+    return read_only(LINE, SINE)
+
+
+LINE, SINE = _data()
 
 
 def counts(groups):
@@ -148,7 +156,7 @@ class TestKernelMatrix:
         assert display.starts.tolist() == [0, 50, 100, 150]
         assert len(display.ax_.lines) == 4  # two borders across, two down
 
-    def test_many_rows_are_sampled_by_class_and_it_is_said(self):
+    def test_many_rows_are_sampled_by_class_and_it_is_said(self, rng):
         big, labels = rng.normal(size=(900, 3)), np.repeat([0, 1, 2], [600, 200, 100])
         display = KernelMatrixDisplay.from_kernel("linear", big, labels, max_rows=90)
         assert np.diff(display.starts).tolist() == [60, 20, 10]

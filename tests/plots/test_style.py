@@ -1,4 +1,4 @@
-"""The one style: told apart by colour-blind readers, and nobody's settings changed."""
+"""The one style: distinguishable by colour-blind readers, and no user's settings changed."""
 
 from __future__ import annotations
 

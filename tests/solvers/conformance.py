@@ -65,7 +65,7 @@ class SolverConformance:
         return svc(DATA[0], 1e6, fit_intercept=with_intercept), make_gram(Linear(), X)
 
     def check_answer(self, problem, result, gram):
-        """Whatever the status: β feasible, f = Kβ, a gap that is one."""
+        """For every status: β feasible, f = Kβ, and the gap is a bound."""
         size = np.abs(result.beta).sum() + 1
         assert np.all((result.beta >= problem.lower) & (result.beta <= problem.upper))
         if problem.group is not None:

@@ -20,12 +20,12 @@ from mercer.solvers.smo import _solver as smo
 __all__ = ["KERNELS", "PROBLEMS", "SOLVERS", "make_data", "make_gram", "shrink", "solve"]
 
 # What a solver is made of: where the direct one ends, the store's budget in bytes, and from how
-# many multiplications on all columns stay in play.
+# many multiplications on all columns stay active.
 SOLVERS = {
     "direct": {"direct": 10**9},
     "nested": {},
     "nested, tiny budget": {"cache_bytes": 4 * 300 * 20},
-    "nested, all columns in play": {"costly": 0},
+    "nested, all columns active": {"costly": 0},
 }
 KERNELS = {
     "rbf": RBF(gamma=0.4),

@@ -215,7 +215,7 @@ def test_a_tube_that_is_too_narrow(solver):
     assert np.abs(SVR(epsilon=3.0, **settings).fit(X, t).predict(X) - t).max() <= 3 + 1e-6
 
 
-# ---------------------------------------------------------------------- faces
+# ---------------------------------------------------------------------- estimators
 
 
 @pytest.mark.parametrize("solver", ["qp", "qp-primal"])

@@ -1,4 +1,4 @@
-"""Samples in play: whatever the cache, all that violate take part.
+"""Active samples: for any cache size, all violators are active.
 
 With room for only some of them, the rest would come to violate while these are solved, for ever.
 """
@@ -11,11 +11,19 @@ from mercer.kernels import RBF, Samples
 from mercer.problems import svc
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._decomposition import NestedSMO
+from tests.read_only import read_only
 
-rng = np.random.default_rng(0)
 N = 12_000
-X = rng.normal(size=(N, 2))
-y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
+
+
+def _data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 2))
+    y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
+    return read_only(X, y)
+
+
+X, y = _data()
 
 
 def test_all_violators_are_in_play_with_any_cache():

@@ -72,7 +72,7 @@ def test_steps_are_limited_and_the_violation_is_that_of_the_state():
 
 
 def test_duplicates_with_opposite_labels_go_to_their_bounds():
-    """η = 0: the pair gains 2 per unit whatever K is, so both end at C, exactly."""
+    """η = 0: the pair gains 2 per unit for every K, so both end at C, exactly."""
     K, y = np.ones((2, 2)), np.array([1.0, -1.0])
     beta, _, violation, flags = run(K, y, np.array([0, -3.0]), np.array([3.0, 0]))
     assert_array_equal(beta, [3.0, -3.0])

@@ -35,7 +35,7 @@ def value(problem, K, beta):
 
 
 def violation(problem, K, beta):
-    """Largest violating pair, written out anew in float64."""
+    """Largest violating pair, written out in float64."""
     v = problem.target - problem.at_variables(K @ problem.at_points(beta, K.shape[0]))
     rises, falls = beta < problem.upper, beta > problem.lower
     if problem.group is None:
@@ -165,7 +165,7 @@ def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
 
 
 def test_refinement_reaches_tolerances_below_float32(monkeypatch):
-    """Coefficients of 1000 lose 1e-4 in float32 sums: f is summed afresh until 1e-7 is true."""
+    """Coefficients of 1000 lose 1e-4 in float32 sums: f is recomputed until 1e-7 holds."""
     shrink(monkeypatch)
     made = PROBLEMS["svc"](DATA_LARGE[0], None, None)
     big = type(made)(made.target, made.lower * 1e3, made.upper * 1e3, made.start, None, made.group)

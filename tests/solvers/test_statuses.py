@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("direct", [10**9, 0], ids=["direct", "nested"])
 
 
 def check_answer(problem, result, gram):
-    """Whatever the status: β feasible, f = Kβ."""
+    """For every status: β feasible, f = Kβ."""
     assert np.all((result.beta >= problem.lower) & (result.beta <= problem.upper))
     size = np.abs(result.beta).sum()
     assert result.beta.sum() == pytest.approx(problem.start.sum(), abs=1e-11 * size)

@@ -48,7 +48,7 @@ __all__ = ["check", "fit", "judge_machine", "verify"]
 DOCUMENTED = (ConvergenceWarning, WarmStartWarning, IndefiniteKernelWarning)
 # Kernel values beyond this may be refused.
 LARGEST = 1e30
-# The full oracle is run for this part of the problems whatever the model's own dual point shows.
+# The full oracle is run for this fraction of the problems, also where the model's duals suffice.
 INDEPENDENT = 0.02
 # Under shorter time limits definiteness may be left open, unless the model itself refutes it.
 SHORT = 0.1

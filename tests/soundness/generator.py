@@ -6,7 +6,7 @@ same as a script.
 
 Rows are offset, pulled apart, multiplied, rounded, repeated with the opposite label; C and γ run
 over sixteen decades, weights over eight; tolerances from 1e-2 to 1e-8. Most problems have fewer
-than 60 rows, some up to 300, a few so many variables that the decomposition solver takes them.
+than 60 rows, some up to 300, a few have enough variables for the decomposition solver.
 """
 
 from __future__ import annotations

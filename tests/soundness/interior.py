@@ -40,16 +40,16 @@ class _Variables:
             self.sums = [fmpq(0)]
             if task.kind == "nu_svr":
                 self.groups = [list(range(n)), list(range(n, 2 * n))]
-                self.sums = [task.price / 2, -task.price / 2]
+                self.sums = [task.nu_sum / 2, -task.nu_sum / 2]
         else:
             self.row, self.low, self.high = list(range(n)), low, high
             self.target = list(task.y) if task.kind == "svc" else [fmpq(0)] * n
             self.groups, self.sums = [list(range(n))], [fmpq(0)]
             if task.kind == "one_class":
-                self.sums = [task.price]
+                self.sums = [task.nu_sum]
             if task.kind == "nu_svc":
                 self.groups = [[i for i in range(n) if task.y[i] * c > 0] for c in (1, -1)]
-                self.sums = [task.price / 2, -task.price / 2]
+                self.sums = [task.nu_sum / 2, -task.nu_sum / 2]
         if not task.has_bias:
             self.groups, self.sums = [], []
 

@@ -47,7 +47,7 @@ class Task:
         Bounds of |β|; None is infinite.
     beta : list of fmpq
     b : fmpq
-    epsilon, price : fmpq
+    epsilon, nu_sum : fmpq
         ε of ε-SVR; ν Σs of the others.
     has_bias : bool
     """
@@ -59,7 +59,7 @@ class Task:
     beta: list[fmpq]
     b: fmpq
     epsilon: fmpq
-    price: fmpq
+    nu_sum: fmpq
     has_bias: bool
 
     @property
@@ -119,10 +119,10 @@ def _classes(
 ) -> Task:  # fmt: skip
     bounds = params.get("C", 1.0) * weight[rows]
     s = [None if np.isinf(v) else rational(v) for v in bounds]
-    price = fmpq(0) if name == "SVC" else rational(params["nu"]) * sum(s, fmpq(0))
+    nu_sum = fmpq(0) if name == "SVC" else rational(params["nu"]) * sum(s, fmpq(0))
     return Task(
         "svc" if name == "SVC" else "nu_svc", rows.tolist(), [fmpq(int(v)) for v in sign], s,
-        [rational(v) for v in beta], rational(b), fmpq(0), price, params["fit_intercept"],
+        [rational(v) for v in beta], rational(b), fmpq(0), nu_sum, params["fit_intercept"],
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def primal(task: Task, f: list[arb], quad: arb, b: Any = None) -> arb:
     g = [v + b for v in f]
     if task.kind == "one_class":
         loss = total(arb(s) * _plus(-v) for s, v in zip(task.s, g, strict=True))
-        return quad / 2 + loss + b * arb(task.price)
+        return quad / 2 + loss + b * arb(task.nu_sum)
     if task.kind in ("svr", "nu_svr"):
         return quad / 2 + _tube(task, [abs(arb(y) - v) for y, v in zip(task.y, g, strict=True)])
     margins = [arb(y) * v for y, v in zip(task.y, g, strict=True)]
@@ -173,7 +173,7 @@ def primal(task: Task, f: list[arb], quad: arb, b: Any = None) -> arb:
     loss = total(arb(s) * _plus(1 - m) for s, m in zip(task.s, margins, strict=True))
     if task.kind == "svc":
         return quad / 2 + loss
-    surplus = arb(task.price) - loss
+    surplus = arb(task.nu_sum) - loss
     return -(surplus**2) / (2 * quad) if surplus > 0 and quad > 0 else arb(0)
 
 
@@ -186,10 +186,10 @@ def _tube(task: Task, distance: list[arb]) -> arb:
         for i in order:
             outside += task.s[i]
             epsilon = distance[i]
-            if outside >= task.price:
+            if outside >= task.nu_sum:
                 break
     loss = total(arb(s) * _plus(v - epsilon) for s, v in zip(task.s, distance, strict=True))
-    return loss + (arb(task.price) * epsilon if task.kind == "nu_svr" else 0)
+    return loss + (arb(task.nu_sum) * epsilon if task.kind == "nu_svr" else 0)
 
 
 def dual(task: Task, beta: list[fmpq], quad: arb) -> arb:
@@ -217,24 +217,24 @@ def feasible(task: Task, beta: list[fmpq] | None = None) -> list[fmpq] | None:
     if task.kind == "nu_svc":
         size = sum((abs(v) for v in beta), fmpq(0))
         if size > 0:
-            beta = [v * task.price / size for v in beta]
+            beta = [v * task.nu_sum / size for v in beta]
     beta = [_clip(*each) for each in zip(beta, low, high, strict=True)]
     everything = range(len(beta))
     if task.kind == "nu_svc":
         for sign in (1, -1):
             side = [i for i in everything if task.y[i] * sign > 0]
-            if not _repair(beta, low, high, side, sign * task.price / 2):
+            if not _repair(beta, low, high, side, sign * task.nu_sum / 2):
                 return None
         return beta
     if not task.has_bias:
         return beta
-    wanted = task.price if task.kind == "one_class" else fmpq(0)
+    wanted = task.nu_sum if task.kind == "one_class" else fmpq(0)
     if not _repair(beta, low, high, everything, wanted):
         return None
     if task.kind == "nu_svr":
         size = sum((abs(v) for v in beta), fmpq(0))
-        if size > task.price:
-            beta = [v * task.price / size for v in beta]
+        if size > task.nu_sum:
+            beta = [v * task.nu_sum / size for v in beta]
     return beta
 
 
@@ -245,7 +245,7 @@ def _clip(value: fmpq, low: Any, high: Any) -> fmpq:
 
 
 def _repair(beta: list[fmpq], low: list, high: list, side: Any, wanted: fmpq) -> bool:
-    """Move what the sum lacks onto variables with room, in place: free ones first, larger first."""
+    """Move the drift of the sum onto variables with slack: free ones first, larger first."""
     lacking = wanted - sum((beta[i] for i in side), fmpq(0))
     if not lacking:
         return True
@@ -282,7 +282,7 @@ def violation(task: Task, f: list[arb]) -> arb:
     """
     low_high = []
     size = sum((abs(v) for v in task.beta), fmpq(0))
-    factor = task.price / size if task.kind == "nu_svc" and size > 0 else fmpq(1)
+    factor = task.nu_sum / size if task.kind == "nu_svc" and size > 0 else fmpq(1)
     for beta, lower, upper, target, group in _edges(task):
         e = [arb(t) - v * arb(factor) for t, v in zip(target, f, strict=True)]
         rise, fall = [], []

@@ -151,21 +151,21 @@ def _judge_logistic(
         return [Failure("not_finite", "coefficients or intercepts")]
     again, failures = verify(model, X, y, weight)
     stated = model.certificate_.tasks or (model.certificate_,)
-    prices = [ball(v) for v in model.C * s]
+    costs = [ball(v) for v in model.C * s]
     for t, each in enumerate(stated):
         positive = model.classes_[1 if coef.shape[0] == 1 else t]
         signs = [1 if v == positive else -1 for v in np.asarray(y)[rows]]
         beta = [ball(v) for v in full[t, rows]]
         f = (K * arb_mat([[v] for v in beta])).entries()
-        value = _dot(beta, f) / 2 + _loss(signs, prices, f, ball(model.intercept_[t]))
-        low = _logistic_dual(K, signs, prices, f, float(model.intercept_[t]), model.fit_intercept)
+        value = _dot(beta, f) / 2 + _loss(signs, costs, f, ball(model.intercept_[t]))
+        low = _logistic_dual(K, signs, costs, f, float(model.intercept_[t]), model.fit_intercept)
         claims = [("gap", "the certificate", float(each.gap))]
         claims += [("verify", "verify", float(again[t].gap))] if again else []
         for kind, who, claim in claims:
             allowed = arb(claim) * (1 + arb(1e-9)) + abs(value) * arb(2) ** -200
             if claim == np.inf or (value - low).lower() <= allowed:
                 continue
-            dual, high = _newton_bounds(K, signs, prices, beta, model, value - allowed)
+            dual, high = _newton_bounds(K, signs, costs, beta, model, value - allowed)
             low = arb.max(low, dual)
             if not (value - low).lower() <= allowed:
                 is_false = np.isnan(claim) or (value - high).lower() > allowed
@@ -189,9 +189,9 @@ def _judge_logistic(
     return failures
 
 
-def _loss(signs: list[int], prices: list[arb], f: list[arb], b: arb) -> arb:
+def _loss(signs: list[int], costs: list[arb], f: list[arb], b: arb) -> arb:
     return sum(
-        (c * _log1pexp(-sign * (v + b)) for sign, c, v in zip(signs, prices, f, strict=True)),
+        (c * _log1pexp(-sign * (v + b)) for sign, c, v in zip(signs, costs, f, strict=True)),
         arb(0),
     )
 
@@ -205,49 +205,49 @@ def _share(x: arb) -> arb:
     return 1 / (1 + (-x).exp()) if x > 0 else x.exp() / (1 + x.exp())
 
 
-def _duals(signs: list[int], prices: list[arb], f: list[arb], b: arb) -> list[arb]:
-    return [sign * c * _share(-sign * (v + b)) for sign, c, v in zip(signs, prices, f, strict=True)]
+def _duals(signs: list[int], costs: list[arb], f: list[arb], b: arb) -> list[arb]:
+    return [sign * c * _share(-sign * (v + b)) for sign, c, v in zip(signs, costs, f, strict=True)]
 
 
 def _logistic_dual(
-    K: arb_mat, signs: list[int], prices: list[arb], f: list[arb], b: float, has_bias: bool
+    K: arb_mat, signs: list[int], costs: list[arb], f: list[arb], b: float, has_bias: bool
 ) -> arb:
     """D at the duals that f asks for, with the intercept at which they sum to zero."""
     best = arb(0)
     if has_bias:
-        best = _intercept(signs, prices, f, arb(b))
-    duals = [v.mid() for v in _duals(signs, prices, f, best)]
+        best = _intercept(signs, costs, f, arb(b))
+    duals = [v.mid() for v in _duals(signs, costs, f, best)]
     if has_bias:
-        _balance(duals, signs, prices)
+        _balance(duals, signs, costs)
     image = (K * arb_mat([[v] for v in duals])).entries()
     return -_dot(duals, image) / 2 + sum(
-        (c * _entropy(sign * v / c) for sign, v, c in zip(signs, duals, prices, strict=True)),
+        (c * _entropy(sign * v / c) for sign, v, c in zip(signs, duals, costs, strict=True)),
         arb(0),
     )
 
 
-def _intercept(signs: list[int], prices: list[arb], f: list[arb], b: arb) -> arb:
+def _intercept(signs: list[int], costs: list[arb], f: list[arb], b: arb) -> arb:
     """Newton's method within a bracket, in 330 bits."""
     low, high = arb(-(10**40)), arb(10**40)
     for _ in range(400):
-        duals = _duals(signs, prices, f, b)
+        duals = _duals(signs, costs, f, b)
         off = sum(duals, arb(0)).mid()
         if abs(off) <= sum(map(abs, duals), arb(0)) * arb(2) ** -290:
             break
         low, high = (b, high) if off > 0 else (low, b)
         slope = sum(
-            (abs(v) * (1 - abs(v) / c) for v, c in zip(duals, prices, strict=True)), arb(0)
+            (abs(v) * (1 - abs(v) / c) for v, c in zip(duals, costs, strict=True)), arb(0)
         ).mid()
         step = b + off / slope if slope > 0 else arb.nan()
         b = step.mid() if low < step < high else ((low + high) / 2).mid()
     return b
 
 
-def _balance(duals: list[arb], signs: list[int], prices: list[arb]) -> None:
-    """Move what the sum lacks onto the dual with the most room on both sides."""
+def _balance(duals: list[arb], signs: list[int], costs: list[arb]) -> None:
+    """Move the drift of the sum onto the dual with the most slack on both sides."""
     off = sum(duals, arb(0))
     i = max(
-        range(len(duals)), key=lambda k: float(min(abs(duals[k]), prices[k] - abs(duals[k])).mid())
+        range(len(duals)), key=lambda k: float(min(abs(duals[k]), costs[k] - abs(duals[k])).mid())
     )
     duals[i] = duals[i] - off
 
@@ -260,7 +260,7 @@ def _entropy(p: arb) -> arb:
 
 
 def _newton_bounds(
-    K: arb_mat, signs: list[int], prices: list[arb], beta: list[arb], model: Any, wanted: arb
+    K: arb_mat, signs: list[int], costs: list[arb], beta: list[arb], model: Any, wanted: arb
 ) -> tuple[arb, arb]:
     """The best dual and primal values along Newton steps from the model: they enclose P*.
 
@@ -272,18 +272,18 @@ def _newton_bounds(
 
     def value_at(beta: list[arb], b: arb) -> tuple[arb, list[arb], arb]:
         f = [v.mid() for v in (K * arb_mat([[v] for v in beta])).entries()]
-        b = _intercept(signs, prices, f, b) if has_bias else b
-        return _dot(beta, f) / 2 + _loss(signs, prices, f, b), f, b
+        b = _intercept(signs, costs, f, b) if has_bias else b
+        return _dot(beta, f) / 2 + _loss(signs, costs, f, b), f, b
 
     value, f, b = value_at([v.mid() for v in beta], b)
     for _ in range(NEWTON_STEPS):
-        duals = [v.mid() for v in _duals(signs, prices, f, b)]
-        found = _logistic_dual(K, signs, prices, f, float(b), has_bias)
+        duals = [v.mid() for v in _duals(signs, costs, f, b)]
+        found = _logistic_dual(K, signs, costs, f, float(b), has_bias)
         low = arb.max(low, found) if found.is_finite() else low
         high = arb.min(high, value)
         if low > wanted:
             break
-        h = [(abs(v) * (1 - abs(v) / c)).mid() for v, c in zip(duals, prices, strict=True)]
+        h = [(abs(v) * (1 - abs(v) / c)).mid() for v, c in zip(duals, costs, strict=True)]
         M = [[h[i] * entries[i][j] + (1 if i == j else 0) for j in range(n)] for i in range(n)]
         rhs = [(u - v).mid() for u, v in zip(duals, beta, strict=True)]
         if has_bias:

@@ -78,7 +78,7 @@ def judge_predictions(
 
 
 def _allowed(kernel: Any, X: Any, truth: Truth, exact: np.ndarray) -> np.ndarray:
-    """What float32 may lose (1e-5 of the largest value), and a sum of so many terms in float64."""
+    """What float32 may lose (1e-5 of the largest value), and the rounding of the sum in float64."""
     units = 64 + 2 * sum(1 for v in truth.task.beta if v)
     size = summed(kernel, X, truth).max()  # in centred coordinates no row is near the origin
     return np.full(len(exact), 2e-5 * np.abs(exact).max(initial=0.0) + units * EPS * size)

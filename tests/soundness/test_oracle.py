@@ -78,11 +78,11 @@ def test_long_double_sums_hold_the_exact_ones(kernel):
 # ---------------------------------------------------------------------- values of machines
 
 
-def _task(kind, y, s, beta, b=0.0, epsilon=0.0, price=0.0, has_bias=True):
+def _task(kind, y, s, beta, b=0.0, epsilon=0.0, nu_sum=0.0, has_bias=True):
     n = len(y)
     return Task(
         kind, list(range(n)), [rational(v) for v in y], [rational(s)] * n,
-        [rational(v) for v in beta], rational(b), rational(epsilon), rational(price), has_bias,
+        [rational(v) for v in beta], rational(b), rational(epsilon), rational(nu_sum), has_bias,
     )  # fmt: skip
 
 
@@ -162,13 +162,13 @@ def test_repaired_duals_are_feasible_without_rounding(name):
         total = sum(beta, fmpq(0))
         size = sum(map(abs, beta), fmpq(0))
         if task.kind == "one_class":
-            assert total == task.price
+            assert total == task.nu_sum
         elif task.has_bias:
             assert total == 0
         if task.kind == "nu_svc":
-            assert size == task.price
+            assert size == task.nu_sum
         if task.kind == "nu_svr":
-            assert size <= task.price
+            assert size <= task.nu_sum
 
 
 def test_primal_of_a_hard_margin_is_infinite_where_a_row_is_on_the_wrong_side():

@@ -21,7 +21,7 @@ __all__ = ["WATCHDOG", "Pool"]
 
 WATCHDOG = 20.0
 ORACLE = 120.0
-# On a busy machine a fit may take this many times its seconds of work.
+# On a busy computer the wall clock of a fit may be this multiple of its processor time.
 PATIENCE = 10.0
 # Seconds until a new process has imported and compiled everything.
 START = 180.0

@@ -5,10 +5,11 @@ Two multipliers at a time, since one alone could not move while Σβ stays fixed
 
     D(δ) = δ (e_j − e_i) − ½ η δ²,      η = K_ii + K_jj − 2 K_ij,
 
-so δ = (e_j − e_i)/η, clipped to the interval [L, H] that the box leaves β_j. For η = 0 (the same
-point twice) D is a line, for η < 0 (a kernel that is not PSD) it opens upwards: both are highest at
-an end of [L, H], and the better end is taken. (The notes' formula for η = 0 has the sign reversed
-and would walk to the wrong end.) With opposite labels on one point this still makes progress.
+so δ = (e_j − e_i)/η, clipped to the interval [L, H] that the box leaves β_j. For η = 0
+(φ(x_i) = φ(x_j), e.g. one row twice) D is a line, for η < 0 (a kernel that is not PSD) it opens
+upwards: both are highest at an end of [L, H], and the better end is taken. (The lecture notes'
+formula for η = 0 has the sign reversed and would go to the wrong end.) With opposite labels on
+one point this still makes progress.
 
 The outer loop takes all points, then those strictly inside the box until none of them moves, then
 all again; the partner j of i is the one with the largest |e_i − e_j| among the latter, else any.

@@ -190,5 +190,5 @@ def _sum(rows: Rows, beta: np.ndarray) -> np.ndarray:
     return np.add.reduce(parts)
 
 
-def _float64(X):  # type: ignore[no-untyped-def]
+def _float64(X):
     return X.astype(np.float64, copy=False)
