@@ -37,10 +37,10 @@ from mercer.solvers.linear import (
     Start,
     again,
     as_rows,
+    choose,
     foreseen,
     solve_and_prove,
 )
-from mercer.solvers.linear import _selection as choose
 
 __all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
 
