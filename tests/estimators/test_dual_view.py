@@ -175,6 +175,37 @@ def test_w_is_the_sum_of_the_duals(estimator):
     assert np.allclose(task.beta @ rows[task.rows], np.ravel(model.coef_), atol=1e-4 * scale)
 
 
+@pytest.mark.parametrize("estimator", [*KERNEL[:3], KERNEL[4], KERNEL[6], *LINEAR[:4], *LINEAR[5:]])
+def test_loss_is_that_of_the_certificate(estimator):
+    """P = ½‖w‖² + ½ (b/s)² + Σ s L, with ‖w‖² = Σ β (f − b)."""
+    rows, target = data_of(estimator)
+    model = estimator.fit(rows, target)
+    (task,) = model.dual_view(rows, target)
+    cost = task.bound
+    if task.loss.is_squared:
+        weights = getattr(model, "class_weight_", np.ones(2))
+        cost = model.C * (1.0 if task.loss.is_of_residual else weights[target])
+    primal = 0.5 * task.beta @ (task.f - task.b)
+    primal += np.sum(cost * task.loss.evaluate(task.position, task.epsilon))
+    if getattr(model, "intercept_scaling", None) is not None:
+        primal += 0.5 * (task.b / model.intercept_scaling) ** 2
+    assert primal == pytest.approx(model.certificate_.primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", [loss for loss in Loss if loss is not Loss.MULTICLASS_HINGE])
+def test_negative_gradient_is_that_of_the_value(loss):
+    """By central differences, away from the kinks at 0, ±0.2 and 1."""
+    f, step = np.array([-2.3, -0.7, 0.1, 0.6, 1.4]), 1e-6
+    for y in [1.0] if loss is Loss.ONE_CLASS else [-1.0, 1.0]:
+
+        def value(f, y=y):
+            return loss.evaluate(y - f if loss.is_of_residual else y * f, 0.2)
+
+        slope = (value(f + step) - value(f - step)) / (2 * step)
+        gradient = loss.negative_gradient(np.full(5, y), f, np.ones(5), 0.2)
+        assert np.allclose(gradient, -slope, atol=1e-6)
+
+
 def test_edge_of_nu_svr_leaves_at_most_nu_outside():
     model = mercer.NuSVR(nu=0.3, tol=1e-10).fit(LINE, SINE)
     (task,) = model.dual_view(LINE, SINE)

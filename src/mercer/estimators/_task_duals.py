@@ -65,16 +65,29 @@ class Loss(StrEnum):
         """Whether β is at a bound off the edges, and free on an edge only."""
         return self in (Loss.HINGE, Loss.EPSILON_INSENSITIVE, Loss.ONE_CLASS)
 
+    def _slack(self, position: np.ndarray, epsilon: float) -> np.ndarray:
+        """Distance from the edge of the loss, where it is not zero."""
+        if self.is_of_residual:
+            return np.maximum(np.abs(position) - epsilon, 0.0)
+        return np.maximum((0.0 if self is Loss.ONE_CLASS else 1.0) - position, 0.0)
+
+    def evaluate(self, position: np.ndarray, epsilon: float = 0.0) -> np.ndarray:
+        """L with cost 1, of the margin y f, the residual y − f, or f (one-class)."""
+        if self is Loss.MULTICLASS_HINGE:
+            raise ValueError("The multiclass hinge is no function of a single margin.")
+        if self is Loss.LOGISTIC:
+            return np.logaddexp(0.0, -position)
+        slack = self._slack(position, epsilon)
+        return slack**2 if self.is_squared else slack
+
     def negative_gradient(
         self, y: np.ndarray, f: np.ndarray, cost: np.ndarray, epsilon: float
     ) -> np.ndarray:
         """−L'(f) of each sample; 0 on the edges themselves, where the loss has a kink."""
         if self is Loss.LOGISTIC:
             return y * cost * expit(-y * f)
-        if self.is_of_residual:
-            sign, slack = np.sign(y - f), np.maximum(np.abs(y - f) - epsilon, 0.0)
-        else:
-            sign, slack = y, np.maximum(1.0 - y * f, 0.0)
+        slack = self._slack(y - f if self.is_of_residual else y * f, epsilon)
+        sign = np.sign(y - f) if self.is_of_residual else y
         return sign * cost * (2.0 * slack if self.is_squared else slack > 0)
 
 
