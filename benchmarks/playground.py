@@ -31,12 +31,12 @@ def add_command(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Print the slowest pictures, and quantiles of all."""
     from mercer.playground import State, draw
-    from mercer.playground._catalogue import KERNELS, MACHINES
+    from mercer.playground._catalogue import ESTIMATORS, KERNELS
     from mercer.playground._render import axes, columns
 
     points = _points()
     times: list[tuple[float, str]] = []
-    for machine in MACHINES:
+    for machine in ESTIMATORS:
         for kernel in KERNELS:
             for C in (0.01, 1.0, 100.0):
                 for gamma in (0.1, 0.5, 5.0):
@@ -47,7 +47,7 @@ def run(chosen: argparse.Namespace) -> int:
                     began = time.perf_counter()
                     picture = draw(state)
                     json.dumps({"columns": columns(picture, None, None), "axes": axes(picture)})
-                    name = f"{machine}, {kernel}, C={C:g}, γ={gamma:g}: {picture.why.key}"
+                    name = f"{machine}, {kernel}, C={C:g}, γ={gamma:g}: {picture.explanation.key}"
                     times.append((1000 * (time.perf_counter() - began), name))
     spent = np.array([each for each, _ in times])
     print(f"{len(times)} pictures of {POINTS} points, on the server, milliseconds")

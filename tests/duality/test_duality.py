@@ -123,6 +123,20 @@ def test_weak_duality_and_concavity(seed):
         assert program.constraints(found.w.T).max() <= 1e-6
 
 
+def test_weak_duality_with_kinks_across_the_axes():
+    """f = |a − 0.3| + |b + 0.7a| has a narrow valley along b = −0.7a."""
+    program = Program(
+        lambda a, b: abs(a - 0.3) + abs(b + 0.7 * a), SQUARE, [lambda a, b: 1 - b + np.sin(5 * a)]
+    )
+    found = program.solve()
+    assert found.dual <= found.primal + 1e-9
+    assert found.dual <= found.dual_bound
+    # No point of a fine grid around the minimiser is below q at the best multiplier.
+    centre = found.lagrangian_w[0]
+    rows = centre[:, None] + np.random.default_rng(0).normal(scale=1e-3, size=(2, 100_000))
+    assert program.lagrangian(rows, found.alpha).min() >= found.dual - 1e-9
+
+
 def test_the_lagrangian_is_its_formula():
     program = strong()
     w = np.array([[0.5, 1.0], [2.0, 0.0]])

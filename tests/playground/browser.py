@@ -19,11 +19,19 @@ import numpy as np
 ROOT = Path(__file__).parent.parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SWITCHES = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1",
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
     "--font-render-hinting=none",
-)  # fmt: skip
+)
 # A busy machine may stand still for a while.
 SECONDS = 120.0
 
@@ -138,8 +146,10 @@ class Browser:
     @property
     def words(self) -> dict[str, str]:
         """All that the page says of the present picture."""
-        return {name: self.text(f"#{name}") for name in
-                ("why-text", "rows", "legend", "code", "step-count", "parameters")}  # fmt: skip
+        return {
+            name: self.text(f"#{name}")
+            for name in ("why-text", "rows", "legend", "code", "step-count", "parameters")
+        }
 
     def click(self, selector: str) -> None:
         self.find(selector).click()
@@ -164,12 +174,17 @@ class Browser:
 
     def pixel(self, x: float, y: float) -> tuple[float, float]:
         """Where a place of the plane is in the window."""
-        return tuple(self.run(
-            "const view = Bokeh.index.get_by_id(Bokeh.documents[0].get_model_by_name('plane').id);"
-            "const area = view.canvas_view.events_el.getBoundingClientRect();"
-            "return [area.left + view.frame.x_scale.compute(arguments[0]),"
-            "        area.top + view.frame.y_scale.compute(arguments[1])]", x, y,
-        ))  # fmt: skip
+        return tuple(
+            self.run(
+                "const plane = Bokeh.documents[0].get_model_by_name('plane');"
+                "const view = Bokeh.index.get_by_id(plane.id);"
+                "const area = view.canvas_view.events_el.getBoundingClientRect();"
+                "return [area.left + view.frame.x_scale.compute(arguments[0]),"
+                "        area.top + view.frame.y_scale.compute(arguments[1])]",
+                x,
+                y,
+            )
+        )
 
     def mouse(
         self, *places: tuple[float, float], press: bool = True, hold_seconds: float = 0.0

@@ -127,10 +127,15 @@ def test_step_mode_draws_the_box(page: Browser):
     assert page.situation == "soft-margin"
 
 
-@pytest.mark.parametrize("query", [
-    "data=overlapping&kernel=laplacian&C=3.0&gamma=1.5", "data=xor&step=7", "machine=svr&data=sine",
-    State(points=((0.0, 1.0, 1), (0.0, -1.0, 0)), kernel="linear", C=0.25).to_query(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "data=overlapping&kernel=laplacian&C=3.0&gamma=1.5",
+        "data=xor&step=7",
+        "machine=svr&data=sine",
+        State(points=((0.0, 1.0, 1), (0.0, -1.0, 0)), kernel="linear", C=0.25).to_query(),
+    ],
+)
 def test_a_shared_link_opens_the_same_picture(page: Browser, address: str, query: str):
     page.open(f"{address}?{query}")
     page.mouse((3.95, -3.95), press=False)
@@ -153,9 +158,9 @@ def test_exported_code_is_that_of_the_picture(page: Browser, capsys):
     made: dict = {"__name__": "exported"}
     exec(page.text("#code"), made)
     assert made["model"].score(made["X"], made["y"]) == 1.0
-    shown = dict(zip(*[iter(page.run(
-        "return [...document.querySelectorAll('#rows td')].map((cell) => cell.textContent)"
-    ))] * 2, strict=True))  # fmt: skip
+    query = "[...document.querySelectorAll('#rows td')].map((cell) => cell.textContent)"
+    cells = page.run(f"return {query}")
+    shown = dict(zip(cells[::2], cells[1::2], strict=True))
     assert float(shown["primal"]) == pytest.approx(made["model"].certificate_.primal, rel=1e-5)
     page.find(".code details summary").click()
     page.watch("#copy")
@@ -248,9 +253,15 @@ def _folder(otherwise: Path) -> Path:
 
 def test_phone(page: Browser, address: str, tmp_path: Path):
     driver = page.driver
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-        "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True,
-    })  # fmt: skip
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {
+            "width": 390,
+            "height": 844,
+            "deviceScaleFactor": 1,
+            "mobile": True,
+        },
+    )
     driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
     try:
         page.open(f"{address}?{EMPTY}")
@@ -284,15 +295,30 @@ def test_phone(page: Browser, address: str, tmp_path: Path):
 PICTURES = {
     "moons": ("", "soft-margin"),
     "step": ("data=overlapping&C=0.5&step=33", "step-clipped"),
-    "band": ("data=" + State(points=(
-        (-1.2, 1.0, 1), (1.0, -1.0, 0), (-3.0, 3.0, 1), (-3.5, 2.4, 1), (-2.4, 3.4, 1),
-        (3.0, -3.2, 0), (3.4, -2.5, 0), (2.3, -3.3, 0),
-    )).to_query().partition("=")[2] + "&kernel=linear&C=0.13", "no-free"),
+    "band": (
+        "data="
+        + State(
+            points=(
+                (-1.2, 1.0, 1),
+                (1.0, -1.0, 0),
+                (-3.0, 3.0, 1),
+                (-3.5, 2.4, 1),
+                (-2.4, 3.4, 1),
+                (3.0, -3.2, 0),
+                (3.4, -2.5, 0),
+                (2.3, -3.3, 0),
+            )
+        )
+        .to_query()
+        .partition("=")[2]
+        + "&kernel=linear&C=0.13",
+        "no-free",
+    ),
     "impossible": ("data=overlapping&kernel=linear&C=inf", "not-separable"),
     "three": ("data=three&kernel=rbf&gamma=0.3", "several"),
     "regression": ("machine=svr&data=sine&C=10.0", "curve"),
     "oneclass": ("machine=oneclass&data=rings&nu=0.1&gamma=1.0", "region"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.certificates._certificate import BOUND, FREE, ZERO
+from mercer.estimators._dual_view import KKTGroup
 from mercer.playground import State, draw
-from mercer.playground._catalogue import KERNELS, MACHINES
+from mercer.playground._catalogue import ESTIMATORS, KERNELS
 from mercer.playground._contours import Grid
 from mercer.playground._export import export
 from mercer.playground._fit import fit, recipe, rows_and_targets
@@ -19,13 +19,13 @@ TWO = ((0.0, 1.0, 1), (0.0, -1.0, 0))
 
 
 def _state(machine: str, kernel: str = "rbf", **more) -> State:
-    data = "sine" if MACHINES[machine].kind == "curve" else "moons"
+    data = "sine" if ESTIMATORS[machine].kind == "curve" else "moons"
     return State(machine=machine, kernel=kernel, points=preset(data), **more)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", ESTIMATORS)
 def test_exported_code_makes_the_same_picture(machine, kernel, capsys):
     state = _state(machine, kernel)
     made: dict = {}
@@ -37,7 +37,7 @@ def test_exported_code_makes_the_same_picture(machine, kernel, capsys):
     if machine == "kmeans":
         assert np.array_equal(made["model"].predict(grid), mine.argmax(axis=1))
         return
-    ask = "predict" if MACHINES[machine].kind == "curve" else "decision_function"
+    ask = "predict" if ESTIMATORS[machine].kind == "curve" else "decision_function"
     assert np.allclose(getattr(made["model"], ask)(grid), mine, rtol=1e-12, atol=1e-12)
 
 
@@ -87,10 +87,10 @@ def test_groups_are_the_certificates(machine):
     picture, proof = draw(state), fit(state).certificate
     counts = np.bincount(picture.group, minlength=3)
     assert counts.tolist() == [proof.n_zero, proof.n_free, proof.n_bound]
-    assert (picture.alpha[picture.group == ZERO] == 0).all()
-    assert (picture.alpha[picture.group == FREE] > 0).all()
+    assert (picture.alpha[picture.group == KKTGroup.ZERO] == 0).all()
+    assert (picture.alpha[picture.group == KKTGroup.FREE] > 0).all()
     bound = 1.0 if machine == "oneclass" else state.C
-    assert np.allclose(picture.alpha[picture.group == BOUND], bound)
+    assert np.allclose(picture.alpha[picture.group == KKTGroup.BOUND], bound)
 
 
 def test_band_is_all_that_the_boundary_may_be():
@@ -104,25 +104,25 @@ def test_band_is_all_that_the_boundary_may_be():
 @pytest.mark.parametrize("machine", ["svc", "svr", "oneclass", "pegasos", "logistic"])
 def test_trace_ends_at_the_certificate(machine):
     picture, found = draw(_state(machine)), fit(_state(machine))
-    assert picture.trace.values[-1] == pytest.approx(found.certificate.relative_gap, rel=0.05)
-    assert (np.diff(picture.trace.steps) > 0).all()
-    assert picture.trace.values[-1] < picture.trace.values[0]
+    assert picture.progress.values[-1] == pytest.approx(found.certificate.relative_gap, rel=0.05)
+    assert (np.diff(picture.progress.steps) > 0).all()
+    assert picture.progress.values[-1] < picture.progress.values[0]
 
 
 def test_perceptron_trace_counts_mistakes():
     state = State(machine="perceptron", points=preset("overlapping"), kernel="linear")
     found = fit(state)
-    assert found.trace.values.sum() == found.model.mistakes_[0]
+    assert found.progress.values.sum() == found.model.mistakes_[0]
 
 
 def test_pictures_are_the_same_twice():
     """A link shows the very same picture: nothing depends on time or chance."""
-    for machine in MACHINES:
+    for machine in ESTIMATORS:
         one, two = (columns(draw(_state(machine)), None, None) for _ in range(2))
         assert one == two
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", ESTIMATORS)
 def test_columns_have_one_length(machine):
     for state in (_state(machine), _state(machine, step=3), State(machine=machine, points=())):
         picture = draw(state)
@@ -134,5 +134,5 @@ def test_columns_have_one_length(machine):
 
 def test_notes_tell_alpha_and_group():
     picture = draw(State())
-    i = int(np.flatnonzero(picture.group == BOUND)[0])
+    i = int(np.flatnonzero(picture.group == KKTGroup.BOUND)[0])
     assert f"α = {picture.alpha[i]:.4g} (at its bound), f = " in picture.notes[i]

@@ -46,8 +46,12 @@ def test_it_listens_on_the_loopback_address_only(place):
 
 
 def test_web_sockets_of_other_pages_are_refused(place):
-    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13",
-               "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ=="}  # fmt: skip
+    upgrade = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec_WebSocket_Version": "13",
+        "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
     assert _ask(place, "/ws", Origin="http://example.org", **upgrade)[0] == 403
     for host in ("127.0.0.1", "localhost"):
         status, _ = _ask(place, "/ws", Origin=f"http://{host}:{place.port}", **upgrade)
@@ -66,7 +70,7 @@ def test_a_port_in_use_is_named(place):
     command = [sys.executable, "-m", "mercer.playground", "--no-browser", "--port", str(place.port)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert f"port={place.port} of 127.0.0.1 cannot be had" in done.stderr
+    assert f"port={place.port} of 127.0.0.1 cannot be bound" in done.stderr
 
 
 def test_long_links_are_served(place):

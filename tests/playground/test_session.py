@@ -18,7 +18,7 @@ def _do(session: Session, **event) -> Session:
 
 def test_drawing_and_undo():
     session = Session("data=" + State(points=()).to_query().partition("=")[2])
-    assert session.picture.why.key == "empty"
+    assert session.picture.explanation.key == "empty"
     _do(session, do="tap", x=-1.0, y=0.0)
     _do(session, do="tool", value=1)
     _do(session, do="tap", x=1.0, y=0.0)
@@ -96,7 +96,7 @@ def test_steps_forth_and_back():
     for _ in range(400):
         _do(session, do="step", by=50)
     assert not session.is_running  # the end was reached
-    assert session.picture.why.key == "step-over"
+    assert session.picture.explanation.key == "step-over"
     _do(session, do="finish")
     assert session.state.step is None
 
@@ -120,11 +120,19 @@ def test_presets_bring_a_machine_that_can_draw_them():
 
 @pytest.mark.parametrize(
     "event",
-    [{}, {"do": "fly"}, {"do": "set"}, {"do": "set", "name": "C", "value": "x"},
-     {"do": "tool", "value": 9},
-     {"do": "machine", "value": "tree"}, {"do": "tap"}, {"do": "preset", "value": "moon"},
-     {"do": "upload", "text": 3}, {"do": "set", "name": "C", "value": "nan"}],
-)  # fmt: skip
+    [
+        {},
+        {"do": "fly"},
+        {"do": "set"},
+        {"do": "set", "name": "C", "value": "x"},
+        {"do": "tool", "value": 9},
+        {"do": "machine", "value": "tree"},
+        {"do": "tap"},
+        {"do": "preset", "value": "moon"},
+        {"do": "upload", "text": 3},
+        {"do": "set", "name": "C", "value": "nan"},
+    ],
+)
 def test_nonsense_is_a_message(event):
     session = Session()
     session.handle(event)
@@ -164,12 +172,18 @@ def test_csv_with_and_without_header_and_class():
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("", "no rows"), ("a,b\n", "no rows"), ("1,2\n3,oak\n", "line 2 of the file has 'oak'"),
-     ("1,2\n3\n", "line 2 of the file has one column"), ("x\n1\n", "one column"),
-     ("1,2\n3,inf\n", "line 2"), ("1,nan\n", "line 1"),
-     ("\n".join(f"{k},{k},{k}" for k in range(9)), "9 different values"),
-     ("\n".join("1,2" for _ in range(1001)), "1001 rows")],
-)  # fmt: skip
+    [
+        ("", "no rows"),
+        ("a,b\n", "no rows"),
+        ("1,2\n3,oak\n", "line 2 of the file has 'oak'"),
+        ("1,2\n3\n", "line 2 of the file has one column"),
+        ("x\n1\n", "one column"),
+        ("1,2\n3,inf\n", "line 2"),
+        ("1,nan\n", "line 1"),
+        ("\n".join(f"{k},{k},{k}" for k in range(9)), "9 different values"),
+        ("\n".join("1,2" for _ in range(1001)), "1001 rows"),
+    ],
+)
 def test_bad_files_say_where(text, says):
     with pytest.raises(StateError, match=says):
         points_of_csv(text)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.playground import State, StateError
-from mercer.playground._catalogue import KERNELS, MACHINES, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, KERNELS, PARAMETERS
 from mercer.playground._presets import PRESETS, preset
 from mercer.playground._session import Session
 from mercer.playground._state import MOST_POINTS, MOST_STEPS
@@ -29,7 +29,7 @@ points = st.lists(st.tuples(thousandths, thousandths, st.integers(0, 3)), max_si
 states = st.builds(
     State,
     points=st.one_of(points, st.sampled_from(sorted(PRESETS)).map(preset)),
-    machine=st.sampled_from(sorted(MACHINES)),
+    machine=st.sampled_from(sorted(ESTIMATORS)),
     kernel=st.sampled_from(sorted(KERNELS)),
     step=st.one_of(st.none(), st.integers(0, MOST_STEPS)),
     **{name: _numbers(name) for name in PARAMETERS},
@@ -89,7 +89,7 @@ def test_malformed_links_say_what_is_wrong(query):
 
 @given(st.text(max_size=40))
 def test_no_text_breaks_a_session(text):
-    assert Session(f"data={text}").picture.why.text
+    assert Session(f"data={text}").picture.explanation.text
 
 
 def test_data_follow_the_machine_until_they_are_drawn_by_hand():

@@ -9,7 +9,7 @@ import mercer
 from mercer.playground import State, draw
 from mercer.playground._fit import fit, kernel_matrix, recipe, rows_and_targets
 from mercer.playground._presets import preset
-from mercer.playground._steps import can_step, walk
+from mercer.playground._steps import can_step, step_history
 from mercer.solvers._pegasos import Corridor, Descent, KernelRows, single_steps
 
 TWO = ((0.0, 1.0, 1), (0.0, -1.0, 0))
@@ -19,9 +19,9 @@ TWO = ((0.0, 1.0, 1), (0.0, -1.0, 0))
 def test_smo_ends_at_the_optimum(machine):
     data = "sine" if machine == "svr" else "overlapping"
     state = State(machine=machine, points=preset(data))
-    way = walk(state)
-    last = way.frame(5000)
-    assert way.is_over
+    history = step_history(state)
+    last = history.step(5000)
+    assert history.is_over
     assert last.certificate.dual == pytest.approx(fit(state).certificate.dual, rel=1e-3)
     assert last.gap < 1e-3
 
@@ -29,18 +29,18 @@ def test_smo_ends_at_the_optimum(machine):
 def test_every_pair_raises_the_dual():
     state = State(points=preset("overlapping"))
     y, K = np.where(state.labels == 1, 1.0, -1.0), kernel_matrix(state)
-    way = walk(state)
-    way.frame(200)
-    duals = [frame.beta @ y - frame.beta @ K @ frame.beta / 2 for frame in way.frames]
+    history = step_history(state)
+    history.step(200)
+    duals = [step.beta @ y - step.beta @ K @ step.beta / 2 for step in history.steps]
     assert (np.diff(duals) > -1e-12).all()
 
 
 def test_boxes_hold_the_step():
     """α stays in the box and on its line, [L, H] is what both leave, clipping is a projection."""
-    way = walk(State(points=preset("overlapping"), C=0.5))
-    way.frame(60)
-    for frame in way.frames[1:]:
-        box = frame.box
+    history = step_history(State(points=preset("overlapping"), C=0.5))
+    history.step(60)
+    for step in history.steps[1:]:
+        box = step.box
         for x, y in (box.before, box.after, *box.line):
             assert -1e-12 <= x <= box.bound_i + 1e-12
             assert -1e-12 <= y <= box.bound_j + 1e-12
@@ -52,11 +52,48 @@ def test_boxes_hold_the_step():
         assert turn == pytest.approx(0.0, abs=1e-9 * max(1.0, abs(box.unclipped[0])))
 
 
+def bias_ends(state: State, beta: np.ndarray) -> tuple[float, float]:
+    """The largest b from below and the smallest from above that the KKT conditions ask for."""
+    y, K = np.where(state.labels == 1, 1.0, -1.0), kernel_matrix(state)
+    e, alpha = y - K @ beta, y * beta
+    below = ((y > 0) & (alpha < state.C)) | ((y < 0) & (alpha > 0))
+    above = ((y > 0) & (alpha > 0)) | ((y < 0) & (alpha < state.C))
+    return float(e[below].max()), float(e[above].min())
+
+
+def test_no_band_where_no_b_is_optimal():
+    """With C this small α is 0 or C after each step. The interval of b is crossed until the end."""
+    state = State(points=preset("overlapping"), kernel="linear", C=1e-3)
+    history = step_history(state)
+    history.step(5000)
+    crossed = 0
+    for number, step in enumerate(history.steps):
+        picture = draw(state.with_(step=number))
+        low, high = bias_ends(state, step.beta)
+        is_open = low < high - 0.01 and picture.situation.n_free == 0
+        crossed += low > high + 0.01 and picture.situation.n_free == 0
+        assert bool(picture.band) == is_open
+        assert picture.situation.has_band == is_open
+        if is_open:
+            assert (picture.situation.b_low, picture.situation.b_high) == pytest.approx((low, high))
+    assert crossed > 10
+    assert picture.band  # at the optimum every α is at C, and b is not unique
+
+
+def test_no_band_around_a_curve_where_no_b_is_optimal():
+    state = State(machine="svr", points=preset("sine"), C=1e-3)
+    for number in range(1, 8):
+        picture = draw(state.with_(step=number))
+        assert picture.situation.n_free == 0
+        assert picture.situation.is_crossed
+        assert picture.curve.shift == (0.0, 0.0)
+
+
 def test_first_step_of_the_lecture():
     """x = (0, ±1): η = 4, the optimum ½; C = ¼ clips it to H = ¼."""
-    free = walk(State(points=TWO, kernel="linear", C=1.0)).frame(1).box
+    free = step_history(State(points=TWO, kernel="linear", C=1.0)).step(1).box
     assert (free.after, free.is_clipped) == ((0.5, 0.5), False)
-    clipped = walk(State(points=TWO, kernel="linear", C=0.25)).frame(1).box
+    clipped = step_history(State(points=TWO, kernel="linear", C=0.25)).step(1).box
     assert (clipped.after, clipped.unclipped, clipped.is_clipped) == (
         (0.25, 0.25),
         (0.5, 0.5),
@@ -66,22 +103,22 @@ def test_first_step_of_the_lecture():
 
 def test_perceptron_ends_at_its_estimator():
     state = State(machine="perceptron", points=preset("moons"))
-    way = walk(state)
-    way.frame(5000)
+    history = step_history(state)
+    history.step(5000)
     rows = np.random.default_rng(0).normal(size=(30, 2))
-    last = len(way.frames) - 1
-    assert np.allclose(way.fit(last).decide(rows), fit(state).decide(rows))
+    last = len(history.steps) - 1
+    assert np.allclose(history.fit(last).decide(rows), fit(state).decide(rows))
     assert last == fit(state).model.mistakes_[0]
-    wrong = [frame.gap for frame in way.frames]
+    wrong = [step.gap for step in history.steps]
     assert wrong[-1] == 0
 
 
 def test_every_mistake_was_one():
     state = State(machine="perceptron", points=preset("overlapping"))
-    way = walk(state)
-    way.frame(100)
+    history = step_history(state)
+    history.step(100)
     y = np.where(state.labels == 1, 1.0, -1.0)
-    for before, after in zip(way.frames[:-1], way.frames[1:], strict=True):
+    for before, after in zip(history.steps[:-1], history.steps[1:], strict=True):
         i = after.active[0]
         f = kernel_matrix(state)[i] @ before.beta + before.b
         assert y[i] * f <= 0
@@ -91,14 +128,14 @@ def test_pegasos_steps_are_those_of_a_whole_pass():
     state = State(machine="pegasos")
     y, K = np.where(state.labels == 1, 1.0, -1.0), kernel_matrix(state) + 1.0
     n = y.size
-    way = walk(state)
-    way.frame(n)
+    history = step_history(state)
+    history.step(n)
     whole = Descent(1 / (state.C * n), n)
     whole.count_anew(n)
     order = np.random.default_rng(0).permutation(n)
     KernelRows(K).run(Corridor.hinge(y), np.ones(n), order, whole)
-    assert np.allclose(way.frames[n].beta, whole.coef(average=False))
-    assert [frame.active[0] for frame in way.frames[1:]] == order.tolist()
+    assert np.allclose(history.steps[n].beta, whole.coef(average=False))
+    assert [step.active[0] for step in history.steps[1:]] == order.tolist()
 
 
 def test_single_steps_report_the_pull():
@@ -131,13 +168,13 @@ def test_where_there_are_no_steps_it_says_so():
     assert draw(State(points=preset("three"), step=4)).state.step is None
 
 
-def test_the_first_frame_of_pegasos_is_the_first_of_the_estimator():
+def test_the_first_step_of_pegasos_is_the_first_of_the_estimator():
     """One example: the step of the fit with one pass over a single row."""
     state = State(machine="pegasos", points=TWO, kernel="linear")
     X, y = rows_and_targets(state)
     name, arguments = recipe(state)
     model = getattr(mercer, name)(**arguments).fit(X, y)
     assert (
-        np.sign(walk(state).fit(2).decide(X)).tolist()
+        np.sign(step_history(state).fit(2).decide(X)).tolist()
         == np.sign(model.decision_function(X)).tolist()
     )

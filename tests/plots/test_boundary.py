@@ -116,6 +116,18 @@ def test_several_classes_are_regions_of_predict():
     assert np.array_equal(display.groups > 0, in_any)
 
 
+def test_duals_of_all_classes_at_once_are_no_groups_of_a_margin():
+    data = load_iris()
+    model = mercer.LinearSVC(multi_class="crammer_singer").fit(data.data[:, 2:], data.target)
+    display = BoundaryDisplay.from_estimator(
+        model, data.data[:, 2:], data.target, grid_resolution=9
+    )
+    wrong = model.predict(data.data[:, 2:]) != data.target
+    assert np.array_equal(display.groups == 2, wrong)
+    assert display.alpha is None
+    assert "multiclass hinge" in display.title
+
+
 def test_more_features_are_projected_and_it_is_said():
     data = load_breast_cancer()
     model = make_pipeline(StandardScaler(), mercer.SVC()).fit(data.data, data.target)
@@ -178,6 +190,7 @@ def test_any_form_of_wide_rows(wide):
     "machine",
     [
         mercer.LinearSVC(),
+        mercer.LinearSVC(dual=True),
         mercer.PegasosClassifier(random_state=0),
         mercer.LogisticRegression(),
         mercer.KernelLogisticRegression(),

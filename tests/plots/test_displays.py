@@ -216,6 +216,23 @@ class TestLosses:
         assert np.allclose(curves[names[0]], [1.5, 0.5, 0, 0, 0.5, 2.5])
         assert np.allclose(curves[names[1]], np.array([1.5, 0.5, 0, 0, 0.5, 2.5]) ** 2)
 
+    def test_which_are_upper_bounds_of_the_zero_one_loss(self):
+        """Hinge and squared hinge are; the logistic loss is one only divided by log 2."""
+        at = np.sort(np.concatenate([np.linspace(-5, 5, 2001), [0.0]]))
+        display = LossDisplay.from_names(at=at)
+        zero_one, logistic = display.curves["zero-one"], display.curves["logistic"]
+        assert display.upper_bounds == ["hinge", "squared hinge"]
+        assert "Nowhere below the zero-one loss: hinge, squared hinge." in display.description
+        below = at[logistic < zero_one]
+        assert below.max() == 0
+        assert below.min() == pytest.approx(-np.log(np.e - 1), abs=0.005)
+        assert (logistic / np.log(2) >= zero_one - 1e-15).all()
+        for name in ("hinge", "squared hinge", "logistic"):  # on an even grid
+            curve = LossDisplay.from_names([name], at=np.linspace(-5, 5, 2001)).curves[name]
+            assert (np.diff(curve, 2) >= -1e-12).all()
+        names = ["ε-insensitive", "squared ε-insensitive"]
+        assert LossDisplay.from_names(names).upper_bounds == []
+
     def test_of_machines(self):
         model = mercer.SVC().fit(X, y)
         display = LossDisplay.from_estimator(model, X, y)

@@ -1,8 +1,9 @@
 """How good a solution is, from (problem, solution) alone.
 
-=================  ================================================================
+=================  =========================================================================
 _certificate.py    `Certificate`, `certify`: box QPs in signed duals
 _duality_gap.py    linear models, logistic regression, Pegasos
 _residuals.py      problems without a dual: ridge systems and eigenvectors
-=================  ================================================================
+_trace.py          `Trace`, a callback that records the certificates of the iterates of a fit
+=================  =========================================================================
 """

@@ -75,7 +75,7 @@ class Bar:
 
     def __enter__(self) -> Bar:
         if self.shown:
-            from mercer.plots._gap import Trace
+            from mercer.certificates._trace import Trace
 
             self.trace, self.rich = Trace(share=LOOKING), _make_bar()
             self.rich.start()

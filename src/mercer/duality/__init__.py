@@ -1,11 +1,11 @@
-"""Duality made visible: small problems in one or two variables, solved on both sides.
+"""Lagrange duality on small programs in one or two variables: both sides, and pictures.
 
 =============  ==============================================================================
-program.py     `Program`: objective, constraints, box; the Lagrangian and the dual function
-_minimise.py   global minimisation over a box: a grid, then zooming in
+_program.py    `Program`: objective, constraints, box; the Lagrangian and the dual function
+_minimise.py   global minimisation over a box: a grid, then SciPy from its valleys
 _maximise.py   the concave dual function: bisection, or cutting planes
-picture.py     the (g, f) image of the box with supporting lines; needs matplotlib
-games.py       `minimax` of a matrix, `coordinate_ascent` on a quadratic
+_picture.py    the (g, f) image of the box with supporting lines; needs matplotlib
+_games.py      `minimax` of a matrix, `coordinate_ascent` on a quadratic
 =============  ==============================================================================
 """
 

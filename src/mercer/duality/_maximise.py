@@ -2,8 +2,8 @@
 
 At any α a minimiser w of the Lagrangian gives q(α') ≤ f(w) + α'·g(w) for all α': a plane above q.
 
-* One multiplier: bisection on the sign of g(w), which finds α even where q is flat.
-* Several: Kelley's cutting planes. The highest point below all planes found so far is tried next.
+* One multiplier: bisection on the sign of g(w), which converges to α even where q is flat.
+* Several: Kelley's cutting planes. The maximiser of the minimum of all planes is tried next.
 
 Either way the planes bound d* from above, and the best q from below.
 """
@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import bisect, linprog
 
 __all__ = ["maximise"]
 
-LARGEST = 1e6  # multipliers beyond this are as good as infinite: no feasible point has been found
-HALVINGS = 60
-PLANES = 300
-CLOSE = 1e-10  # relative distance of the two bounds at which cutting planes stop
+# Multipliers beyond this count as infinite: no feasible point has been found.
+LARGEST = 1e6
 
 # α ↦ q(α), and at a minimiser f(w) and the constraints' values g(w)
 Oracle = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -31,54 +29,55 @@ def maximise(oracle: Oracle, free: np.ndarray) -> tuple[np.ndarray, float, float
     if free.size == 0:
         value, _ = oracle(np.empty(0))
         return np.empty(0), value, value
-    return _bisect(oracle, bool(free[0])) if free.size == 1 else _cutting_planes(oracle, free)
+    if free.size == 1:
+        return _bisection(oracle, bool(free[0]))
+    return _cutting_planes(oracle, free)
 
 
-def _bisect(oracle: Oracle, free: bool) -> tuple[np.ndarray, float, float]:
-    def at(a: float) -> tuple[float, float]:
-        value, slope = oracle(np.array([a]))
-        return value, float(slope[0])
+def _bisection(oracle: Oracle, free: bool) -> tuple[np.ndarray, float, float]:
+    tried: dict[float, tuple[float, float]] = {}
 
-    value, slope = at(0.0)
-    if slope == 0 or (slope < 0 and not free):
-        return np.zeros(1), value, value
-    # outwards in the direction of growth, until the slope turns
-    sign, inner, outer = np.sign(slope), 0.0, 1.0
-    tried = {0.0: (value, slope)}
-    while True:
-        tried[sign * outer] = at(sign * outer)
-        if tried[sign * outer][1] * sign <= 0:
-            break
-        if outer >= LARGEST:
+    def slope(a: float) -> float:
+        if a not in tried:
+            value, gradient = oracle(np.array([a]))
+            tried[a] = value, float(gradient[0])
+        return tried[a][1]
+
+    sign = np.sign(slope(0.0))
+    if sign == 0 or (sign < 0 and not free):
+        return np.zeros(1), tried[0.0][0], tried[0.0][0]
+    outer = sign
+    while sign * slope(outer) > 0:  # in the direction of growth, until the slope changes its sign
+        if abs(outer) >= LARGEST:
             return np.array([sign * np.inf]), np.inf, np.inf
-        inner, outer = outer, 2 * outer
-    for _ in range(HALVINGS):
-        middle = (inner + outer) / 2
-        tried[sign * middle] = at(sign * middle)
-        if tried[sign * middle][1] * sign > 0:
-            inner = middle
-        else:
-            outer = middle
-        if outer - inner <= 1e-12 * max(1.0, outer):
-            break
+        outer *= 2
+    inner = outer / 2 if abs(outer) > 1 else 0.0
+    turn = float(outer)
+    if slope(outer) != 0:
+        turn = bisect(slope, inner, outer, xtol=1e-12 * max(1.0, abs(outer)), disp=False)
+    slope(turn)
     best = max(tried, key=lambda a: tried[a][0])
-    # A flat top has many maximisers up to rounding: the one where the slope turns is meant.
-    turn = sign * (inner + outer) / 2
     top = tried[best][0]
-    if at(turn)[0] >= top - 1e-12 * max(1.0, abs(top)):
+    # Up to rounding a flat maximum has many maximisers: the one where the slope changes its sign.
+    if tried[turn][0] >= top - 1e-12 * max(1.0, abs(top)):
         best = turn
-    # where the two last tangents meet is above the maximum
-    (v1, s1), (v2, s2) = tried[sign * inner], tried[sign * outer]
-    upper = max(v1 + s1 * sign * (outer - inner), v2 - s2 * sign * (outer - inner), top)
+    # The last tangents on both sides of the maximum meet above it.
+    a = max((a for a, (_, s) in tried.items() if s * sign > 0), key=lambda a: sign * a)
+    b = min((b for b, (_, s) in tried.items() if s * sign <= 0), key=lambda b: sign * b)
+    (value_a, slope_a), (value_b, slope_b) = tried[a], tried[b]
+    meet = (value_b - value_a - slope_b * (b - a)) / (slope_a - slope_b)  # from a on
+    upper = max(value_a + slope_a * meet, top)
     return np.array([best]), top, float(upper)
 
 
-def _cutting_planes(oracle: Oracle, free: np.ndarray) -> tuple[np.ndarray, float, float]:
+def _cutting_planes(
+    oracle: Oracle, free: np.ndarray, most: int = 300, tol: float = 1e-9
+) -> tuple[np.ndarray, float, float]:
     m = free.size
     bounds = [(-LARGEST if any_sign else 0.0, LARGEST) for any_sign in free] + [(None, None)]
     alpha = where = np.zeros(m)
     best, planes, heights = -np.inf, [], []
-    for _ in range(PLANES):
+    for _ in range(most):
         value, slope = oracle(alpha)
         if value > best:
             best, where = value, alpha
@@ -88,7 +87,7 @@ def _cutting_planes(oracle: Oracle, free: np.ndarray) -> tuple[np.ndarray, float
             np.append(np.zeros(m), -1.0), A_ub=np.array(planes), b_ub=heights, bounds=bounds
         )
         alpha, upper = model.x[:m], -model.fun
-        if upper - best <= CLOSE * max(1.0, abs(best)):
+        if upper - best <= tol * max(1.0, abs(best)):
             break
     if np.abs(where).max() >= LARGEST:
         return np.full(m, np.inf), np.inf, np.inf

@@ -1,8 +1,8 @@
-"""Global minimisation over a box in one or two variables: a grid, then zooming into its valleys.
+"""Global minimisation over a box in one or two variables: a grid, then SciPy from its valleys.
 
-Nothing is asked of the function but that the grid sees its valleys: a dip narrower than a cell of
-it can be missed. A valley that is seen is followed to a width of ZOOMED of the box, where a smooth
-function is right to rounding.
+Nothing is required of the function but that the grid has a point in its valleys: a minimum narrower
+than a cell of it can be missed. From the lowest grid points that are local minima of the grid
+Nelder and Mead's method, which needs no derivatives, goes on to rounding.
 """
 
 from __future__ import annotations
@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.ndimage import minimum_filter
 from scipy.optimize import minimize
 
 __all__ = ["constrained_minimum", "global_minima", "grid"]
 
-POINTS = {1: 4001, 2: 201}  # of the grid, for each variable
-STARTS = 12  # the lowest valleys of the grid
-ROUND = {1: 41, 2: 11}  # points of a zooming grid, for each variable
-SHRINK = 0.4  # a window's width after a round: valleys may lie across the axes
-ZOOMED = 1e-10
-# Minima whose values differ by less, relative to the range seen on the grid, count as equal.
+# Points of the grid for each variable, by the number of variables.
+POINTS = {1: 4001, 2: 201}
+# Minima whose values differ by less, relative to the range of the function on the grid, are equal.
 EQUAL = 1e-9
-FEASIBLE = 1e-8
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -34,55 +31,54 @@ def grid(box: np.ndarray, points: int | None = None) -> np.ndarray:
 
 
 def global_minima(function: Function, box: np.ndarray) -> tuple[float, np.ndarray]:
-    """The minimum over the box and the points where it is attained, shape (d, how many).
+    """The minimum over the box and the points where it is attained, shape (d, number of them).
 
     ``function`` takes an array of shape (d, …) and gives one of shape (…).
     """
     W = grid(box)
     values = function(W)
-    centres = _valleys(W, values)
-    width = (box[:, 1] - box[:, 0])[:, None] / POINTS[box.shape[0]] * 2
-    relative = width / np.maximum(box[:, 1] - box[:, 0], 1e-300)[:, None]
-    lowest = function(centres)
-    while relative.max() > ZOOMED:
-        centres, lowest = _zoom(function, centres, lowest, width, box)
-        width, relative = width * SHRINK, relative * SHRINK
-    best = float(lowest.min())
-    near = lowest <= best + EQUAL * max(float(np.ptp(values)), 1e-300)
-    return best, _distinct(centres[:, near], box)
+    scale = max(float(np.ptp(values)), 1e-300)
+    best, found = np.inf, []
+    for place in _valleys(values):
+        # A descent gains less than the variation to the neighbours on the grid.
+        around = tuple(slice(max(i - 1, 0), i + 2) for i in place)
+        if values[place] - np.ptp(values[around]) > best:
+            continue
+        found.append(_descend(function, np.array([axis[place] for axis in W]), box, scale))
+        best = min(best, found[-1][0])
+    near = [w for value, w in found if value <= best + EQUAL * scale]
+    return best, _distinct(np.array(near).T, box)
 
 
-def _valleys(W: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Grid points not above their neighbours, the lowest STARTS of them: shape (d, how many)."""
-    padded = np.pad(values, 1, constant_values=np.inf)
-    inside = tuple(slice(1, -1) for _ in values.shape)
-    low = np.ones(values.shape, dtype=bool)
-    for axis in range(values.ndim):
-        for shift in (-1, 1):
-            low &= values <= np.roll(padded, shift, axis)[inside]
-    places = np.flatnonzero(low)
-    places = places[np.argsort(values.ravel()[places], kind="stable")[:STARTS]]
-    return W.reshape(W.shape[0], -1)[:, places]
+def _valleys(values: np.ndarray, most: int = 12) -> list[tuple[int, ...]]:
+    """Indices of grid points not above their neighbours, the lowest ``most`` of them."""
+    places = np.argwhere(values == minimum_filter(values, 3, mode="nearest"))
+    lowest = np.argsort(values[tuple(places.T)], kind="stable")[:most]
+    return [tuple(place) for place in places[lowest].tolist()]
 
 
-def _zoom(
-    function: Function, centres: np.ndarray, lowest: np.ndarray, width: np.ndarray, box: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The best point of a small grid around each centre, or the centre."""
-    d, m = centres.shape
-    offsets = grid(np.tile([-1.0, 1.0], (d, 1)), ROUND[d]).reshape(d, 1, -1)
-    tried = centres[:, :, None] + width[:, :, None] * offsets
-    tried = np.clip(tried, box[:, :1, None], box[:, 1:, None])
-    values = function(tried)
-    place = values.argmin(axis=1)
-    found = values[np.arange(m), place]
-    better = found < lowest
-    moved = tried[:, np.arange(m), place]
-    return np.where(better, moved, centres), np.where(better, found, lowest)
+def _descend(
+    function: Function, start: np.ndarray, box: np.ndarray, scale: float
+) -> tuple[float, np.ndarray]:
+    """The local minimum from a grid point, by Nelder and Mead's method within the box."""
+    size = box[:, 1] - box[:, 0]
+    step = size / POINTS[box.shape[0]]
+    # A simplex of one cell, inwards from the ends of the box.
+    corners = start + np.diag(np.where(start + step <= box[:, 1], step, -step))
+    options = {
+        "initial_simplex": np.vstack([start, corners]),
+        "xatol": 1e-10 * float(size.max()),
+        "fatol": 1e-15 * scale,
+        "maxiter": 400,
+    }
+    done = minimize(
+        lambda w: float(function(w)), start, method="Nelder-Mead", bounds=box, options=options
+    )
+    return float(done.fun), np.clip(done.x, box[:, 0], box[:, 1])
 
 
 def _distinct(points: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """Samples that differ by more than a ten-thousandth of the box."""
+    """Points that differ by more than a ten-thousandth of the box."""
     size = np.maximum(box[:, 1] - box[:, 0], 1e-300)
     kept: list[np.ndarray] = []
     for point in points.T:
@@ -99,27 +95,36 @@ def constrained_minimum(
 ) -> tuple[float, np.ndarray]:
     """The minimum of the objective over the feasible part of the box; (∞, empty) if there is none.
 
-    Starts are valleys of the objective plus a price on violations, for a range of prices; each is
-    finished by sequential quadratic programming and counts if it is feasible.
+    Starts are valleys of the objective plus a penalty on violations, for a range of penalties; each
+    is refined by sequential quadratic programming and counts if it is feasible.
     """
     W = grid(box)
     f = objective(W)
     violation = _violation(W, inequalities, equalities)
     scale = max(float(np.ptp(f)), 1e-12) / max(float(violation.max()), 1e-12)
-    starts = [_valleys(W, f + price * scale * violation) for price in (1.0, 10.0, 1000.0)]
+    starts = {
+        place
+        for penalty in (1.0, 10.0, 1000.0)
+        for place in _valleys(f + penalty * scale * violation)
+    }
     conditions = [
         {"type": kind, "fun": lambda w, c=c, s=s: s * float(c(w))}
         for kind, s, group in (("ineq", -1.0, inequalities), ("eq", 1.0, equalities))
         for c in group
     ]
+    options = {"ftol": 1e-15, "maxiter": 200}
     found = _lowest_feasible(W, f, violation)
-    for start in np.unique(np.hstack(starts), axis=1).T:
+    for place in sorted(starts):
         done = minimize(
-            lambda w: float(objective(w)), start, method="SLSQP", bounds=box,
-            constraints=conditions, options={"ftol": 1e-15, "maxiter": 200},
-        )  # fmt: skip
+            lambda w: float(objective(w)),
+            np.array([axis[place] for axis in W]),
+            method="SLSQP",
+            bounds=box,
+            constraints=conditions,
+            options=options,
+        )
         w = np.clip(done.x, box[:, 0], box[:, 1])
-        if _violation(w, inequalities, equalities) <= FEASIBLE * max(1.0, float(violation.max())):
+        if _violation(w, inequalities, equalities) <= 1e-8 * max(1.0, float(violation.max())):
             found.append((float(objective(w)), w))
     if not found:
         return np.inf, np.empty((box.shape[0], 0))

@@ -2,7 +2,7 @@
 
 f + αg = q is a line of slope −α that supports the image from below; it meets the axis g = 0 at
 q(α). The highest meeting point is d*, the lowest point of the image with g ≤ 0 is p*: where the
-image bulges, no line reaches it, and that is the duality gap.
+image is not convex there, no line reaches it, and that is the duality gap.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from mercer.plots._style import BLUE, GREEN, INK, SKY, VERMILION, axes, context,
 __all__ = ["draw_dual", "draw_image", "draw_path"]
 
 PALE_SKY = tint(SKY, 0.4)  # opaque: the image folds over itself
-_CELLS = 300
 
 
 def _styled(draw: Callable) -> Callable:
-    """Draw in the house style, on the axes given or on those of a new figure."""
+    """Draw in the style of `mercer.plots`, on the axes given or on those of a new figure."""
 
     @wraps(draw)
     def drawn(*args: Any, ax: Any = None, **options: Any) -> Any:
@@ -66,7 +65,7 @@ def draw_image(
     """
     _one_constraint(program)
     found = solution or program.solve()
-    W = grid(program.box, None if len(program.box) == 1 else _CELLS)
+    W = grid(program.box, None if len(program.box) == 1 else 300)
     f, g = program.objective(W), program.constraints(W)[0]
     if len(program.box) == 1:
         ax.plot(g, f, color=PALE_SKY, linewidth=4, label="image of the box")
@@ -78,19 +77,16 @@ def draw_image(
     for alpha in others:
         q = program.dual(alpha)
         ax.plot(ends, q - alpha * ends, color=INK, linewidth=0.8, alpha=0.6)
-        ax.annotate(
-            f"α = {alpha:g}", (ends[0], q - alpha * ends[0]), (6, 4),
-            textcoords="offset points", fontsize=8,
-        )  # fmt: skip
+        end = ends[0], q - alpha * ends[0]
+        ax.annotate(f"α = {alpha:g}", end, (6, 4), textcoords="offset points", fontsize=8)
     if np.isfinite(found.dual):
         line = found.dual - found.alpha[0] * ends
         label = f"f + {found.alpha[0]:.3g} g = {found.dual:.4g}"
         ax.plot(ends, line, color=BLUE, linewidth=2, label=label)
         ax.plot(0, found.dual, "s", color=BLUE, markersize=10, label=f"d* = {found.dual:.4g}")
     if np.isfinite(found.primal):
-        at = float(program.constraints(found.w[0])[0])
-        ax.plot(at, found.primal, "o", color=VERMILION, markersize=6,
-                label=f"p* = {found.primal:.4g}")  # fmt: skip
+        at, label = float(program.constraints(found.w[0])[0]), f"p* = {found.primal:.4g}"
+        ax.plot(at, found.primal, "o", color=VERMILION, markersize=6, label=label)
     ax.axvline(0, color=INK, linewidth=1)
     ax.axvspan(span[0][0], 0, color=GREEN, alpha=0.08, linewidth=0, label="feasible: g ≤ 0")
     ax.set(xlim=span[0], ylim=span[1], xlabel="constraint g", ylabel="objective f")
@@ -145,14 +141,14 @@ def draw_dual(
         alphas = np.linspace(low, centre + reach, 81)
     ax.plot(alphas, [program.dual(a) for a in alphas], color=BLUE, linewidth=2, label="q(α)")
     if np.isfinite(found.dual):
-        ax.plot(found.alpha[0], found.dual, "s", color=BLUE, markersize=8,
-                label=f"d* = {found.dual:.4g} at α = {found.alpha[0]:.3g}")  # fmt: skip
+        label = f"d* = {found.dual:.4g} at α = {found.alpha[0]:.3g}"
+        ax.plot(found.alpha[0], found.dual, "s", color=BLUE, markersize=8, label=label)
     if np.isfinite(found.primal):
-        ax.axhline(found.primal, color=VERMILION, linestyle="--", linewidth=1.6,
-                   label=f"p* = {found.primal:.4g}")  # fmt: skip
+        line = {"color": VERMILION, "linestyle": "--", "linewidth": 1.6}
+        ax.axhline(found.primal, label=f"p* = {found.primal:.4g}", **line)
         if found.gap > 1e-6:
-            ax.axhspan(found.dual, found.primal, color=VERMILION, alpha=0.12, linewidth=0,
-                       label=f"gap {found.gap:.4g}")  # fmt: skip
+            fill = {"color": VERMILION, "alpha": 0.12, "linewidth": 0}
+            ax.axhspan(found.dual, found.primal, label=f"gap {found.gap:.4g}", **fill)
     ax.set(xlabel="multiplier α", ylabel="dual function q")
     ax.legend()
     return ax

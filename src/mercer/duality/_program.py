@@ -1,4 +1,4 @@
-"""A constrained problem in one or two variables, and everything Lagrange has to say about it.
+"""A constrained problem in one or two variables, its Lagrangian and its dual function.
 
     p* = min f(w)  subject to  g(w) ≤ 0, h(w) = 0, w in a box
     L(w, α) = f(w) + Σ αᵢ gᵢ(w) + Σ αⱼ hⱼ(w),  α ≥ 0 for inequalities, of any sign for equalities
@@ -6,7 +6,7 @@
     d* = max q;  p* − d* ≥ 0 is the duality gap
 
 Minimisation is global up to the grid it starts from (`_minimise`): about 1e-9 of the range of the
-function, if no dip is narrower than a cell (1/200 of the box; 1/4000 in one variable).
+function, if no minimum is narrower than a cell (1/200 of the box; 1/4000 in one variable).
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from mercer.duality._maximise import maximise
 from mercer.duality._minimise import constrained_minimum, global_minima, grid
 
 __all__ = ["Program", "Solution"]
-
-_LARGEST_BOX = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ class Program:
 
     @property
     def n_equalities(self) -> int:
-        """How many constraints h = 0 there are; their multipliers have any sign."""
+        """Number of constraints h = 0; their multipliers have any sign."""
         return len(self._h)
 
     def objective(self, w: Any) -> np.ndarray:
@@ -163,15 +161,15 @@ class Program:
         return w
 
 
-def _check_box(box: Any) -> np.ndarray:
+def _check_box(box: Any, largest: float = 1e6) -> np.ndarray:
     bounds = np.asarray(box, dtype=float)
     if bounds.ndim != 2 or bounds.shape[1:] != (2,) or bounds.shape[0] not in (1, 2):
         raise ValueError(
             f"box must hold (low, high) for each of one or two variables, got shape {bounds.shape}."
         )
-    if not (np.abs(bounds) <= _LARGEST_BOX).all() or not (bounds[:, 0] < bounds[:, 1]).all():
+    if not (np.abs(bounds) <= largest).all() or not (bounds[:, 0] < bounds[:, 1]).all():
         raise ValueError(
-            f"box must have low < high, both within ±{_LARGEST_BOX:g}, got {bounds.tolist()}."
+            f"box must have low < high, both within ±{largest:g}, got {bounds.tolist()}."
         )
     return bounds
 
@@ -183,7 +181,7 @@ def _on_arrays(name: str, function: Any, box: np.ndarray) -> Callable[[np.ndarra
 
     def on_points(w: np.ndarray) -> np.ndarray:
         values = np.asarray(function(*w), dtype=float)
-        # constants, and functions of one of two variables only, may come as less than an array
+        # constants, and functions of one of two variables only, may have fewer dimensions
         return values if values.shape == w.shape[1:] else np.broadcast_to(values, w.shape[1:])
 
     if not np.isfinite(on_points(grid(box, 5))).all():

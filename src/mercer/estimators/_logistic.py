@@ -15,6 +15,7 @@ from mercer._result import Result, Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_logistic, gap_status
+from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_training, class_weights
@@ -29,7 +30,7 @@ __all__ = ["KernelLogisticRegression"]
 MEGABYTE = 1 << 20
 
 
-class KernelLogisticRegression(RestClassifier):
+class KernelLogisticRegression(HasDualView, RestClassifier):
     """Logistic regression in the feature space of a kernel.
 
     Minimises ½‖w‖² + C Σ log(1 + exp(−yᵢ(w·φ(xᵢ) + b))): the objective of `SVC` with the logistic

@@ -1,23 +1,25 @@
-"""The playground: draw points, choose a machine, and see what it learns (`mercer play`).
+"""The playground: draw points, choose an estimator, and see its model (`mercer play`).
 
-=============  ==================================================================
-catalogue.py   what can be chosen: machines, kernels, parameters and their ranges
-presets.py     ready-made points
-state.py       `State`: frozen, checks itself, travels in a link
-upload.py      points out of a CSV file
-machines.py    a state's estimator, fitted: coefficients by KKT group, certificate, trace
-steps.py       the machine on its way: SMO pair by pair, Pegasos and perceptron update by update
-facts.py       the numbers that the sentence below speaks of
-why.py         one sentence on what the picture shows
-code.py        the same as a Python program
-contours.py    lines and regions of values on a grid
-picture.py     `draw`: State → `Picture`, all numbers and words that are shown
-session.py     one visitor: events change the state, with undo
-page.py        the page (Bokeh) around it; assets/ has its HTML, CSS and JavaScript
-server.py      the server, for this computer only
-=============  ==================================================================
+==============  ====================================================================
+_catalogue.py   what can be chosen: estimators, kernels, parameters and their ranges
+_presets.py     sets of points by name
+_state.py       `State`: frozen, checks itself, travels in a link
+_upload.py      points from a CSV file
+_fit.py         a state's estimator, fitted: duals by KKT group, certificate, progress
+_steps.py       `StepHistory`: the iterates of SMO, Pegasos and the perceptron
+_situation.py   `Situation`: the numbers that an explanation is chosen by
+_explain.py     one sentence on what the picture shows, from a table of rules
+_export.py      the same as a Python program
+_contours.py    lines and regions of values on a grid
+_picture.py     `draw`: State → `Picture`, all numbers and words that are shown
+_session.py     one open page: events change the state, with undo
+_render.py      a `Picture` as columns for the figures
+_figures.py     the figures (Bokeh)
+_page.py        the page around them; assets/ has its HTML, CSS and JavaScript
+_server.py      the server, for this computer only
+==============  ====================================================================
 
-Only page.py and server.py need Bokeh (``pip install "mercer[play]"``).
+Only _figures.py, _page.py and _server.py need Bokeh (``pip install "mercer[play]"``).
 """
 
 from typing import Any

@@ -1,21 +1,29 @@
-"""What can be chosen in the playground: machines, kernels, and the parameters with their ranges.
+"""What can be chosen in the playground: estimators, kernels, and the parameters with their ranges.
 
-One table for all: the page builds its controls from it, `State` checks against it, and the exported
-code takes its arguments from it.
+The page builds its controls from these tables, `State` checks against them, and the exported code
+takes its arguments from them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["KERNELS", "LABELS", "MACHINES", "PARAMETERS", "Kernel", "Machine", "Parameter"]
+__all__ = [
+    "ESTIMATORS",
+    "KERNELS",
+    "LABELS",
+    "PARAMETERS",
+    "EstimatorOption",
+    "KernelOption",
+    "ParameterOption",
+]
 
 # Names of the classes, in the order of the keys 1 to 4.
 LABELS = ("A", "B", "C", "D")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ParameterOption:
     """A number that has a slider.
 
     Attributes
@@ -37,23 +45,34 @@ class Parameter:
 
 
 PARAMETERS = {
-    "C": Parameter(
-        "C", "price of an error: small forgives, large insists", 1e-3, 1e4, 0.05,
-        is_log=True, may_be_infinite=True,
+    "C": ParameterOption(
+        "C",
+        "cost of an error: a small C allows errors, a large one avoids them",
+        1e-3,
+        1e4,
+        0.05,
+        is_log=True,
+        may_be_infinite=True,
     ),
-    "epsilon": Parameter("ε", "half width of the tube in which errors are free", 0.0, 2.0, 0.01),
-    "nu": Parameter("ν", "largest share of points outside of the region", 0.01, 1.0, 0.01),
-    "alpha": Parameter("α", "strength of the ridge: large is stiff", 1e-4, 1e2, 0.05, is_log=True),
-    "clusters": Parameter("clusters", "how many centres", 1, 8, 1, is_whole=True),
-    "gamma": Parameter("γ", "reach of a point: large is local", 1e-2, 1e2, 0.05, is_log=True),
-    "degree": Parameter("degree", "of the polynomial", 1, 8, 1, is_whole=True),
-    "coef0": Parameter("c₀", "constant inside of the kernel", -2.0, 2.0, 0.05),
-}  # fmt: skip
+    "epsilon": ParameterOption(
+        "ε", "half width of the tube in which errors cost nothing", 0.0, 2.0, 0.01
+    ),
+    "nu": ParameterOption("ν", "largest fraction of points outside of the region", 0.01, 1.0, 0.01),
+    "alpha": ParameterOption(
+        "α", "regularisation: a large α gives a smooth curve", 1e-4, 1e2, 0.05, is_log=True
+    ),
+    "clusters": ParameterOption("clusters", "how many centres", 1, 8, 1, is_whole=True),
+    "gamma": ParameterOption(
+        "γ", "inverse width of the kernel: a large γ is local", 1e-2, 1e2, 0.05, is_log=True
+    ),
+    "degree": ParameterOption("degree", "of the polynomial", 1, 8, 1, is_whole=True),
+    "coef0": ParameterOption("c₀", "constant inside of the kernel", -2.0, 2.0, 0.05),
+}
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A machine: its estimator, its own parameters, and what its picture is.
+class EstimatorOption:
+    """An estimator, its own parameters, and what its picture is.
 
     Attributes
     ----------
@@ -65,8 +84,13 @@ class Machine:
         Whether labels count, there are none, it makes them, or the second coordinate is the target.
     step : str
         What one step of step mode is; empty where there is none.
-    constants : dict
-        Arguments that are no choice.
+    constants : tuple of (str, value)
+        Arguments that are no choice: limits that make the same picture on every computer.
+    has_box : bool
+        Whether its coefficients have bounds, and so KKT groups.
+    has_edges : bool
+        Whether f = ±1 is drawn: the margin, or odds of e to 1.
+    needs_finite_C : bool
     """
 
     title: str
@@ -75,32 +99,62 @@ class Machine:
     kind: str
     step: str = ""
     constants: tuple[tuple[str, object], ...] = ()
+    has_box: bool = False
+    has_edges: bool = False
+    needs_finite_C: bool = False
 
 
-# Limits that make the same picture on every machine, and keep it quick.
-_FEW_UPDATES = ("max_iter", 50_000)
-MACHINES = {
-    "svc": Machine("SVC (classes)", "SVC", ("C",), "classes", "pair of SMO",
-                   (_FEW_UPDATES,)),
-    "svr": Machine("SVR (regression)", "SVR", ("C", "epsilon"), "curve",
-                   "pair of SMO", (("max_iter", 20_000),)),
-    "oneclass": Machine("One-class SVM (region)", "OneClassSVM", ("nu",), "region", "pair of SMO",
-                        (_FEW_UPDATES,)),
-    "perceptron": Machine("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake",
-                          (("max_iter", 100), ("random_state", 0))),
-    "pegasos": Machine("Pegasos (classes)", "PegasosClassifier", ("C",), "classes", "example",
-                       (("max_iter", 128), ("random_state", 0))),
-    "logistic": Machine("Logistic (classes)", "KernelLogisticRegression", ("C",), "classes", "",
-                        (("max_iter", 50),)),
-    "kmeans": Machine("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters", "",
-                      (("random_state", 0),)),
-    "ridge": Machine("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
-}  # fmt: skip
+def _smo(title: str, estimator: str, parameters: tuple, kind: str, limit: int, **more: bool):
+    constants = (("max_iter", limit),)
+    return EstimatorOption(
+        title, estimator, parameters, kind, "pair of SMO", constants, has_box=True, **more
+    )
+
+
+def _seeded(limit: int) -> tuple[tuple[str, object], ...]:
+    return ("max_iter", limit), ("random_state", 0)
+
+
+ESTIMATORS = {
+    "svc": _smo("SVC (classes)", "SVC", ("C",), "classes", 50_000, has_edges=True),
+    "svr": _smo("SVR (regression)", "SVR", ("C", "epsilon"), "curve", 20_000, needs_finite_C=True),
+    "oneclass": _smo("One-class SVM (region)", "OneClassSVM", ("nu",), "region", 50_000),
+    "perceptron": EstimatorOption(
+        "Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake", _seeded(100)
+    ),
+    "pegasos": EstimatorOption(
+        "Pegasos (classes)",
+        "PegasosClassifier",
+        ("C",),
+        "classes",
+        "example",
+        _seeded(128),
+        has_edges=True,
+        needs_finite_C=True,
+    ),
+    "logistic": EstimatorOption(
+        "Logistic (classes)",
+        "KernelLogisticRegression",
+        ("C",),
+        "classes",
+        constants=(("max_iter", 50),),
+        has_edges=True,
+        needs_finite_C=True,
+    ),
+    "kmeans": EstimatorOption(
+        "k-means (clusters)",
+        "KernelKMeans",
+        ("clusters",),
+        "clusters",
+        constants=(("random_state", 0),),
+    ),
+    "ridge": EstimatorOption("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
+}
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """A kernel: its title and formula, and the parameters it has."""
+class KernelOption:
+    """A kernel: its title, formula and parameters."""
 
     title: str
     formula: str
@@ -108,10 +162,10 @@ class Kernel:
 
 
 KERNELS = {
-    "linear": Kernel("Linear", "x·z"),
-    "poly": Kernel("Polynomial", "(γ x·z + c₀)^degree", ("degree", "gamma", "coef0")),
-    "rbf": Kernel("RBF (Gaussian)", "exp(−γ ‖x − z‖²)", ("gamma",)),
-    "laplacian": Kernel("Laplacian", "exp(−γ |x − z|₁)", ("gamma",)),
-    "sigmoid": Kernel("Sigmoid (tanh)", "tanh(γ x·z + c₀)", ("gamma", "coef0")),
-    "cosine": Kernel("Cosine", "x·z / (‖x‖ ‖z‖)"),
+    "linear": KernelOption("Linear", "x·z"),
+    "poly": KernelOption("Polynomial", "(γ x·z + c₀)^degree", ("degree", "gamma", "coef0")),
+    "rbf": KernelOption("RBF (Gaussian)", "exp(−γ ‖x − z‖²)", ("gamma",)),
+    "laplacian": KernelOption("Laplacian", "exp(−γ |x − z|₁)", ("gamma",)),
+    "sigmoid": KernelOption("Sigmoid (tanh)", "tanh(γ x·z + c₀)", ("gamma", "coef0")),
+    "cosine": KernelOption("Cosine", "x·z / (‖x‖ ‖z‖)"),
 }

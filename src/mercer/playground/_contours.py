@@ -45,6 +45,9 @@ class Grid:
 
         square = values.reshape(self.ticks.size, self.ticks.size)
         return contour_generator(
-            self.ticks, self.ticks, square, line_type=LineType.Separate,
+            self.ticks,
+            self.ticks,
+            square,
+            line_type=LineType.Separate,
             fill_type=FillType.OuterOffset,
-        )  # fmt: skip
+        )

@@ -1,19 +1,16 @@
-"""The picture as a Python program: the same points, the same estimator, the same answer."""
+"""The picture as a Python program: the same points, the same estimator, the same model."""
 
 from __future__ import annotations
 
-from mercer.playground._catalogue import MACHINES
+from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._fit import recipe, rows_and_targets
 from mercer.playground._state import State
 
 __all__ = ["export"]
 
-# Characters of a line of numbers.
-WIDTH = 92
-
 
 def export(state: State) -> str:
-    """A program that fits the state's machine and prints what is proved about it.
+    """A program that fits the state's estimator and prints its certificate.
 
     Examples
     --------
@@ -33,16 +30,16 @@ def export(state: State) -> str:
     <BLANKLINE>
     """
     name, arguments = recipe(state)
-    machine = MACHINES[state.machine]
+    option = ESTIMATORS[state.machine]
     X, y = rows_and_targets(state)
-    takes_y = machine.kind in ("classes", "curve")
+    takes_y = option.kind in ("classes", "curve")
     shown = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
     lines = ["import numpy as np", f"from mercer import {name}", ""]
     lines.append(f"X = np.array({_wrap(X.tolist())})")
     if takes_y:
         lines.append(f"y = np.array({_wrap(y.tolist())})")
     lines += ["", f"model = {name}({shown}).fit(X{', y' if takes_y else ''})"]
-    ask = {"curve": "predict", "clusters": "predict"}.get(machine.kind, "decision_function")
+    ask = {"curve": "predict", "clusters": "predict"}.get(option.kind, "decision_function")
     lines.append(f"print(model.{ask}(X))")
     if state.machine == "perceptron":
         lines.append("print(model.mistakes_, model.mistake_bound_)")
@@ -57,11 +54,11 @@ def _literal(value: object) -> str:
     return "np.inf" if value == float("inf") else repr(value)
 
 
-def _wrap(values: list) -> str:
-    """A list as source, in lines of about WIDTH characters."""
+def _wrap(values: list, width: int = 92) -> str:
+    """A list as source, in lines of about ``width`` characters."""
     lines, line = [], ""
     for text in map(repr, values):
-        if line and len(line) + len(text) > WIDTH:
+        if line and len(line) + len(text) > width:
             lines.append(line)
             line = ""
         line += ("" if not line else " ") + text + ","

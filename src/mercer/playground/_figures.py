@@ -1,4 +1,4 @@
-"""The three figures of the page: the plane, the trace, the box of a pair. `paint` fills them.
+"""The three figures of the page: the plane, the trace, the box of a pair. `_render` fills them.
 
 Their sources are filled by the page itself and not sent back (``syncable=False``): a picture is one
 message.
@@ -6,6 +6,7 @@ message.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from bokeh.core.properties import value
@@ -30,9 +31,9 @@ class Figures:
     ----------
     plane, trace, box : figure
     sources : dict of ColumnDataSource
-        As `paint.columns` names them.
+        As `_render.columns` names them.
     axes : dict of [axis, range]
-        As `paint.axes` names them.
+        As `_render.axes` names them.
     """
 
     def __init__(self, picture: Picture):
@@ -57,53 +58,58 @@ class Figures:
 
     def _fill_plane(self) -> None:
         plot, sources = self.plane, self.sources
-        plot.multi_polygons("xs", "ys", source=sources["regions"], fill_color="colour",
-                            line_color="colour", line_width=0.5)  # fmt: skip
-        plot.varea(
-            "x", "low", "high", source=sources["tube"], fill_color=style.tint(style.SKY, 0.3)
+        areas, lines = (
+            partial(plot.multi_polygons, "xs", "ys"),
+            partial(plot.multi_line, "xs", "ys"),
         )
-        plot.varea("x", "low", "high", source=sources["shift"], fill_color=style.ORANGE,
-                   fill_alpha=0.35)  # fmt: skip
-        plot.multi_polygons("xs", "ys", source=sources["band"], fill_color=style.ORANGE,
-                            fill_alpha=0.3, line_color=style.ORANGE, line_width=1.5,
-                            line_dash="dashdot", hatch_pattern="right_diagonal_line",
-                            hatch_color=style.ORANGE, hatch_alpha=0.35, hatch_scale=9)  # fmt: skip
-        plot.multi_line("xs", "ys", source=sources["edges"], line_color=style.INK, line_width=1.3,
-                        line_dash=[6, 5])  # fmt: skip
-        plot.multi_line("xs", "ys", source=sources["boundary"], line_color=style.INK,
-                        line_width=2.4)  # fmt: skip
-        plot.scatter("x", "y", source=sources["discs"], size="size", fill_color="colour",
-                     fill_alpha=0.24, line_color=None)  # fmt: skip
-        plot.scatter("x", "y", source=sources["marks"], size="size", fill_color=None,
-                     line_color="colour", line_width="width")  # fmt: skip
-        points = plot.scatter("x", "y", source=sources["points"], size="size", marker="marker",
-                              fill_color="fill", line_color="line", line_width="width")  # fmt: skip
-        plot.scatter("x", "y", source=sources["extra"], size=19, marker="marker",
-                     fill_color="colour", line_color=style.INK, line_width=1.8)  # fmt: skip
-        plot.add_tools(HoverTool(renderers=[points], tooltips="@note", attachment="vertical"))
+        points, strip = partial(plot.scatter, "x", "y"), partial(plot.varea, "x", "low", "high")
+        areas(source=sources["regions"], fill_color="colour", **_line("colour", 0.5))
+        strip(source=sources["tube"], fill_color=style.tint(style.SKY, 0.3))
+        strip(source=sources["shift"], fill_color=style.ORANGE, fill_alpha=0.35)
+        hatch = {"pattern": "right_diagonal_line", "color": style.ORANGE, "alpha": 0.35, "scale": 9}
+        band = {"fill_color": style.ORANGE, "fill_alpha": 0.3, **_prefixed("hatch", hatch)}
+        areas(source=sources["band"], **band, **_line(style.ORANGE, 1.5, "dashdot"))
+        lines(source=sources["edges"], **_line(style.INK, 1.3, [6, 5]))
+        lines(source=sources["boundary"], **_line(style.INK, 2.4))
+        disc = {"size": "size", "fill_color": "colour", "fill_alpha": 0.24, "line_color": None}
+        points(source=sources["discs"], **disc)
+        points(source=sources["marks"], size="size", fill_color=None, **_line("colour", "width"))
+        marker: dict[str, Any] = {"marker": "marker", "size": "size", "fill_color": "fill"}
+        shown = points(source=sources["points"], **marker, **_line("line", "width"))
+        marker = {"marker": "marker", "size": 19, "fill_color": "colour"}
+        points(source=sources["extra"], **marker, **_line(style.INK, 1.8))
+        plot.add_tools(HoverTool(renderers=[shown], tooltips="@note", attachment="vertical"))
 
     def _fill_trace(self) -> None:
         plot, source = self.trace, self.sources["trace"]
         plot.ygrid.grid_line_color = "#E6E6E6"
-        plot.line("x", "y", source=source, line_color=style.BLUE, line_width=2)
+        plot.line("x", "y", source=source, **_line(style.BLUE, 2))
         dots = plot.scatter("x", "y", source=source, size=5, color=style.BLUE)
         plot.add_tools(HoverTool(renderers=[dots], tooltips="@note", mode="vline"))
 
     def _fill_box(self) -> None:
         plot, sources = self.box, self.sources
-        plot.quad(left=0, bottom=0, right="right", top="top", source=sources["box"],
-                  fill_color=style.tint(style.SKY, 0.2), line_color=style.BLUE,
-                  line_width=1.6)  # fmt: skip
-        plot.line("x", "y", source=sources["line-all"], line_color=style.GREY, line_dash="dotted",
-                  line_width=1.5)  # fmt: skip
-        plot.line("x", "y", source=sources["line"], line_color=style.INK, line_width=2.6)
-        plot.multi_line("xs", "ys", source=sources["levels"], line_color=style.ORANGE,
-                        line_width=1.5, line_dash="dashed")  # fmt: skip
-        plot.text("x", "y", "text", source=sources["names"], text_font=value(FONT),
-                  text_font_size="12px", text_color=style.INK, text_baseline="bottom",
-                  text_align="right", x_offset=-3)  # fmt: skip
-        plot.scatter("x", "y", source=sources["places"], marker="marker", size="size",
-                     fill_color="fill", line_color="line", line_width=2)  # fmt: skip
+        box = {"left": 0, "bottom": 0, "right": "right", "top": "top"}
+        fill = style.tint(style.SKY, 0.2)
+        plot.quad(source=sources["box"], fill_color=fill, **box, **_line(style.BLUE, 1.6))
+        plot.line("x", "y", source=sources["line-all"], **_line(style.GREY, 1.5, "dotted"))
+        plot.line("x", "y", source=sources["line"], **_line(style.INK, 2.6))
+        plot.multi_line("xs", "ys", source=sources["levels"], **_line(style.ORANGE, 1.5, "dashed"))
+        font = {"font": value(FONT), "font_size": "12px", "color": style.INK}
+        font |= {"baseline": "bottom", "align": "right"}
+        names = sources["names"]
+        plot.text("x", "y", "text", source=names, x_offset=-3, **_prefixed("text", font))
+        marker = {"marker": "marker", "size": "size", "fill_color": "fill"}
+        plot.scatter("x", "y", source=sources["places"], **marker, **_line("line", 2))
+
+
+def _prefixed(prefix: str, options: dict[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}_{name}": value for name, value in options.items()}
+
+
+def _line(colour: str, width: float | str, dash: Any = "solid") -> dict[str, Any]:
+    """Options of a glyph's line; colour and width may be names of columns."""
+    return _prefixed("line", {"color": colour, "width": width, "dash": dash})
 
 
 def _free_ranges() -> tuple[Range1d, Range1d]:
@@ -112,11 +118,10 @@ def _free_ranges() -> tuple[Range1d, Range1d]:
 
 def _blank(name: str, x_range: Range1d, y_range: Range1d) -> Any:
     """A figure without a toolbar, in the style of the page."""
-    plot = figure(
-        name=name, x_range=x_range, y_range=y_range, sizing_mode="stretch_both", tools="",
-        toolbar_location=None, outline_line_color="#C9CDD3", background_fill_color="#FFFFFF",
-        border_fill_color="#FFFFFF", min_border=6,
-    )  # fmt: skip
+    plot = figure(name=name, x_range=x_range, y_range=y_range, tools="", toolbar_location=None)
+    plot.sizing_mode, plot.min_border = "stretch_both", 6
+    plot.outline_line_color = "#C9CDD3"
+    plot.background_fill_color = plot.border_fill_color = "#FFFFFF"
     for axis in plot.axis:
         axis.syncable = False
         axis.axis_line_color = axis.major_tick_line_color = FAINT
@@ -127,6 +132,6 @@ def _blank(name: str, x_range: Range1d, y_range: Range1d) -> Any:
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font_size = "12px"
         axis.axis_label_text_color = style.INK
-        axis.axis_label = " "  # room for what comes
+        axis.axis_label = " "  # space for the labels
     plot.grid.grid_line_color = None
     return plot

@@ -1,4 +1,4 @@
-"""From a state to its fitted machine: values, coefficients by KKT group, certificate, trace.
+"""From a state to its fitted model: values, duals by KKT group, certificate, progress.
 
 The estimators are Mercer's own with the arguments of `recipe`, which the exported code prints too.
 """
@@ -15,27 +15,32 @@ import numpy as np
 
 import mercer
 from mercer._threads import Workers
-from mercer.certificates._certificate import BOUND, FREE, ZERO
+from mercer.certificates._certificate import Certificate
+from mercer.certificates._trace import Trace
+from mercer.estimators._dual_view import KKTGroup
 from mercer.exceptions import NotSeparableError
 from mercer.gram import Gram
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._samples import Samples
-from mercer.playground._catalogue import KERNELS, MACHINES
+from mercer.playground._catalogue import ESTIMATORS, KERNELS
 from mercer.playground._state import State
-from mercer.plots._gap import Trace as Looks
+from mercer.plots._fitted import groups_from_margin, max_over_tasks
 
-__all__ = ["Fit", "Trace", "fit", "kernel_matrix", "kernel_of", "quiet", "recipe",
-           "rows_and_targets"]  # fmt: skip
-
-# Pair steps that are spent on a proof that the perceptron cannot end.
-PROOF_STEPS = 20_000
-# Pegasos ends near the optimum: so near to the edge of the margin a point counts as on it.
-NEAR = 0.05
+__all__ = [
+    "Fit",
+    "ProgressCurve",
+    "fit",
+    "kernel_matrix",
+    "kernel_of",
+    "quiet",
+    "recipe",
+    "rows_and_targets",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """How the machine got there.
+class ProgressCurve:
+    """A measure of the fit after each of its steps.
 
     Attributes
     ----------
@@ -43,6 +48,7 @@ class Trace:
     unit, measure : str
         What a step is, and what is measured.
     is_log : bool
+        Whether the values are drawn on a logarithmic axis.
     """
 
     steps: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -54,19 +60,19 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A machine at work on the points of a state.
+    """A model of the points of a state.
 
     Attributes
     ----------
     decide : callable or None
         Rows to decision values, shape (n,) or (n, outputs); None where there is no model.
     alpha : float64 array
-        |coefficient| of each point, the largest of several tasks'.
+        |coefficient| of each point, the largest of its tasks; NaN where it is not known.
     group : int array
         ZERO, FREE or BOUND.
     b : float
     certificate : Certificate, RidgeCertificate or None
-    trace : Trace
+    progress : ProgressCurve
     model : estimator or None
     proof : float64 array or None
         That no hyperplane separates the classes: weights under which a point is in both hulls.
@@ -77,14 +83,14 @@ class Fit:
     group: np.ndarray
     b: float = 0.0
     certificate: Any = None
-    trace: Trace = field(default_factory=Trace)
+    progress: ProgressCurve = field(default_factory=ProgressCurve)
     model: Any = None
     proof: np.ndarray | None = None
 
 
 @contextmanager
 def quiet():
-    """Warnings are the why panel's business here: it says the same of the picture."""
+    """Without warnings: the explanation says the same of the picture."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -97,9 +103,9 @@ def kernel_of(state: State) -> Kernel:
 
 
 def rows_and_targets(state: State) -> tuple[np.ndarray, np.ndarray]:
-    """What the estimator is fitted on: a curve has one column, and the other is its target."""
+    """What the estimator is fitted on; of a curve the second coordinate is the target."""
     X = state.X
-    if MACHINES[state.machine].kind == "curve":
+    if ESTIMATORS[state.machine].kind == "curve":
         return X[:, :1], X[:, 1]
     return X, state.labels
 
@@ -111,19 +117,19 @@ def kernel_matrix(state: State) -> np.ndarray:
 
 def recipe(state: State) -> tuple[str, dict[str, Any]]:
     """The name of the estimator and its arguments."""
-    machine = MACHINES[state.machine]
+    option = ESTIMATORS[state.machine]
     arguments: dict[str, Any] = {"kernel": state.kernel}
-    arguments |= {name: getattr(state, name) for name in machine.parameters}
+    arguments |= {name: getattr(state, name) for name in option.parameters}
     if "clusters" in arguments:
         arguments["n_clusters"] = arguments.pop("clusters")
     arguments |= {name: getattr(state, name) for name in KERNELS[state.kernel].parameters}
     if state.machine == "svc" and np.unique(state.labels).size > 2:
         arguments["decision_function_shape"] = "ovo"
-    return machine.estimator, {**arguments, **dict(machine.constants)}
+    return option.estimator, {**arguments, **dict(option.constants)}
 
 
 def fit(state: State) -> Fit:
-    """The state's machine, fitted; the state must have points enough for it."""
+    """The estimator of a state, fitted; there must be points enough for it."""
     name, arguments = recipe(state)
     X, y = rows_and_targets(state)
     make = getattr(mercer, name)
@@ -131,7 +137,7 @@ def fit(state: State) -> Fit:
         return _FITS[state.machine](state, make, arguments, X, y)
 
 
-# ------------------------------------------------------------------ one way of fitting each
+# ------------------------------------------------------------------ one function for each estimator
 
 
 def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
@@ -140,42 +146,35 @@ def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndar
     except NotSeparableError as error:
         none = np.zeros(X.shape[0])
         return Fit(None, none, none.astype(int), proof=error.weights)
-    alpha, group = _groups(model, X.shape[0], 1.0 if state.machine == "oneclass" else state.C)
+    group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
     decide = model.predict if state.machine == "svr" else model.decision_function
-    trace = _watch(make, arguments, X, y, model.certificate_)
+    progress = _gaps(make, arguments, X, y, model.certificate_)
     b = float(model.intercept_[0])
-    return Fit(decide, alpha, group, b, model.certificate_, trace, model)
+    return Fit(decide, alpha, group, b, model.certificate_, progress, model)
 
 
-def _groups(model: Any, n: int, bound: float) -> tuple[np.ndarray, np.ndarray]:
-    size = np.abs(model.dual_coef_)
-    alpha, group = np.zeros(n), np.full(n, ZERO)
-    alpha[model.support_] = size.max(axis=0)
-    # A point of several tasks is at its bound if it is so in one of them.
-    group[model.support_] = np.where((size >= bound).any(axis=0), BOUND, FREE)
-    return alpha, group
+def _gaps(
+    make: Any, arguments: dict, X: np.ndarray, y: np.ndarray, end: Certificate
+) -> ProgressCurve:
+    """The relative gap during a second fit, recorded; ``end`` is the certificate of the first.
 
-
-def _watch(make: Any, arguments: dict, X: np.ndarray, y: np.ndarray, end: Any) -> Trace:
-    """The relative gap on the way to the certificate ``end``: a second fit that is looked at.
-
-    With several tasks it is the largest of theirs, once each has been seen.
+    With several tasks it is the largest of theirs, once each has been recorded.
     """
-    looks, latest, found = Looks(), {}, []
+    trace, latest, found = Trace(), {}, []
     with suppress(NotSeparableError):
-        make(callback=looks, **arguments).fit(X, y)
-    for look in looks.points:
-        latest[look.task] = look
+        make(callback=trace, **arguments).fit(X, y)
+    for point in trace.points:
+        latest[point.task] = point
         if len(latest) == max(1, len(end.tasks)):
             steps = sum(each.iterations for each in latest.values())
             found.append((steps, max(each.relative_gap for each in latest.values())))
     return _ending_at(end, found, "pair steps")
 
 
-def _ending_at(end: Any, found: list[tuple[int, float]], unit: str) -> Trace:
+def _ending_at(end: Certificate, found: list[tuple[int, float]], unit: str) -> ProgressCurve:
     found = [(steps, gap) for steps, gap in found if steps < end.iterations]
     steps, gaps = zip(*found, (end.iterations, end.relative_gap), strict=True)
-    return Trace(np.array(steps), np.minimum(gaps, 1.0), unit, "relative gap")
+    return ProgressCurve(np.array(steps), np.minimum(gaps, 1.0), unit, "relative gap")
 
 
 def _fit_pegasos(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
@@ -183,75 +182,82 @@ def _fit_pegasos(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.
     passes = [2**k for k in range(8) if 2**k < model.n_iter_]
     early = [make(**{**arguments, "max_iter": most}).fit(X, y).certificate_ for most in passes]
     found = [(each.iterations, each.relative_gap) for each in early]
-    trace = _ending_at(model.certificate_, found, "examples")
-    # Its own duals are no part of the model; KKT tells them from where a point lies.
-    values = model.decision_function(X)
-    is_two = values.ndim == 1
-    group = np.full(y.size, ZERO)
-    if is_two:
-        edge = np.where(y == model.classes_[1], 1.0, -1.0) * values
-        group = np.select([edge < 1 - NEAR, edge <= 1 + NEAR], [BOUND, FREE], ZERO)
-    alpha = np.where(group == BOUND, state.C, np.where(group == FREE, np.nan, 0.0))
-    return Fit(
-        model.decision_function, alpha, group, float(model.intercept_[0]), model.certificate_,
-        trace, model,
-    )  # fmt: skip
+    progress = _ending_at(model.certificate_, found, "examples")
+    # It keeps no duals: groups are those of the margins, to the accuracy that Pegasos has.
+    group, alpha = np.full(y.size, KKTGroup.ZERO), np.zeros(y.size)
+    tasks = model.dual_view(X, y)
+    if len(tasks) == 1:
+        group = groups_from_margin(tasks[0].position - 1, tolerance=0.05)
+        alpha = np.select([group == KKTGroup.BOUND, group == KKTGroup.FREE], [state.C, np.nan], 0.0)
+    b, certificate = float(model.intercept_[0]), model.certificate_
+    return Fit(model.decision_function, alpha, group, b, certificate, progress, model)
 
 
 def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     model = make(**arguments).fit(X, y)
-    alpha, group = _groups(model, X.shape[0], np.inf)
     n, survival = X.shape[0], model.survival_[0]
+    alpha = np.zeros(n)
+    alpha[model.support_] = np.abs(model.dual_coef_).max(axis=0)
+    group = np.where(alpha > 0, KKTGroup.FREE, KKTGroup.ZERO)
     total = n * model.n_iter_ if len(model.survival_) == 1 else int(survival.sum())
     visits = total - np.cumsum(survival[::-1])[::-1]
     mistakes = np.bincount(visits // n, minlength=model.n_iter_)
-    trace = Trace(np.arange(1, mistakes.size + 1), mistakes, "epochs", "mistakes", is_log=False)
+    epochs = np.arange(1, mistakes.size + 1)
+    progress = ProgressCurve(epochs, mistakes, "epochs", "mistakes", is_log=False)
     b = float(model.intercept_[0])
     proof = None
     unfinished = np.isinf(model.mistake_bound_).any() and model.classes_.size == 2
     if unfinished and model.kernel_.is_psd:
         proof = _inseparable(arguments, X, y)
-    return Fit(model.decision_function, alpha, group, b, None, trace, model, proof)
+    return Fit(model.decision_function, alpha, group, b, None, progress, model, proof)
 
 
-def _inseparable(arguments: dict, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    """The proof that no hyperplane separates the classes, if there is one: a hard margin's."""
-    kernel = {name: arguments[name] for name in ("kernel", "gamma", "degree", "coef0")
-              if name in arguments}  # fmt: skip
+def _inseparable(
+    arguments: dict, X: np.ndarray, y: np.ndarray, max_iter: int = 20_000
+) -> np.ndarray | None:
+    """The proof that no hyperplane separates the classes, if a hard margin finds one."""
+    names = ("kernel", "gamma", "degree", "coef0")
+    kernel = {name: arguments[name] for name in names if name in arguments}
     try:
-        mercer.SVC(C=np.inf, max_iter=PROOF_STEPS, **kernel).fit(X, y)
+        mercer.SVC(C=np.inf, max_iter=max_iter, **kernel).fit(X, y)
     except NotSeparableError as error:
         return error.weights
     return None
 
 
 def _fit_logistic(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
-    seen: list[tuple[float, float]] = []
-    told = lambda progress: seen.append((progress.iterations, progress.violation))  # noqa: E731
-    model = make(callback=told, **arguments).fit(X, y)
-    alpha, group = _groups(model, y.size, np.inf)
-    steps, gaps = np.array(seen).T if seen else (np.zeros(0), np.zeros(0))
-    trace = Trace(steps, np.minimum(gaps, 1.0), "products with K", "relative gap")
+    reports: list[tuple[float, float]] = []
+
+    def record(report: Any) -> None:
+        reports.append((report.iterations, report.violation))
+
+    model = make(callback=record, **arguments).fit(X, y)
+    group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
+    steps, gaps = np.array(reports).T if reports else (np.zeros(0), np.zeros(0))
+    progress = ProgressCurve(steps, np.minimum(gaps, 1.0), "products with K", "relative gap")
     b = float(model.intercept_[0])
-    return Fit(model.decision_function, alpha, group, b, model.certificate_, trace, model)
+    return Fit(model.decision_function, alpha, group, b, model.certificate_, progress, model)
 
 
 def _fit_kmeans(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     model = make(**arguments).fit(X)
     inertia = np.array(model.inertias_)
-    trace = Trace(np.arange(inertia.size), inertia, "iterations", "objective", is_log=False)
-    none = np.zeros(X.shape[0])
-    return Fit(
-        lambda rows: -(model.transform(rows) ** 2), none, none.astype(int), 0.0, None, trace, model
+    progress = ProgressCurve(
+        np.arange(inertia.size), inertia, "iterations", "objective", is_log=False
     )
+    none = np.zeros(X.shape[0])
+
+    def decide(rows: np.ndarray) -> np.ndarray:
+        return -(model.transform(rows) ** 2)
+
+    return Fit(decide, none, none.astype(int), progress=progress, model=model)
 
 
 def _fit_ridge(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     model = make(**arguments).fit(X, y)
     alpha = np.abs(model.dual_coef_)
-    return Fit(
-        model.predict, alpha, np.full(alpha.size, FREE), 0.0, model.certificate_, Trace(), model
-    )
+    group = np.full(alpha.size, KKTGroup.FREE)
+    return Fit(model.predict, alpha, group, certificate=model.certificate_, model=model)
 
 
 _FITS: dict[str, Callable[..., Fit]] = {

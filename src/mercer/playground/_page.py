@@ -2,7 +2,7 @@
 
 Bokeh draws the figures and carries messages; controls and words are plain HTML (assets/page.html),
 so that they have labels, work by keyboard and fit a phone. The page sends events as JSON through
-one data source and is told through another all that it has to show, in one message.
+one data source and receives all that it shows through another, in one message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bokeh.core.templates import get_env
 from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
 
-from mercer.playground._catalogue import KERNELS, LABELS, MACHINES, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS, PARAMETERS
 from mercer.playground._figures import Figures
 from mercer.playground._presets import PRESETS
 from mercer.playground._render import axes, columns
@@ -25,10 +25,6 @@ from mercer.plots import _style as style
 
 __all__ = ["Page", "add_page"]
 
-# Between two steps that go by themselves.
-RUN_MS = 160
-# Messages that come together are drawn together: the last state counts.
-GATHER_MS = 4
 # What the KKT groups (zero, free, at the bound) are called.
 _GROUPS = {
     "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
@@ -49,12 +45,16 @@ def _catalogue() -> dict[str, Any]:
     """What the HTML is filled with."""
     assets = files("mercer.playground").joinpath("assets")
     return {
-        "machines": MACHINES, "kernels": KERNELS, "presets": PRESETS, "labels": LABELS,
-        "eraser": ERASER, "hues": [style.class_colour(c) for c in range(len(LABELS))],
+        "machines": ESTIMATORS,
+        "kernels": KERNELS,
+        "presets": PRESETS,
+        "labels": LABELS,
+        "eraser": ERASER,
+        "hues": [style.class_colour(c) for c in range(len(LABELS))],
         "css": assets.joinpath("page.css").read_text(encoding="utf-8"),
         "js": assets.joinpath("page.js").read_text(encoding="utf-8"),
         "style": style,
-    }  # fmt: skip
+    }
 
 
 class Page:
@@ -67,6 +67,9 @@ class Page:
         The state to open with.
     """
 
+    run_ms = 160  # between two steps of the timer
+    gather_ms = 4  # events within this time are drawn once, with the last state
+
     def __init__(self, doc: Document, query: str):
         self.doc, self.session = doc, Session(query)
         self.figures = Figures(self.session.picture)
@@ -76,45 +79,45 @@ class Page:
         self.is_waiting = False
         self.running: Any = None
         self.inbox.on_change("data", lambda attr, old, new: self.receive(new["json"][0]))
-        self.paint()
+        self.render()
 
     def receive(self, text: str) -> None:
         """An event of the page."""
         event = json.loads(text)
         self.echo = event.get("id", self.echo)
         self.session.handle(event)
-        self.paint_soon()
+        self.render_soon()
 
-    def paint_soon(self) -> None:
+    def render_soon(self) -> None:
         if not self.is_waiting:
             self.is_waiting = True
-            self.doc.add_timeout_callback(self.paint, GATHER_MS)
+            self.doc.add_timeout_callback(self.render, self.gather_ms)
 
-    def paint(self) -> None:
-        """Bring figures and words up to the session's state."""
+    def render(self) -> None:
+        """Send figures and words of the session's state to the page."""
         self.is_waiting = False
         session = self.session
         picture = session.refresh()
-        told = {
+        message = {
             **self.words(),
             "columns": columns(picture, session.selected, session.cursor),
             "axes": axes(picture),
         }
-        self.outbox.data = {"json": [json.dumps(told)]}
+        self.outbox.data = {"json": [json.dumps(message)]}
         self.keep_running()
 
     def keep_running(self) -> None:
         if self.session.is_running and self.running is None:
-            self.running = self.doc.add_periodic_callback(self.run_on, RUN_MS)
+            self.running = self.doc.add_periodic_callback(self.run_on, self.run_ms)
         elif not self.session.is_running and self.running is not None:
             self.doc.remove_periodic_callback(self.running)
             self.running = None
 
     def run_on(self) -> None:
-        """Faster, the longer it goes."""
+        """Some steps of the timer: more of them, the more were taken."""
         done = self.session.state.step or 0
         self.session.handle({"do": "step", "by": 1 + done // 25})
-        self.paint()
+        self.render()
 
     def words(self) -> dict[str, Any]:
         """What the HTML shows."""
@@ -127,13 +130,13 @@ class Page:
             "formula": KERNELS[state.kernel].formula,
             "preset": state.preset or "",
             "parameters": [self._parameter(name) for name in state.parameters],
-            "why": {"key": picture.why.key, "text": picture.why.text},
+            "why": {"key": picture.explanation.key, "text": picture.explanation.text},
             "rows": picture.rows,
             "code": picture.code,
             "legend": self._legend(),
-            "has_trace": picture.trace.steps.size > 1,
+            "has_trace": picture.progress.steps.size > 1,
             "step": state.step,
-            "unit": MACHINES[state.machine].step,
+            "unit": ESTIMATORS[state.machine].step,
             "no_steps": picture.no_steps or "",
             "has_box": picture.box is not None,
             "is_running": session.is_running,
@@ -149,23 +152,24 @@ class Page:
 
     def _parameter(self, name: str) -> dict[str, Any]:
         parameter, value = PARAMETERS[name], getattr(self.session.state, name)
+        keys = ("title", "help", "low", "high", "step", "is_log")
         return {
-            "name": name, "title": parameter.title, "help": parameter.help, "low": parameter.low,
-            "high": parameter.high, "step": parameter.step, "is_log": parameter.is_log,
+            "name": name,
+            **{key: getattr(parameter, key) for key in keys},
             "value": None if value == float("inf") else value,
             "can_be_hard": parameter.may_be_infinite and self.session.state.machine == "svc",
-        }  # fmt: skip
+        }
 
     def _legend(self) -> list[tuple[str, str, int | None]]:
-        """How a thing is drawn, what it is, and how many there are."""
+        """Style, text and count of each entry."""
         picture = self.session.picture
-        facts, machine = picture.facts, self.session.state.machine
+        situation, machine = picture.situation, self.session.state.machine
         items: list[tuple[str, str, int | None]] = []
-        counts = (facts.n_zero, facts.n_free, facts.n_bound)
+        counts = (situation.n_zero, situation.n_free, situation.n_bound)
         names = _GROUPS.get(machine, ("", "", ""))
-        for look, name, count in zip(("zero", "free", "bound"), names, counts, strict=True):
-            if facts.n_support and name:
-                items.append((look, name, count))
+        for marker, name, count in zip(("zero", "free", "bound"), names, counts, strict=True):
+            if situation.n_support and name:
+                items.append((marker, name, count))
         if picture.boundary or picture.curve is not None:
             items.append(("solid", "f = 0" if picture.curve is None else "f", None))
         if picture.meeting is not None:
@@ -173,15 +177,15 @@ class Page:
             items.append(("star", "a point in both", None))
         elif picture.edges or (picture.curve is not None and picture.curve.epsilon):
             items.append(("dashed", "f = ±1" if picture.curve is None else "f ± ε", None))
-        if facts.has_band and facts.n_support:
+        if situation.has_band and situation.n_support:
             items.append(("band", "any b here is optimal", None))
-        if machine in ("svc", "svr", "oneclass") and facts.n_support:
+        if ESTIMATORS[machine].has_box and situation.n_support:
             items.append(("disc", "area: α", None))
         return items
 
 
 def add_page(doc: Document) -> None:
-    """Fill a new document: what Bokeh calls for every visitor."""
+    """Fill a new document: called by Bokeh for every page that is opened."""
     context: Any = doc.session_context
     uri = context.request.uri if context is not None and context.request is not None else ""
     query = (uri or "").partition("?")[2]
@@ -193,7 +197,12 @@ def add_page(doc: Document) -> None:
     for figure in (figures.plane, figures.trace, figures.box):
         doc.add_root(figure)
     figures.plane.tags = [page.inbox, page.outbox]  # part of the document, though not drawn
-    models = {"inbox": page.inbox, "outbox": page.outbox, "plane": figures.plane,
-              "sources": figures.sources, "axes": figures.axes}  # fmt: skip
+    models = {
+        "inbox": page.inbox,
+        "outbox": page.outbox,
+        "plane": figures.plane,
+        "sources": figures.sources,
+        "axes": figures.axes,
+    }
     code = f"window.playground.start({{{', '.join(models)}}})"
     doc.js_on_event("document_ready", CustomJS(args=models, code=code))

@@ -1,50 +1,48 @@
-"""From a state to all that is shown of it: `draw` is a pure function, the page only paints.
+"""From a state to all that is shown of it: `draw` is a pure function, the page only renders.
 
-The plane is cut where f crosses 0 and ±1; of several classes each has the region in which it beats
-all others. A curve is drawn with its tube. Where KKT leaves b open, the band is all that the
-boundary may be.
+The plane is cut where f crosses 0 and ±1; of several classes each has the region in which its value
+is the largest. A curve is drawn with its tube. Where b is not unique, the band has the boundaries
+of all optimal b.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from mercer._multiclass import pairs
-from mercer.certificates._certificate import BOUND, FREE
-from mercer.playground._catalogue import LABELS, MACHINES
+from mercer.certificates._certificate import Certificate
+from mercer.estimators._dual_view import KKTGroup
+from mercer.playground._catalogue import ESTIMATORS, LABELS
 from mercer.playground._contours import Grid, Rings
-from mercer.playground._explain import Facts, Why, why
+from mercer.playground._explain import Explanation, explain
 from mercer.playground._export import export
-from mercer.playground._facts import measure
-from mercer.playground._fit import Fit, Trace, fit, rows_and_targets
+from mercer.playground._fit import Fit, ProgressCurve, fit, rows_and_targets
+from mercer.playground._situation import Situation, measure
 from mercer.playground._state import EXTENT, State
-from mercer.playground._steps import Box, can_step, walk
+from mercer.playground._steps import Box, can_step, step_history
 
 __all__ = ["Curve", "Picture", "Region", "draw"]
 
-# Points of a curve.
-CURVE_POINTS = 401
 _GRID = Grid()
-# Machines whose f = ±1 means something: the margin, or odds of e to 1.
-_HAS_EDGES = ("svc", "pegasos", "logistic")
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A part of the plane: the class it goes to (−1: none), how surely, and its polygons."""
+    """A part of the plane: its class (−1: none), whether beyond the margin, and its polygons."""
 
     label: int
-    is_sure: bool
+    is_beyond_margin: bool
     polygons: list[Rings]
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A regression: f along x, the half width of its tube, and how far b may move it."""
+    """A regression: f along x, the half width of its tube, and the interval of optimal b less b."""
 
     x: np.ndarray
     f: np.ndarray
@@ -60,20 +58,20 @@ class Picture:
     ----------
     state : State
         What is drawn; its step is at most what there is.
-    why : Why
-    facts : Facts
+    explanation : Explanation
+    situation : Situation
     code : str
         The exported program.
     rows : tuple of (name, value)
-        The certificate in words.
+        The certificate, as it is shown.
     labels : int array
         Class of each point as drawn: its own, or its cluster.
     alpha, group, notes
-        Of each point; notes are shown when it is pointed at.
+        Of each point; notes are the tooltips.
     regions, boundary, edges, band
-        Of the plane: polygons, lines f = 0, lines f = ±1, where the boundary may be.
+        Of the plane: polygons, lines f = 0, lines f = ±1, boundaries of all optimal b.
     curve : Curve or None
-    trace : Trace
+    progress : ProgressCurve
     box : Box or None
     active : tuple of int
         Points of the last step, or of a proof.
@@ -85,8 +83,8 @@ class Picture:
     """
 
     state: State
-    why: Why
-    facts: Facts
+    explanation: Explanation
+    situation: Situation
     code: str = ""
     rows: tuple[tuple[str, str], ...] = ()
     labels: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
@@ -98,12 +96,22 @@ class Picture:
     edges: list[np.ndarray] = field(default_factory=list)
     band: list[Rings] = field(default_factory=list)
     curve: Curve | None = None
-    trace: Trace = field(default_factory=Trace)
+    progress: ProgressCurve = field(default_factory=ProgressCurve)
     box: Box | None = None
     active: tuple[int, ...] = ()
     meeting: tuple[float, float] | None = None
     no_steps: str | None = None
     seconds: float = 0.0
+
+    @property
+    def why(self) -> Explanation:
+        """`explanation`, by its name in version 0.1."""
+        return self.explanation
+
+    @property
+    def facts(self) -> Situation:
+        """`situation`, by its name in version 0.1."""
+        return self.situation
 
 
 def draw(state: State) -> Picture:
@@ -113,27 +121,32 @@ def draw(state: State) -> Picture:
     --------
     >>> from mercer.playground import State, draw
     >>> picture = draw(State(points=((0.0, 1.0, 1), (0.0, -1.0, 0)), kernel="linear", C=0.25))
-    >>> picture.why.key, picture.facts.b_low, picture.facts.b_high
+    >>> picture.explanation.key, picture.situation.b_low, picture.situation.b_high
     ('all-at-C', -0.5, 0.5)
     """
     began = time.perf_counter()
-    facts = measure(state, None)
-    told = why(facts)
-    if told.key in ("empty", "one-class-only", "too-few"):
-        return _points_only(state, told, facts)
+    situation = measure(state, None)
+    explanation = explain(situation)
+    if explanation.key in ("empty", "one-class-only", "too-few"):
+        return _points_only(state, explanation, situation)
     try:
         return _draw(state, began)
     except ValueError as refused:  # of the estimators: names, ranges and a remedy
-        return _points_only(state, Why("refused", str(refused)), facts)
+        return _points_only(state, Explanation("refused", str(refused)), situation)
 
 
-def _points_only(state: State, told: Why, facts: Facts) -> Picture:
+def _points_only(state: State, explanation: Explanation, situation: Situation) -> Picture:
     n = len(state.points)
     return Picture(
-        state.with_(), told, facts, labels=state.labels, alpha=np.zeros(n),
-        group=np.zeros(n, int), notes=tuple(_names(state, state.labels)),
+        state.with_(),
+        explanation,
+        situation,
+        labels=state.labels,
+        alpha=np.zeros(n),
+        group=np.zeros(n, int),
+        notes=tuple(_names(state, state.labels)),
         no_steps="There is nothing to step yet.",
-    )  # fmt: skip
+    )
 
 
 def _draw(state: State, began: float) -> Picture:
@@ -143,67 +156,81 @@ def _draw(state: State, began: float) -> Picture:
     if state.step is None or refusal is not None:
         state = state.with_()
         found = fit(state)
-        facts = measure(state, found)
+        situation = measure(state, found)
     else:
-        way = walk(state)
-        way.frame(state.step + 1)  # to know whether this is the last
-        step = min(state.step, len(way.frames) - 1)
-        state = state.with_(step=step)
-        found, frame = way.fit(step), way.frame(step)
-        box, active = frame.box, frame.active
-        is_over = way.is_over and step == len(way.frames) - 1
-        facts = measure(state, found, frame, is_over)
+        history = step_history(state)
+        history.step(state.step + 1)  # to know whether this is the last
+        number = min(state.step, len(history.steps) - 1)
+        state = state.with_(step=number)
+        found, step = history.fit(number), history.step(number)
+        box, active = step.box, step.active
+        is_over = history.is_over and number == len(history.steps) - 1
+        situation = measure(state, found, step, is_over)
     if found.proof is not None:
         active = tuple(np.flatnonzero(found.proof).tolist())
     labels = found.model.labels_ if state.machine == "kmeans" else state.labels
     return Picture(
-        state, why(facts), facts, export(state.with_()), _certificate(state, found, facts), labels,
-        found.alpha, found.group, _notes(state, found, labels), trace=found.trace, box=box,
-        active=active, meeting=_meeting(state, found), no_steps=refusal,
-        **_shapes(state, found, facts), seconds=time.perf_counter() - began,
-    )  # fmt: skip
+        state,
+        explain(situation),
+        situation,
+        export(state.with_()),
+        _certificate_rows(state, found, situation),
+        labels,
+        found.alpha,
+        found.group,
+        _notes(state, found, labels),
+        progress=found.progress,
+        box=box,
+        active=active,
+        meeting=_meeting(state, found),
+        no_steps=refusal,
+        **_shapes(state, found, situation),
+        seconds=time.perf_counter() - began,
+    )
 
 
 # ------------------------------------------------------------------ shapes
 
 
-def _shapes(state: State, found: Fit, facts: Facts) -> dict[str, Any]:
+def _shapes(state: State, found: Fit, situation: Situation) -> dict[str, Any]:
     if found.decide is None:
         return {"edges": _hulls(state, found)}
-    if MACHINES[state.machine].kind == "curve":
-        return {"curve": _curve(state, found, facts)}
+    if ESTIMATORS[state.machine].kind == "curve":
+        return {"curve": _curve(state, found, situation)}
     values = np.asarray(found.decide(_GRID.rows), dtype=np.float64)
     if values.ndim == 1:
-        return _halves(state, values, found, facts)
-    return _shares(state, values)
+        return _halves(state, values, found, situation)
+    return _winners(state, values)
 
 
-def _curve(state: State, found: Fit, facts: Facts) -> Curve:
+def _curve(state: State, found: Fit, situation: Situation) -> Curve:
     assert found.decide is not None
-    x = np.linspace(-EXTENT, EXTENT, CURVE_POINTS)
+    x = np.linspace(-EXTENT, EXTENT, 401)
     f = np.asarray(found.decide(x[:, np.newaxis]), dtype=np.float64)
-    shift = (facts.b_low - found.b, facts.b_high - found.b) if facts.has_band else (0.0, 0.0)
+    shift = (0.0, 0.0)
+    if situation.has_band:
+        shift = situation.b_low - found.b, situation.b_high - found.b
     return Curve(x, f, state.epsilon if state.machine == "svr" else 0.0, shift)
 
 
-def _halves(state: State, values: np.ndarray, found: Fit, facts: Facts) -> dict[str, Any]:
+def _halves(state: State, values: np.ndarray, found: Fit, situation: Situation) -> dict[str, Any]:
     """Two sides of f = 0, each with the part beyond its edge."""
     low, high = (-1, 1) if state.machine == "oneclass" else _two_classes(state)
-    has_edges = state.machine in _HAS_EDGES
-    cuts = [-np.inf, -1.0, 0.0, 1.0, np.inf] if has_edges else [-np.inf, 0.0, np.inf]
-    sides = [(low, True), (low, False), (high, False), (high, True)] if has_edges else \
-            [(low, False), (high, False)]  # fmt: skip
+    has_edges = ESTIMATORS[state.machine].has_edges
+    cuts, sides = [-np.inf, 0.0, np.inf], [(low, False), (high, False)]
+    if has_edges:
+        cuts = [-np.inf, -1.0, 0.0, 1.0, np.inf]
+        sides = [(low, True), *sides, (high, True)]
     regions = [
-        Region(label, is_sure, _GRID.regions(values, cuts[k], cuts[k + 1]))
-        for k, (label, is_sure) in enumerate(sides)
+        Region(label, is_beyond, _GRID.regions(values, *ends))
+        for (label, is_beyond), ends in zip(sides, pairwise(cuts), strict=True)
     ]
     band: list[Rings] = []
-    if facts.has_band:
-        band = _GRID.regions(values, found.b - facts.b_high, found.b - facts.b_low)
+    if situation.has_band:
+        band = _GRID.regions(values, found.b - situation.b_high, found.b - situation.b_low)
     edges = [line for cut in (-1.0, 1.0) for line in _GRID.lines(values, cut)] if has_edges else []
-    return {
-        "regions": regions, "boundary": _GRID.lines(values, 0.0), "edges": edges, "band": band,
-    }  # fmt: skip
+    boundary = _GRID.lines(values, 0.0)
+    return {"regions": regions, "boundary": boundary, "edges": edges, "band": band}
 
 
 def _two_classes(state: State) -> tuple[int, int]:
@@ -211,8 +238,8 @@ def _two_classes(state: State) -> tuple[int, int]:
     return int(present[0]), int(present[-1])
 
 
-def _shares(state: State, values: np.ndarray) -> dict[str, Any]:
-    """Regions in which a class beats all the others."""
+def _winners(state: State, values: np.ndarray) -> dict[str, Any]:
+    """Regions in which the value of a class is the largest."""
     lead = _leads(state, values)
     names = range(lead.shape[1]) if state.machine == "kmeans" else np.unique(state.labels).tolist()
     regions = [
@@ -264,7 +291,7 @@ def _meeting(state: State, found: Fit) -> tuple[float, float] | None:
 
 
 def _names(state: State, labels: np.ndarray) -> list[str]:
-    kind = MACHINES[state.machine].kind
+    kind = ESTIMATORS[state.machine].kind
     if kind == "clusters":
         return [f"point {i + 1}: cluster {c + 1}" for i, c in enumerate(labels)]
     if kind != "classes":
@@ -284,54 +311,61 @@ def _notes(state: State, found: Fit, labels: np.ndarray) -> tuple[str, ...]:
     X, y = rows_and_targets(state)
     values = np.asarray(found.decide(X))
     what = {"perceptron": "mistakes", "ridge": "|c|"}.get(state.machine, "α")
-    words = {BOUND: " (at its bound)", FREE: " (free)"} if facts_have_groups(state) else {}
+    words: dict[int, str] = {}
+    if ESTIMATORS[state.machine].has_box:
+        words = {KKTGroup.BOUND: " (at its bound)", KKTGroup.FREE: " (free)"}
     notes = []
     for i, name in enumerate(names):
         alpha = "near the edge" if np.isnan(found.alpha[i]) else f"{found.alpha[i]:.4g}"
         text = f"{name}: {what} = {alpha}{words.get(int(found.group[i]), '')}"
         if values.ndim == 1:
             text += f", f = {values[i]:.3g}".replace("-", "−")
-            if MACHINES[state.machine].kind == "curve":
+            if ESTIMATORS[state.machine].kind == "curve":
                 text += f", y − f = {y[i] - values[i]:.3g}".replace("-", "−")
         notes.append(text)
     return tuple(notes)
 
 
-def facts_have_groups(state: State) -> bool:
-    """Whether its coefficients live in a box."""
-    return state.machine in ("svc", "svr", "oneclass")
-
-
-def _certificate(state: State, found: Fit, facts: Facts) -> tuple[tuple[str, str], ...]:
-    proof = found.certificate
-    rows: list[tuple[str, str]] = []
+def _certificate_rows(
+    state: State, found: Fit, situation: Situation
+) -> tuple[tuple[str, str], ...]:
+    """Names and values of what is certified."""
     if found.decide is None:
-        rows = [("status", "not separable, proved"), ("points in the proof", str(facts.n_proof))]
+        proof = ("points in the proof", str(situation.n_proof))
+        rows = [("status", "not separable, proved"), proof]
     elif state.machine == "perceptron":
         rows = [
-            ("mistakes", f"{facts.n_steps:,.0f}"),
-            ("points on the wrong side", str(facts.n_wrong)),
+            ("mistakes", f"{situation.n_steps:,.0f}"),
+            ("points on the wrong side", str(situation.n_wrong)),
         ]
-        if np.isfinite(facts.bound_on_steps):
-            rows.append(("Novikoff's bound", f"{facts.bound_on_steps:,.4g}"))
+        if np.isfinite(situation.bound_on_steps):
+            rows.append(("Novikoff's bound", f"{situation.bound_on_steps:,.4g}"))
     elif state.machine == "kmeans":
-        rows = [
-            ("objective", f"{found.model.inertia_:.6g}"), ("iterations", str(found.model.n_iter_)),
-        ]  # fmt: skip
-    elif proof is not None:
-        rows = [
-            ("status", "on its way" if state.step is not None else str(proof.status)),
-            ("primal", f"{proof.primal:.6g}"),
-            ("dual", f"{proof.dual:.6g}"),
-            ("gap", f"{proof.gap:.2g}"),
-            ("relative gap", f"{proof.relative_gap:.2g}"),
-        ]
-        if hasattr(proof, "kkt_violation"):
-            rows.append(("KKT violation", f"{proof.kkt_violation:.2g}"))
-        if facts_have_groups(state) or state.machine == "pegasos":
-            rows.append(("margin 2/‖w‖", f"{proof.margin:.4g}"))
-        if facts_have_groups(state) and not proof.tasks:
-            rows.append(("b", f"{found.b:.3g} in [{facts.b_low:.3g}, {facts.b_high:.3g}]"))
+        model = found.model
+        rows = [("objective", f"{model.inertia_:.6g}"), ("iterations", str(model.n_iter_))]
+    elif found.certificate is not None:
+        rows = _gap_rows(state, found, situation)
     else:
-        rows = [("relative gap", f"{facts.gap:.3g}"), ("b", f"{found.b:.4g}")]
+        rows = [("relative gap", f"{situation.gap:.3g}"), ("b", f"{found.b:.4g}")]
     return tuple((name, value.replace("-", "−")) for name, value in rows)
+
+
+def _gap_rows(state: State, found: Fit, situation: Situation) -> list[tuple[str, str]]:
+    certificate = found.certificate
+    rows = [
+        ("status", "not finished" if state.step is not None else str(certificate.status)),
+        ("primal", f"{certificate.primal:.6g}"),
+        ("dual", f"{certificate.dual:.6g}"),
+        ("gap", f"{certificate.gap:.2g}"),
+        ("relative gap", f"{certificate.relative_gap:.2g}"),
+    ]
+    has_box = ESTIMATORS[state.machine].has_box
+    if isinstance(certificate, Certificate):
+        rows.append(("KKT violation", f"{certificate.kkt_violation:.2g}"))
+    if has_box or state.machine == "pegasos":
+        rows.append(("margin 2/‖w‖", f"{certificate.margin:.4g}"))
+    if has_box and not certificate.tasks:
+        interval = f" in [{situation.b_low:.3g}, {situation.b_high:.3g}]"
+        is_crossed = state.step is not None and situation.is_crossed
+        rows.append(("b", f"{found.b:.3g}" + ("" if is_crossed else interval)))
+    return rows

@@ -1,4 +1,4 @@
-"""Ready-made points: each shows something worth seeing. Seeded: a name is enough to share them."""
+"""Presets: sets of points by name, seeded, so that a link needs the name only."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ __all__ = ["PRESETS", "Point", "as_points", "preset"]
 
 # x, y, class.
 Point = tuple[float, float, int]
-# Coordinates are kept to a thousandth: exactly what a link carries.
-DIGITS = 3
 
 
 def as_points(X: np.ndarray, labels: np.ndarray) -> tuple[Point, ...]:
-    """Rows of coordinates and classes as the state keeps them."""
-    rows = np.round(np.asarray(X, dtype=np.float64), DIGITS) + 0.0  # no −0.0
+    """Coordinates, to a thousandth as in a link, and classes: the points of a state."""
+    rows = np.round(np.asarray(X, dtype=np.float64), 3) + 0.0  # no −0.0
     return tuple((x, y, int(c)) for (x, y), c in zip(rows.tolist(), labels, strict=True))
 
 

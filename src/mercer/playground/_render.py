@@ -1,4 +1,4 @@
-"""A `Picture` as columns for the figures: what is where, how large, in which colour.
+"""A `Picture` as columns for the figures: positions, sizes and colours.
 
 Colours and markers are those of `mercer.plots._style`. Nothing here needs Bokeh: the columns
 travel to the page in one message, which fills the sources of the figures' glyphs (`_figures`).
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certificates._certificate import BOUND, FREE, ZERO
-from mercer.playground._catalogue import MACHINES
+from mercer.estimators._dual_view import KKTGroup
+from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._contours import Rings
-from mercer.playground._fit import Trace
+from mercer.playground._fit import ProgressCurve
 from mercer.playground._picture import Picture
 from mercer.playground._steps import Box
 from mercer.plots import _style as style
@@ -24,16 +24,16 @@ __all__ = ["Columns", "axes", "columns"]
 Columns = dict[str, list]
 
 # Bokeh's names for the markers of `mercer.plots._style`.
-MARKERS = {"o": "circle", "s": "square", "^": "triangle", "D": "diamond",
-           "v": "inverted_triangle", "P": "plus"}  # fmt: skip
-GROUP_NAMES = {ZERO: "zero", FREE: "free", BOUND: "bound"}
-# Pixels for a point² of matplotlib's area, and the largest disc of α.
+MARKERS = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle",
+    "D": "diamond",
+    "v": "inverted_triangle",
+    "P": "plus",
+}
+# Pixels for a point of matplotlib.
 PIXELS = 1.75
-LARGEST_DISC = 34.0
-# Room around the box of a pair, as a share of it.
-ROOM = 0.42
-# Coordinates are sent to a thousandth of the plane's unit: a quarter of a pixel.
-DIGITS = 3
 
 
 def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
@@ -43,23 +43,23 @@ def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Co
         **_curve(picture),
         **_points(picture),
         **_marks(picture, selected, cursor),
-        "trace": _trace(picture.trace, picture.state.step is not None),
+        "trace": _trace(picture.progress, picture.state.step is not None),
         **_box(picture.box),
     }
 
 
 def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     """Range, ticks and name of the axes that change."""
-    is_curve = MACHINES[picture.state.machine].kind == "curve"
+    is_curve = ESTIMATORS[picture.state.machine].kind == "curve"
     found: dict[str, dict[str, Any]] = {
         "plane-x": {"name": "x" if is_curve else "x₁"},
         "plane-y": {"name": "y" if is_curve else "x₂"},
     }
-    trace = picture.trace
-    if trace.steps.size:
-        x, y, log_x = _trace_values(trace, picture.state.step is not None)
-        found["trace-x"] = _axis(x, log_x, trace.unit, whole=True)
-        found["trace-y"] = _axis(y, trace.is_log, trace.measure, whole=not trace.is_log)
+    curve = picture.progress
+    if curve.steps.size:
+        x, y, log_x = _trace_values(curve, picture.state.step is not None)
+        found["trace-x"] = _axis(x, log_x, curve.unit, whole=True)
+        found["trace-y"] = _axis(y, curve.is_log, curve.measure, whole=not curve.is_log)
     if picture.box is not None:
         found |= _box_axes(picture.box)
     return found
@@ -70,14 +70,18 @@ def _box_axes(box: Box) -> dict[str, dict[str, Any]]:
     found = {}
     (x0, x1), (y0, y1) = _window(box)
     for letter, point, bound, start, end in (
-        ("x", box.i, box.bound_i, x0, x1), ("y", box.j, box.bound_j, y0, y1),
-    ):  # fmt: skip
+        ("x", box.i, box.bound_i, x0, x1),
+        ("y", box.j, box.bound_j, y0, y1),
+    ):
         corners = (box.line[0][letter == "y"], box.line[1][letter == "y"])
         inside = max(corners) if bound > end else bound
         found[f"box-{letter}"] = {
-            "start": start, "end": end, "ticks": [0.0, inside], "texts": ["0", f"{inside:.3g}"],
+            "start": start,
+            "end": end,
+            "ticks": [0.0, inside],
+            "texts": ["0", f"{inside:.3g}"],
             "name": f"α of point {point + 1}" + (f"  (C = {bound:.3g})" if bound > end else ""),
-        }  # fmt: skip
+        }
     return found
 
 
@@ -85,12 +89,13 @@ def _window(box: Box) -> tuple[tuple[float, float], tuple[float, float]]:
     """What is shown of the plane of a pair, in both directions."""
     reach = max(*box.line[0], *box.line[1])
     sides = [min(bound, 2.0 * reach) for bound in (box.bound_i, box.bound_j)]
-    room = ROOM * max(sides)
+    room = 0.42 * max(sides)  # around the box
     return (-room, sides[0] + room), (-room, sides[1] + room)
 
 
 def _short(values: Any) -> list:
-    return np.round(np.asarray(values, dtype=np.float64), DIGITS).tolist()
+    """To a thousandth of the plane's unit: a quarter of a pixel."""
+    return np.round(np.asarray(values, dtype=np.float64), 3).tolist()
 
 
 # ------------------------------------------------------------------ the plane
@@ -116,10 +121,10 @@ def _regions(picture: Picture) -> dict[str, Columns]:
     hues: list[str] = []
     for region in picture.regions:
         x, y = _polygons(region.polygons)
-        share = 0.3 if region.is_sure else 0.13 if picture.edges else 0.2
+        fraction = 0.3 if region.is_beyond_margin else 0.13 if picture.edges else 0.2
         hue = style.GREY if region.label < 0 else style.class_colour(region.label)
         xs, ys = xs + x, ys + y
-        hues += [style.tint(hue, share)] * len(x)
+        hues += [style.tint(hue, fraction)] * len(x)
     band = _polygons(picture.band)
     return {
         "regions": {"xs": xs, "ys": ys, "colour": hues},
@@ -148,14 +153,16 @@ def _curve(picture: Picture) -> dict[str, Columns]:
 
 def _points(picture: Picture) -> dict[str, Columns]:
     state, X = picture.state, picture.state.X
-    kind = MACHINES[state.machine].kind
+    kind = ESTIMATORS[state.machine].kind
     # One class alone is blue, as the inside of its region.
     codes = picture.labels if kind in ("classes", "clusters") else np.ones(len(X), int)
     hues = [style.class_colour(int(code)) for code in codes]
-    has_groups = kind != "clusters" and picture.facts.n_support > 0
-    looks = [style.GROUPS[GROUP_NAMES[int(g)]] if has_groups else style.GROUPS["free"]
-             for g in picture.group]  # fmt: skip
-    if state.machine in ("logistic", "ridge"):  # all pull: nobody stands out
+    has_groups = kind != "clusters" and picture.situation.n_support > 0
+    looks = [
+        style.GROUPS[KKTGroup(g).name.lower()] if has_groups else style.GROUPS["free"]
+        for g in picture.group
+    ]
+    if state.machine in ("logistic", "ridge"):  # every point has a coefficient: all are drawn alike
         looks = [{**style.GROUPS["free"], "width": 0.8, "size": 30.0}] * len(X)
     return {
         "points": {
@@ -163,26 +170,32 @@ def _points(picture: Picture) -> dict[str, Columns]:
             "y": X[:, 1].tolist(),
             "size": [PIXELS * look["size"] ** 0.5 for look in looks],
             "fill": [style.tint(hue, look["fill"]) for hue, look in zip(hues, looks, strict=True)],
-            "line": [hue if look["edge"] == "class" else look["edge"] or hue
-                     for hue, look in zip(hues, looks, strict=True)],
+            "line": [
+                hue if look["edge"] == "class" else look["edge"] or hue
+                for hue, look in zip(hues, looks, strict=True)
+            ],
             "width": [0.9 * PIXELS * look["width"] for look in looks],
             "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
             "note": list(picture.notes),
         },
         "discs": _discs(picture, X, hues),
-    }  # fmt: skip
+    }
 
 
 def _discs(picture: Picture, X: np.ndarray, hues: list[str]) -> Columns:
-    """The area of a disc is α; many of them are smaller."""
+    """The area of a disc is proportional to α; many discs are smaller."""
     alpha = np.nan_to_num(picture.alpha)
     used = np.flatnonzero(alpha > 0)
     size = np.zeros(0)
     if used.size:
-        share = alpha[used] / alpha.max()
-        size = LARGEST_DISC * min(1.0, (60.0 / share.sum()) ** 0.5) * np.sqrt(share)
-    return {"x": X[used, 0].tolist(), "y": X[used, 1].tolist(), "size": _short(size),
-            "colour": [hues[i] for i in used]}  # fmt: skip
+        relative = alpha[used] / alpha.max()
+        size = 34.0 * min(1.0, (60.0 / relative.sum()) ** 0.5) * np.sqrt(relative)
+    return {
+        "x": X[used, 0].tolist(),
+        "y": X[used, 1].tolist(),
+        "size": _short(size),
+        "colour": [hues[i] for i in used],
+    }
 
 
 def _marks(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
@@ -207,20 +220,22 @@ def _table(rows: list[tuple], *names: str) -> Columns:
 # ------------------------------------------------------------------ the trace
 
 
-def _trace_values(trace: Trace, in_steps: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+def _trace_values(curve: ProgressCurve, in_steps: bool) -> tuple[np.ndarray, np.ndarray, bool]:
     """As they are drawn: exponents of ten, where the scale is logarithmic."""
-    log_x = not in_steps and trace.is_log and trace.steps[-1] > 20
-    x = np.log10(np.maximum(trace.steps, 1)) if log_x else trace.steps.astype(float)
-    y = np.log10(np.maximum(trace.values, 1e-16)) if trace.is_log else trace.values.astype(float)
+    log_x = not in_steps and curve.is_log and curve.steps[-1] > 20
+    x = np.log10(np.maximum(curve.steps, 1)) if log_x else curve.steps.astype(float)
+    y = np.log10(np.maximum(curve.values, 1e-16)) if curve.is_log else curve.values.astype(float)
     return x, y, log_x
 
 
-def _trace(trace: Trace, in_steps: bool) -> Columns:
-    if trace.steps.size == 0:
+def _trace(curve: ProgressCurve, in_steps: bool) -> Columns:
+    if curve.steps.size == 0:
         return {"x": [], "y": [], "note": []}
-    x, y, _ = _trace_values(trace, in_steps)
-    notes = [f"{trace.measure} {value:.3g} after {step:,.0f} {trace.unit}"
-             for step, value in zip(trace.steps, trace.values, strict=True)]  # fmt: skip
+    x, y, _ = _trace_values(curve, in_steps)
+    notes = [
+        f"{curve.measure} {value:.3g} after {step:,.0f} {curve.unit}"
+        for step, value in zip(curve.steps, curve.values, strict=True)
+    ]
     return {"x": x.tolist(), "y": y.tolist(), "note": notes}
 
 
@@ -236,8 +251,13 @@ def _axis(values: np.ndarray, is_log: bool, name: str, whole: bool) -> dict[str,
         ticks = np.unique(np.round(ticks)) if whole and high - low > 2 else ticks[::2]
         texts = [f"{tick:,.4g}" for tick in ticks]
     pad = 0.06 * (high - low)
-    return {"start": low - pad, "end": high + pad, "ticks": ticks.tolist(), "texts": texts,
-            "name": name}  # fmt: skip
+    return {
+        "start": low - pad,
+        "end": high + pad,
+        "ticks": ticks.tolist(),
+        "texts": texts,
+        "name": name,
+    }
 
 
 def _raised(exponent: int) -> str:
@@ -250,11 +270,13 @@ def _raised(exponent: int) -> str:
 def _box(box: Box | None) -> dict[str, Columns]:
     if box is None:
         return {
-            "box": {"right": [], "top": []}, "line-all": {"x": [], "y": []},
-            "line": {"x": [], "y": []}, "levels": {"xs": [], "ys": []},
+            "box": {"right": [], "top": []},
+            "line-all": {"x": [], "y": []},
+            "line": {"x": [], "y": []},
+            "levels": {"xs": [], "ys": []},
             "names": {"x": [], "y": [], "text": []},
             "places": _table([], "x", "y", "marker", "size", "fill", "line"),
-        }  # fmt: skip
+        }
     (x0, y0), (x1, y1) = box.line
     slope = (y1 - y0) / (x1 - x0)
     left, right = _window(box)[0]

@@ -1,4 +1,4 @@
-"""The server of the playground: bound to this computer, and asked by its own pages only."""
+"""The server of the playground: on the loopback address, for its own pages only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ADDRESS = "127.0.0.1"
 
 
 def make_server(port: int = 0) -> Any:
-    """A Bokeh server that has not begun; ``server.port`` is where it will listen.
+    """A Bokeh server that is not started; ``server.port`` is where it will listen.
 
     It binds to the loopback address, and takes web sockets from pages of this very server only.
     """
@@ -32,7 +32,7 @@ def make_server(port: int = 0) -> Any:
         return Server(pages, address=ADDRESS, port=port, allow_websocket_origin=origins)
     except OSError as error:
         raise OSError(
-            f"port={port} of {ADDRESS} cannot be had: {error.strerror}. Give another, or 0."
+            f"port={port} of {ADDRESS} cannot be bound: {error.strerror}. Give another, or 0."
         ) from error
 
 
@@ -49,8 +49,10 @@ def serve(port: int = 0, *, open_browser: bool = True, query: str = "") -> None:
     server.start()
     if open_browser:
         server.io_loop.add_callback(server.show, path)
-    print(f"Mercer playground: http://{ADDRESS}:{server.port}{path}   (Ctrl-C ends it)",
-          file=sys.stderr)  # fmt: skip
+    print(
+        f"Mercer playground: http://{ADDRESS}:{server.port}{path}   (Ctrl-C ends it)",
+        file=sys.stderr,
+    )
     try:
         server.io_loop.start()
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
-"""One visitor: the state, what came before it, and what an event of the page does to it.
+"""The session of one page: its state, the states before it, and the effect of events.
 
 Events are small dictionaries (``{"do": "set", "name": "C", "value": 10}``), so that a session can
-be driven without a browser. A session never raises: what went wrong is its ``message``.
+be driven without a browser. A session never raises: errors are its ``message``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from mercer.playground._catalogue import LABELS, MACHINES, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, LABELS, PARAMETERS
 from mercer.playground._picture import Picture, draw
 from mercer.playground._presets import PRESETS, preset
 from mercer.playground._state import EXTENT, MOST_STEPS, State, StateError
@@ -19,14 +19,10 @@ from mercer.playground._upload import points_of_csv
 __all__ = ["ERASER", "Session"]
 
 ERASER = len(LABELS)
-# States that can be gone back to.
-MOST_UNDO = 200
-# Of the plane, for one press of an arrow key.
-CURSOR_STEP = 0.2
 
 
 class Session:
-    """The model behind one open page.
+    """The state of one open page.
 
     Attributes
     ----------
@@ -42,8 +38,11 @@ class Session:
         For the page; empty if there is nothing to say.
     is_error : bool
     is_running : bool
-        Whether step mode goes on by itself.
+        Whether steps are taken by a timer.
     """
+
+    most_undo = 200  # states that can be restored
+    cursor_step = 0.2  # movement of the cursor for one press of an arrow key
 
     def __init__(self, query: str = ""):
         self.tool = 0
@@ -74,13 +73,15 @@ class Session:
             self._say(f"The page sent something this version does not know: {event!r:.120}", True)
 
     def refresh(self) -> Picture:
-        """The picture of the present state, drawn anew if that changed."""
+        """The picture of the present state, drawn again if that changed."""
         if self.state != self.picture.state:
             try:
                 self.picture = draw(self.state)
-            except Exception as error:  # whatever it is: the page must live on
+            except Exception as error:  # whatever it is: the page stays open
                 kind = type(error).__name__
-                self._say(f"This could not be drawn ({kind}: {error}). Back to the last one.", True)
+                self._say(
+                    f"This could not be drawn ({kind}: {error}). The last picture is kept.", True
+                )
             self.state = self.picture.state
         return self.picture
 
@@ -96,19 +97,19 @@ class Session:
         self.message, self.is_error = message, is_error
 
     def _go(self, state: State) -> None:
-        """To another state, with a way back."""
+        """To another state; the present one can be restored."""
         if state == self.state:
             return
-        self._past = [*self._past[-MOST_UNDO:], self.state]
+        self._past = [*self._past[-self.most_undo :], self.state]
         self._future = []
         self.state = state
         if self.selected is not None and self.selected >= len(state.points):
             self.selected = None
 
-    # ------------------------------------------------------------------ what there is to do
+    # ------------------------------------------------------------------ effects of events
 
     def _set(self, event: dict) -> None:
-        """A parameter, from its slider; the way of one slider is one undo."""
+        """A parameter, from its slider; one movement of a slider is one undo."""
         name, value = event["name"], float(event["value"])
         parameter = PARAMETERS[name]
         if not (parameter.may_be_infinite and math.isinf(value)):
@@ -129,14 +130,14 @@ class Session:
     def _preset(self, event: dict) -> None:
         name = event["value"]
         machine = self.state.machine
-        if name == "sine" and MACHINES[machine].kind != "curve":
+        if name == "sine" and ESTIMATORS[machine].kind != "curve":
             machine = "svr"
-        elif name != "sine" and MACHINES[machine].kind == "curve":
+        elif name != "sine" and ESTIMATORS[machine].kind == "curve":
             machine = "svc"
         self._go(self.state.with_machine(machine).with_(points=preset(name)))
         self.selected = None
         if machine != self.picture.state.machine:
-            self._say(f"{PRESETS[name][0]} is shown with {MACHINES[machine].title}.")
+            self._say(f"{PRESETS[name][0]} is shown with {ESTIMATORS[machine].title}.")
 
     def _upload(self, event: dict) -> None:
         points, note = points_of_csv(event["text"])
@@ -218,7 +219,10 @@ class Session:
     def _cursor(self, event: dict) -> None:
         x, y = self.cursor or (0.0, 0.0)
         if self.cursor is not None:
-            x, y = x + CURSOR_STEP * float(event["x"]), y + CURSOR_STEP * float(event["y"])
+            x, y = (
+                x + self.cursor_step * float(event["x"]),
+                y + self.cursor_step * float(event["y"]),
+            )
         self.cursor = min(max(x, -EXTENT), EXTENT), min(max(y, -EXTENT), EXTENT)
 
     def _press(self, event: dict) -> None:
@@ -229,12 +233,12 @@ class Session:
     # ------------------------------------------------------------------ step mode
 
     def _step(self, event: dict) -> None:
-        """Some steps on, or back; the first press goes to the start."""
+        """Steps forward or back; the first press shows the start."""
         if self.picture.no_steps is not None:
             self.is_running = False
             raise StateError(self.picture.no_steps)
         now, by = self.state.step, int(event.get("by", 1))
-        if by > 0 and self.picture.facts.is_over:
+        if by > 0 and self.picture.situation.is_over:
             self.is_running = False
             return
         self.state = self.state.with_(step=0 if now is None else min(max(now + by, 0), MOST_STEPS))
@@ -245,7 +249,7 @@ class Session:
             self._step({"by": 1})
 
     def _finish(self, event: dict) -> None:
-        """Leave step mode: the finished machine."""
+        """Leave step mode: the finished fit."""
         self.is_running = False
         self.state = self.state.with_()
 

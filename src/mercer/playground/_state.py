@@ -17,24 +17,21 @@ from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 
-from mercer.playground._catalogue import KERNELS, LABELS, MACHINES, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS, PARAMETERS
 from mercer.playground._presets import PRESETS, Point, as_points, preset
 
 __all__ = ["EXTENT", "MOST_POINTS", "MOST_STEPS", "State", "StateError"]
 
 MOST_POINTS = 1000
 MOST_STEPS = 5000
-# The picture shows −EXTENT to EXTENT in both directions.
+# The picture shows −EXTENT to EXTENT in both directions; points may lie within ±FARTHEST.
 EXTENT = 4.0
-# Machines whose C must be finite.
-NEEDS_FINITE_C = ("svr", "pegasos", "logistic")
-# Points may lie somewhat outside of it: those of a file, or dragged.
 FARTHEST = 20.0
 _PACKED = np.dtype([("x", "<i2"), ("y", "<i2"), ("label", "u1")])
 
 
 class StateError(ValueError):
-    """A link or an input that makes no state; the message says what, and what is allowed."""
+    """A link or an input that is no state; the message says what, and what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,12 @@ class State:
     points : tuple of (x, y, class)
         Coordinates in thousandths; classes 0 to 3.
     machine, kernel : str
-        Keys of `MACHINES` and `KERNELS`.
+        Keys of `ESTIMATORS` and `KERNELS`.
     C, epsilon, nu, alpha, gamma, coef0 : float
     clusters, degree : int
         As `PARAMETERS` describes them. C may be infinite for the SVC.
     step : int or None
-        How many steps of step mode have been taken; None is the finished machine.
+        Number of steps taken in step mode; None is the finished fit.
 
     Examples
     --------
@@ -77,11 +74,11 @@ class State:
     step: int | None = None
 
     def __post_init__(self) -> None:
-        _check_choice("machine", self.machine, MACHINES)
+        _check_choice("machine", self.machine, ESTIMATORS)
         _check_choice("kernel", self.kernel, KERNELS)
         for name, parameter in PARAMETERS.items():
             _check_number(name, getattr(self, name), parameter)
-        if math.isinf(self.C) and self.machine in NEEDS_FINITE_C:
+        if math.isinf(self.C) and ESTIMATORS[self.machine].needs_finite_C:
             raise StateError(
                 f"C=inf is the hard margin of the svc; {self.machine} needs a finite C."
             )
@@ -108,28 +105,28 @@ class State:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of those that count for this machine and kernel."""
-        return MACHINES[self.machine].parameters + KERNELS[self.kernel].parameters
+        """Names of the parameters of this estimator and kernel."""
+        return ESTIMATORS[self.machine].parameters + KERNELS[self.kernel].parameters
 
     @property
     def preset(self) -> str | None:
-        """The name of the preset its points are, untouched."""
+        """The name of the preset that its points are, if any."""
         return next((name for name in PRESETS if preset(name) == self.points), None)
 
     # ------------------------------------------------------------------ changes
 
     def with_(self, **changes: Any) -> State:
-        """Another state; what changes the machine's problem ends its step mode."""
+        """Another state; step mode ends where the problem changes."""
         return replace(self, **{"step": None, **changes})
 
     def with_machine(self, machine: str) -> State:
-        """Another machine, and data that suit it, unless the present ones were drawn by hand."""
-        _check_choice("machine", machine, MACHINES)
-        is_curve = MACHINES[machine].kind == "curve"
+        """Another estimator, and a preset that suits it where the points are a preset."""
+        _check_choice("machine", machine, ESTIMATORS)
+        is_curve = ESTIMATORS[machine].kind == "curve"
         changes: dict[str, Any] = {"machine": machine}
         if self.preset is not None and is_curve != (self.preset == "sine"):
             changes["points"] = preset("sine" if is_curve else "moons")
-        if machine in NEEDS_FINITE_C and math.isinf(self.C):
+        if ESTIMATORS[machine].needs_finite_C and math.isinf(self.C):
             changes["C"] = PARAMETERS["C"].high
         return self.with_(**changes)
 
@@ -213,7 +210,7 @@ def _pack(points: tuple[Point, ...]) -> str:
 
 
 def _unpack(text: str) -> tuple[Point, ...]:
-    most = (MOST_POINTS + 1) * _PACKED.itemsize  # a bomb must not unfold
+    most = (MOST_POINTS + 1) * _PACKED.itemsize  # a limit on what is decompressed
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         inflater = zlib.decompressobj()

@@ -1,8 +1,8 @@
-"""Step mode: a machine on its way, one step after the other, by the solvers' own steps.
+"""Step mode: the iterates of a solver, one after the other, by the solvers' own steps.
 
 SVC, SVR and one-class take the pairs of `mercer.solvers._platt`, the perceptron the mistakes that
-its fit recorded, Pegasos the examples of `mercer.solvers._pegasos`. A `Walk` remembers the way, so
-that a step back costs nothing.
+its fit recorded, Pegasos the examples of `mercer.solvers._pegasos`. A `StepHistory` keeps all
+iterates, so that a step back costs nothing.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ import mercer
 from mercer._expansion import Expansion
 from mercer._result import Result, Status
 from mercer._threads import Workers
-from mercer.certificates._certificate import EPS, FREE, ZERO, certify, kkt_groups, relative
+from mercer.certificates._certificate import EPS, certify, kkt_groups, relative
+from mercer.estimators._dual_view import KKTGroup
 from mercer.gram import Gram
 from mercer.kernels import Precomputed
 from mercer.kernels._samples import Samples
-from mercer.playground._catalogue import MACHINES
+from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._fit import (
     Fit,
-    Trace,
+    ProgressCurve,
     kernel_matrix,
     kernel_of,
     quiet,
     recipe,
     rows_and_targets,
-)  # fmt: skip
+)
 from mercer.playground._state import MOST_STEPS, State
 from mercer.problems import BoxQP, one_class, svc, svr
 from mercer.solvers._pegasos import Bound, Corridor, Descent, KernelRows, single_steps
 from mercer.solvers._platt import PairStep, Platt
 from mercer.solvers._solution import intercepts
 
-__all__ = ["Box", "Frame", "Walk", "can_step", "walk"]
+__all__ = ["Box", "Step", "StepHistory", "can_step", "step_history"]
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Box:
     low, high : float
         [L, H].
     before, after, unclipped : pair of float
-        (α_i, α_j), the last where the line's optimum lies without the box.
+        (α_i, α_j); ``unclipped`` is the optimum on the line without the box.
     line : pair of points
-        The ends of the constraint line inside of the box.
+        The ends of the part of the constraint line inside of the box.
     """
 
     i: int
@@ -75,8 +76,8 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
-    """The machine after some steps.
+class Step:
+    """The iterate after some steps.
 
     Attributes
     ----------
@@ -84,12 +85,12 @@ class Frame:
         A coefficient for each data point.
     b : float
     active : tuple of int
-        The points that the last step moved or looked at.
+        The points that the last step moved or visited.
     gap : float
         Relative gap, or of the perceptron the number of points on the wrong side.
     box : Box or None
     pull : float
-        Of the last example: 0 if it was left alone.
+        Sign of the subgradient of the last example: 0 if it was beyond the margin.
     group : int array
     certificate : Certificate or None
     """
@@ -106,59 +107,60 @@ class Frame:
 
 def can_step(state: State) -> str | None:
     """Why there is no step mode here, or None."""
-    machine = MACHINES[state.machine]
-    if not machine.step:
+    option = ESTIMATORS[state.machine]
+    if not option.step:
         return "Step mode is for SVC, SVR, one-class, perceptron and Pegasos."
-    if machine.kind == "classes" and np.unique(state.labels).size != 2:
-        return "Step mode follows one pair of classes: keep two of them."
+    if option.kind == "classes" and np.unique(state.labels).size != 2:
+        return "Step mode is for two classes: keep two of them."
     if state.machine == "svc" and np.isinf(state.C):
         return "Step mode draws the box [0, C]²: choose a finite C."
     return None
 
 
-class Walk:
-    """The frames of a state's machine from its start, computed when they are asked for."""
+class StepHistory:
+    """The iterates of a state's solver from its start, computed as they are needed."""
 
     def __init__(self, state: State):
-        self.frames: list[Frame] = []
+        self.steps: list[Step] = []
         self.is_over = False
         self.kernel, (self.X, _) = kernel_of(state), rows_and_targets(state)
-        self._stream = _STREAMS[state.machine](state)
-        self.unit = MACHINES[state.machine].step
+        self._iterates = _ITERATES[state.machine](state)
         self.measure = "wrong points" if state.machine == "perceptron" else "relative gap"
 
-    def frame(self, step: int) -> Frame:
-        """The frame after so many steps, or the last one there is."""
-        while len(self.frames) <= step and not self.is_over:
+    def step(self, number: int) -> Step:
+        """The iterate after ``number`` steps, or the last one there is."""
+        while len(self.steps) <= number and not self.is_over:
             with quiet():
-                following = next(self._stream, None)
-            if following is None or len(self.frames) > MOST_STEPS:
+                following = next(self._iterates, None)
+            if following is None or len(self.steps) > MOST_STEPS:
                 self.is_over = True
             else:
-                self.frames.append(following)
-        return self.frames[min(step, len(self.frames) - 1)]
+                self.steps.append(following)
+        return self.steps[min(number, len(self.steps) - 1)]
 
-    def fit(self, step: int) -> Fit:
-        """The frame in the form of a finished fit, so that it is drawn the same way."""
-        frame = self.frame(step)
-        expansion = Expansion(self.kernel, Samples(self.X), frame.beta, np.array([frame.b]))
-        gaps = np.array([each.gap for each in self.frames[: step + 1]])
-        trace = Trace(np.arange(gaps.size), gaps, "steps", self.measure,
-                      is_log=self.measure == "relative gap")  # fmt: skip
-        return Fit(
-            lambda rows: expansion.exact(rows)[:, 0], np.abs(frame.beta), frame.group, frame.b,
-            frame.certificate, trace,
-        )  # fmt: skip
+    def fit(self, number: int) -> Fit:
+        """The iterate in the form of a finished fit, so that it is drawn the same way."""
+        step = self.step(number)
+        expansion = Expansion(self.kernel, Samples(self.X), step.beta, np.array([step.b]))
+        gaps = np.array([each.gap for each in self.steps[: number + 1]])
+        is_log = self.measure == "relative gap"
+        progress = ProgressCurve(np.arange(gaps.size), gaps, "steps", self.measure, is_log)
+
+        def decide(rows: np.ndarray) -> np.ndarray:
+            return expansion.exact(rows)[:, 0]
+
+        alpha = np.abs(step.beta)
+        return Fit(decide, alpha, step.group, step.b, step.certificate, progress)
 
 
 @lru_cache(maxsize=4)
-def _walk(state: State) -> Walk:
-    return Walk(state)
+def _history(state: State) -> StepHistory:
+    return StepHistory(state)
 
 
-def walk(state: State) -> Walk:
-    """The walk that a state's steps belong to."""
-    return _walk(state.with_(step=None))
+def step_history(state: State) -> StepHistory:
+    """The history that a state's step belongs to."""
+    return _history(state.with_(step=None))
 
 
 # ------------------------------------------------------------------ SMO
@@ -177,17 +179,17 @@ def _problem(state: State) -> BoxQP:
     return one_class(state.nu, np.ones(len(state.points)))
 
 
-def _pairs(state: State) -> Iterator[Frame]:
+def _pairs(state: State) -> Iterator[Step]:
     problem, K = _problem(state), kernel_matrix(state)
     gram = Gram(Precomputed(), Samples(K), Workers(1))
     beta = problem.start.copy()
-    yield _pair_frame(problem, K, beta, None)
+    yield _pair_step(problem, K, beta, None)
     for step in Platt().steps(problem, gram):
         beta[[step.i, step.j]] = step.after
-        yield _pair_frame(problem, K, beta, step)
+        yield _pair_step(problem, K, beta, step)
 
 
-def _pair_frame(problem: BoxQP, K: np.ndarray, beta: np.ndarray, step: PairStep | None) -> Frame:
+def _pair_step(problem: BoxQP, K: np.ndarray, beta: np.ndarray, step: PairStep | None) -> Step:
     n = K.shape[0]
     coef = problem.at_points(beta, n)
     f = K @ coef
@@ -202,10 +204,9 @@ def _pair_frame(problem: BoxQP, K: np.ndarray, beta: np.ndarray, step: PairStep 
     if step is not None:
         row = np.arange(n) if problem.row is None else problem.row
         active = (int(row[step.i]), int(row[step.j]))
-    return Frame(
-        coef.copy(), float(b[0]), active, min(certificate.relative_gap, 1.0), group,
-        None if step is None else _box(problem, step, active), certificate=certificate,
-    )  # fmt: skip
+    gap = min(certificate.relative_gap, 1.0)
+    box = None if step is None else _box(problem, step, active)
+    return Step(coef.copy(), float(b[0]), active, gap, group, box, certificate=certificate)
 
 
 def _box(problem: BoxQP, step: PairStep, active: tuple[int, ...]) -> Box:
@@ -218,43 +219,47 @@ def _box(problem: BoxQP, step: PairStep, active: tuple[int, ...]) -> Box:
         return sign_i * (total - beta_j) + 0.0, sign_j * beta_j + 0.0  # no −0.0
 
     low, high = (end + 0.0 for end in step.alpha_interval)
-    return Box(
-        active[0], active[1], float(bound[step.i]), float(bound[step.j]), low, high,
-        at(step.before[1]), at(step.after[1]), at(step.unclipped), (at(step.low), at(step.high)),
-    )  # fmt: skip
+    before, after, unclipped = at(step.before[1]), at(step.after[1]), at(step.unclipped)
+    i, j = active
+    bound_i, bound_j, line = (
+        float(bound[step.i]),
+        float(bound[step.j]),
+        (at(step.low), at(step.high)),
+    )
+    return Box(i, j, bound_i, bound_j, low, high, before, after, unclipped, line)
 
 
 # ------------------------------------------------------------------ perceptron and Pegasos
 
 
-def _mistakes(state: State) -> Iterator[Frame]:
+def _mistakes(state: State) -> Iterator[Step]:
     """The mistakes that the fit made, in order."""
     name, arguments = recipe(state)
     model = getattr(mercer, name)(**arguments).fit(*rows_and_targets(state))
     y, K = _signs(state), kernel_matrix(state)
     beta, f, b = np.zeros(y.size), np.zeros(y.size), 0.0
-    yield _mistake_frame(y, beta, f, b, ())
+    yield _mistake_step(y, beta, f, b, ())
     for i in model.updates_[0].tolist():
         beta[i] += y[i]
         f += y[i] * K[i]
         b += y[i]
-        yield _mistake_frame(y, beta, f, b, (i,))
+        yield _mistake_step(y, beta, f, b, (i,))
 
 
-def _mistake_frame(
-    y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple
-) -> Frame:
+def _mistake_step(y: np.ndarray, beta: np.ndarray, f: np.ndarray, b: float, active: tuple) -> Step:
     wrong = int((y * (f + b) <= 0).sum())
-    return Frame(beta.copy(), b, active, float(wrong), np.where(beta != 0, FREE, ZERO))
+    return Step(
+        beta.copy(), b, active, float(wrong), np.where(beta != 0, KKTGroup.FREE, KKTGroup.ZERO)
+    )
 
 
-def _examples(state: State) -> Iterator[Frame]:
-    """Pegasos: w itself, not the average that the finished machine is."""
+def _examples(state: State) -> Iterator[Step]:
+    """Pegasos: the iterate w, not the average that the estimator returns."""
     y, K = _signs(state), kernel_matrix(state) + 1.0
     n = y.size
     rows, corridor, bound = KernelRows(K), Corridor.hinge(y), np.full(n, state.C)
     descent, best = Descent(1 / (state.C * n), n), Bound(KernelRows(K), Corridor.hinge(y), bound)
-    yield Frame(np.zeros(n), 0.0, (), 1.0, np.full(n, ZERO))
+    yield Step(np.zeros(n), 0.0, (), 1.0, np.full(n, KKTGroup.ZERO))
     rng = np.random.default_rng(0)
     for i, pull in single_steps(rows, descent, corridor, np.ones(n), rng):
         beta = descent.coef(average=False)
@@ -262,11 +267,11 @@ def _examples(state: State) -> Iterator[Frame]:
         best.offer(np.clip(descent.hits / visits, -1.0, 1.0))
         primal = best.primal(beta)
         gap = min(relative(max(primal - best.dual, EPS * primal), primal), 1.0)
-        group = np.where(beta != 0, FREE, ZERO)
-        yield Frame(beta, float(beta.sum()), (i,), gap, group, pull=pull)
+        group = np.where(beta != 0, KKTGroup.FREE, KKTGroup.ZERO)
+        yield Step(beta, float(beta.sum()), (i,), gap, group, pull=pull)
 
 
-_STREAMS: dict[str, Callable[[State], Iterator[Frame]]] = {
+_ITERATES: dict[str, Callable[[State], Iterator[Step]]] = {
     "svc": _pairs,
     "svr": _pairs,
     "oneclass": _pairs,

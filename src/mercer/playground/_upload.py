@@ -1,4 +1,8 @@
-"""Points out of a small CSV file: two columns of numbers, and a class if there is a third."""
+"""Points from a small CSV file: two columns of numbers, and a class if there is a third.
+
+`mercer.data.read_table` encodes words and needs a target; here the third column may be absent, and
+a file has at most `MOST_POINTS` rows.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,9 @@ from mercer.playground._state import EXTENT, MOST_POINTS, StateError
 
 __all__ = ["points_of_csv"]
 
-# The columns are scaled to this share of the picture.
-FILLED = 0.8
-
 
 def points_of_csv(text: str) -> tuple[tuple[Point, ...], str]:
-    """The points of a CSV text, scaled into the picture, and a sentence on what was done.
+    """The points of a CSV text, scaled to 80 % of the picture, and a sentence on what was read.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def points_of_csv(text: str) -> tuple[tuple[Point, ...], str]:
             f"{len(LABELS)} classes here; leave it out for a regression."
         )
     middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
-    scaled = (X - middle) / np.where(half > 0, half, 1.0) * (FILLED * EXTENT)
+    scaled = (X - middle) / np.where(half > 0, half, 1.0) * (0.8 * EXTENT)
     note = f"Read {len(rows)} points from {names[0]} and {names[1]}"
     note += f"; classes {', '.join(classes)}" if len(classes) > 1 else ""
     labels = np.array([classes.index(mark) for mark in marks])

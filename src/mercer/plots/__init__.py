@@ -1,29 +1,37 @@
-"""Pictures of fitted machines: Display objects in scikit-learn's manner, on matplotlib.
+"""Displays of fitted estimators, as in scikit-learn, on matplotlib.
 
-``SomeDisplay.from_estimator(model, X, y)`` draws a fitted model and keeps the numbers behind the
-picture; ``plot(ax)`` draws them again. matplotlib is imported when something is drawn. Colours,
+``SomeDisplay.from_estimator(model, X, y)`` draws a fitted model and keeps the numbers that are
+drawn; ``plot(ax)`` draws them again. matplotlib is imported when something is drawn. Colours,
 markers and fonts are those of `mercer.plots._style`.
 
-============  ======================================================================
-boundary.py   regions, margins, support vectors by KKT group, the bias interval
-tube.py       a regression with its ε-tube
-kkt.py        margins against duals
-gap.py        primal, dual and gap along a fit, and the callback that records them
-matrix.py     the kernel matrix by class, and its eigenvalues
-losses.py     loss curves
-weights.py    weights of linear machines, and along C
-kinds.py      all of them by name
-writing.py    PNG, SVG, HTML
-_machine.py   a fitted estimator as pictures see it
-_plane.py     two coordinates for any number of features, and the caveat
-_base.py      what displays share
-============  ======================================================================
+==================  ==================================================================
+_boundary.py        regions, margins, support vectors by KKT group, the bias interval
+_regression.py      a regression with its ε-insensitive tube
+_kkt.py             margins against duals
+_gap.py             primal, dual and gap during a fit
+_kernel_matrix.py   the kernel matrix by class, and its eigenvalues
+_losses.py          loss functions
+_weights.py         weights of linear models, and along C
+_write.py           PNG, SVG, HTML
+_fitted.py          `FittedView`: a fitted estimator with the data to draw
+_projection.py      two coordinates for any number of features, and the caveat
+_base.py            what displays share
+_style.py           colours, markers, fonts
+==================  ==================================================================
+
+`KINDS` has them by name, as ``mercer plot KIND MODEL DATA`` draws them.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.certificates._trace import Trace
+from mercer.plots._base import APART, Display
 from mercer.plots._boundary import BoundaryDisplay
-from mercer.plots._gap import GapDisplay, Trace
+from mercer.plots._gap import GapDisplay
 from mercer.plots._kernel_matrix import KernelMatrixDisplay, SpectrumDisplay
-from mercer.plots._kinds import KINDS, Kind, draw
 from mercer.plots._kkt import KKTDisplay
 from mercer.plots._losses import LossDisplay
 from mercer.plots._regression import TubeDisplay
@@ -46,3 +54,85 @@ __all__ = [
     "draw",
     "write_figure",
 ]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of picture.
+
+    Attributes
+    ----------
+    name : str
+    summary : str
+        In one line.
+    display : a Display class
+    fits : bool
+        Whether drawing fits the estimator again.
+    weighted : bool
+        Whether it takes ``sample_weight``.
+    """
+
+    name: str
+    summary: str
+    display: Any
+    fits: bool = False
+    weighted: bool = True
+
+    def draw(self, model: Any, X: Any, y: Any = None, **options: Any) -> Display:
+        """Draw on a figure of its own, apart from pyplot's; ``sample_weight`` as in ``fit``.
+
+        Parameters
+        ----------
+        model, X, y, **options
+            Of the display's ``from_estimator``.
+
+        Returns
+        -------
+        display : with ``figure_``
+        """
+        if not self.weighted:
+            options.pop("sample_weight", None)
+        return self.display.from_estimator(model, X, y, ax=APART, **options)
+
+
+#: Every kind of picture by its name.
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("boundary", "regions, margins and support vectors of a classifier", BoundaryDisplay),
+        Kind("tube", "a regression with its tube and support vectors", TubeDisplay),
+        Kind("kkt", "margins against duals, on the staircase of the optimum", KKTDisplay),
+        Kind("gap", "primal, dual and gap while it is fitted again", GapDisplay, fits=True),
+        Kind("kernel", "the kernel matrix, ordered by class", KernelMatrixDisplay, weighted=False),
+        Kind("spectrum", "eigenvalues of the kernel matrix", SpectrumDisplay, weighted=False),
+        Kind("loss", "loss curves, and where the rows are", LossDisplay, weighted=False),
+        Kind("weights", "the largest weights of a linear model", WeightsDisplay, weighted=False),
+        Kind("path", "weights and support of a linear model along C", PathDisplay, fits=True),
+    )
+}
+
+
+def draw(kind: str, model: Any, X: Any, y: Any = None, **options: Any) -> Display:
+    """Draw a picture by the name of its kind, one of ``KINDS``.
+
+    Parameters
+    ----------
+    kind : str
+    model, X, y, **options
+        Of the ``from_estimator`` of that kind's display.
+
+    Returns
+    -------
+    display : with ``figure_``, which `write_figure` writes
+
+    Examples
+    --------
+    >>> import mercer
+    >>> from mercer.plots import draw
+    >>> X, y = [[0.0, 1.0], [0.0, -1.0]], [1, -1]
+    >>> draw("boundary", mercer.SVC().fit(X, y), X, y).classes
+    ['-1', '1']
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    return KINDS[kind].draw(model, X, y, **options)

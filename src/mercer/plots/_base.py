@@ -1,4 +1,4 @@
-"""What every Display shares: axes in the house style, titles, caveats, legends."""
+"""What every Display shares: axes in the style of `_style`, titles, caveats, legends."""
 
 from __future__ import annotations
 
@@ -8,29 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certificates._certificate import BOUND, FREE, ZERO, Certificate
+from mercer.certificates._certificate import Certificate
+from mercer.estimators._dual_view import KKTGroup
 from mercer.plots import _style as style
 
 __all__ = ["APART", "Display", "marker_options"]
 
-# Characters of a caveat in a line, for each inch of the axes.
-LETTERS_PER_INCH = 15.5
-
-
 # In the place of axes: a new figure that pyplot does not know.
 APART = object()
-_GROUPS = {ZERO: "zero", FREE: "free", BOUND: "bound"}
 
 
 def marker_options(group: int, colour: str, size: float = 1.0) -> dict[str, Any]:
     """How points of a KKT group are drawn, as arguments of ``scatter``."""
-    look = style.GROUPS[_GROUPS[group]]
-    edge = colour if look["edge"] == "class" else look["edge"] or "none"
+    marker = style.GROUPS[KKTGroup(group).name.lower()]
+    edge = colour if marker["edge"] == "class" else marker["edge"] or "none"
     return {
-        "s": look["size"] * size,
-        "facecolors": style.tint(colour, look["fill"]),
+        "s": marker["size"] * size,
+        "facecolors": style.tint(colour, marker["fill"]),
         "edgecolors": edge,
-        "linewidths": look["width"],
+        "linewidths": marker["width"],
     }
 
 
@@ -44,7 +40,7 @@ class Display:
     figsize: tuple[float, float] = style.FIGSIZE
     title: str = ""
     caveat: str = ""
-    certificate: Certificate | None = None  # of the machine drawn, where it is known
+    certificate: Certificate | None = None  # of the model drawn, where it is known
 
     @property
     def description(self) -> str:
@@ -62,7 +58,7 @@ class Display:
         ax : matplotlib axes, optional
             Of a display with several panels also a sequence of as many; one alone gets the last.
         title : str, optional
-            Instead of the machine's own.
+            Instead of the display's own.
         **options
             See ``from_estimator``.
 
@@ -89,16 +85,25 @@ class Display:
     def _draw(self, axes: list[Any], *args: Any, **options: Any) -> None:
         raise NotImplementedError
 
-    def _write_caveat(self) -> None:
+    def _write_caveat(self, letters_per_inch: float = 15.5) -> None:
         """Below the axis, in lines no longer than it is."""
         ax = self.axes_[-1]
         width = self.figure_.get_figwidth() * ax.get_position().width
-        text = textwrap.fill(self.caveat, max(30, int(width * LETTERS_PER_INCH)))
+        text = textwrap.fill(self.caveat, max(30, int(width * letters_per_inch)))
         below = -36 if ax.get_xlabel() else -24
-        ax.annotate(
-            text, (0, 0), (0, below), xycoords="axes fraction", textcoords="offset points",
-            va="top", fontsize=8, color=style.GREY, style="italic", annotation_clip=False,
-        )  # fmt: skip
+        font = {"fontsize": 8, "color": style.GREY, "style": "italic", "va": "top"}
+        place = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(text, (0, 0), (0, below), annotation_clip=False, **place, **font)
+
+    @staticmethod
+    def _legend_line(ax: Any, label: str, **line: Any) -> None:
+        """An entry of the legend that is a line."""
+        ax.plot([], [], label=label, **line)
+
+    @staticmethod
+    def _legend_point(ax: Any, label: str, **marker: Any) -> None:
+        """An entry of the legend that is a point."""
+        ax.scatter([], [], label=label, **marker)
 
     @staticmethod
     def _legend(ax: Any, where: bool | str, **options: Any) -> None:

@@ -1,26 +1,26 @@
-"""`BoundaryDisplay`: what a classifier or a region decides, where, and because of which points."""
+"""`BoundaryDisplay`: decision regions, margins and support vectors of a classifier or a region."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from mercer.certificates._certificate import BOUND, FREE, ZERO
+from mercer.estimators._dual_view import KKTGroup
 from mercer.plots import _style as style
 from mercer.plots._base import Display, marker_options
-from mercer.plots._fitted import Machine, by_edge, merged
+from mercer.plots._fitted import FittedView, groups_from_margin, max_over_tasks
 from mercer.plots._projection import make_plane
 
 __all__ = ["BoundaryDisplay"]
 
-# Area of the largest α, and of all of them together, in points².
-LARGEST_AREA, ALL_AREAS = 420.0, 26_000.0
-PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
+Interval = tuple[float, float]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoundaryDisplay(Display):
     """Decision regions, margins and support vectors.
 
@@ -74,35 +74,28 @@ class BoundaryDisplay(Display):
     """
 
     figsize = (8.4, 4.9)
+    # Area of the disc of the largest α, and of all discs together, in points².
+    largest_area, total_area = 420.0, 26_000.0
+    probability_levels = (0.05, 0.25, 0.5, 0.75, 0.95)
 
-    def __init__(
-        self,
-        *,
-        xx0: np.ndarray,
-        xx1: np.ndarray,
-        values: np.ndarray,
-        points: np.ndarray,
-        codes: np.ndarray,
-        classes: Sequence[str],
-        groups: np.ndarray,
-        group_names: Sequence[str],
-        alpha: np.ndarray | None = None,
-        band: tuple[float, float] | None = None,
-        bias: tuple[float, float] | None = None,
-        has_margin: bool = True,
-        values_are_classes: bool = False,
-        probabilities: np.ndarray | None = None,
-        labels: Sequence[str] = ("", ""),
-        title: str = "",
-        caveat: str = "",
-    ):
-        self.xx0, self.xx1, self.values = xx0, xx1, values
-        self.points, self.codes, self.classes = points, codes, list(classes)
-        self.groups, self.group_names, self.alpha = groups, tuple(group_names), alpha
-        self.band, self.bias, self.has_margin = band, bias, has_margin
-        self.values_are_classes, self.probabilities = values_are_classes, probabilities
-        self.labels, self.title, self.caveat = tuple(labels), title, caveat
-        self.discs_: Any = None
+    xx0: np.ndarray
+    xx1: np.ndarray
+    values: np.ndarray
+    points: np.ndarray
+    codes: np.ndarray
+    classes: Sequence[str]
+    groups: np.ndarray
+    group_names: Sequence[str]
+    alpha: np.ndarray | None = None
+    band: Interval | None = None
+    bias: Interval | None = None
+    has_margin: bool = True
+    values_are_classes: bool = False
+    probabilities: np.ndarray | None = None
+    labels: Sequence[str] = ("", "")
+    title: str = ""
+    caveat: str = ""
+    discs_: Any = field(default=None, init=False)
 
     @classmethod
     def from_estimator(
@@ -118,13 +111,13 @@ class BoundaryDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> BoundaryDisplay:
-        """Draw a fitted classifier, one-class machine or clustering.
+        """Draw a fitted classifier, one-class estimator or clustering.
 
         Parameters
         ----------
         estimator : fitted estimator of Mercer, or a Pipeline that ends in one
         X, y, sample_weight
-            What it was fitted on. On other rows groups are told by their margins, not by α.
+            What it was fitted on. On other samples groups follow from the margins, not from α.
         features : two names or numbers of columns, optional
             Draw these, all others at their median. By default the only two, or the first two
             principal components.
@@ -139,35 +132,52 @@ class BoundaryDisplay(Display):
         -------
         BoundaryDisplay
         """
-        machine = Machine(estimator, X, y, sample_weight)
-        if machine.codes is None:
-            remedy = "TubeDisplay draws it." if machine.is_regressor else "Draw a classifier."
-            machine.refuse("has no classes and so no boundary", remedy)
-        machine.require_coordinates("BoundaryDisplay")
-        plane = make_plane(machine, features)
+        view = FittedView(estimator, X, y, sample_weight)
+        if view.codes is None:
+            remedy = "TubeDisplay draws it." if view.is_regressor else "Draw a classifier."
+            view.refuse("has no classes and so no boundary", remedy)
+        view.require_coordinates("BoundaryDisplay")
+        plane = make_plane(view, features)
         xx0, xx1 = np.meshgrid(plane.ticks(0, grid_resolution), plane.ticks(1, grid_resolution))
         places = np.column_stack([xx0.ravel(), xx1.ravel()])
-        values = plane.values(machine, places).reshape(xx0.shape)
-        groups, alpha = merged(machine, _by_margin)
-        bias, band = _bias_band(machine)
-        chances = None
+        values = plane.values(view, places).reshape(xx0.shape)
+        groups, alpha = _groups_without_duals(view), None
+        if view.tasks:
+            groups, alpha = max_over_tasks(view.tasks, view.n)
+        bias, band = _bias_band(view)
+        probability = None
         if probabilities:
-            chances = plane.values(machine, places, _chances(machine)).reshape(xx0.shape)
+            probability = plane.values(view, places, _probability_of_second(view))
+            probability = probability.reshape(xx0.shape)
         display = cls(
-            xx0=xx0, xx1=xx1, values=values, points=plane.points, codes=machine.codes,
-            classes=machine.classes, groups=groups, group_names=_group_names(machine),
-            alpha=alpha, band=band, bias=bias, has_margin=machine.has_margin,
-            values_are_classes=not machine.has_values, probabilities=chances,
-            labels=plane.labels, title=machine.title, caveat=plane.caveat,
-        )  # fmt: skip
-        display.certificate = machine.certificate
+            xx0=xx0,
+            xx1=xx1,
+            values=values,
+            points=plane.points,
+            codes=view.codes,
+            classes=view.classes,
+            groups=groups,
+            group_names=_group_names(view),
+            alpha=alpha,
+            band=band,
+            bias=bias,
+            has_margin=view.has_margin,
+            values_are_classes=not view.has_values,
+            probabilities=probability,
+            labels=plane.labels,
+            title=view.title,
+            caveat=plane.caveat,
+        )
+        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:
-        counts = [f"{name}: {(self.codes == c).sum()} points"
-                  for c, name in enumerate(self.classes)]  # fmt: skip
-        groups = [f"{name} ({(self.groups == g).sum()})"
-                  for g, name in enumerate(self.group_names) if name]  # fmt: skip
+        per_class = np.bincount(self.codes, minlength=len(self.classes))
+        per_group = np.bincount(self.groups, minlength=3)
+        counts = [f"{name}: {n} points" for name, n in zip(self.classes, per_class, strict=True)]
+        groups = [
+            f"{name} ({n})" for name, n in zip(self.group_names, per_group, strict=True) if name
+        ]
         return [f"Decision boundary of {self.title}", *counts, "Of them " + ", ".join(groups)]
 
     # ------------------------------------------------------------------ drawing
@@ -195,8 +205,8 @@ class BoundaryDisplay(Display):
                 self._draw_band(ax)
         if self.probabilities is not None:
             self._draw_probabilities(ax)
-        ax.set(xlim=(self.xx0.min(), self.xx0.max()), ylim=(self.xx1.min(), self.xx1.max()),
-               xlabel=self.labels[0], ylabel=self.labels[1])  # fmt: skip
+        ax.set(xlim=(self.xx0.min(), self.xx0.max()), ylim=(self.xx1.min(), self.xx1.max()))
+        ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
         self._legend(ax, legend)
 
     def _draw_slabs(self, ax: Any, fill: bool, margins: bool) -> None:
@@ -204,22 +214,22 @@ class BoundaryDisplay(Display):
         low, high = self._colours()
         if fill:
             levels = [-1, 0, 1] if margins else [0]
-            shades = [style.tint(low, 0.26), style.tint(low, 0.1), style.tint(high, 0.1),
-                      style.tint(high, 0.26)] if margins else [style.tint(low, 0.16),
-                                                               style.tint(high, 0.16)]  # fmt: skip
+            tints = [(low, 0.26), (low, 0.1), (high, 0.1), (high, 0.26)]
+            tints = tints if margins else [(low, 0.16), (high, 0.16)]
+            shades = [style.tint(*each) for each in tints]
             ax.contourf(*grid, levels=[-np.inf, *levels, np.inf], colors=shades, zorder=0)
         self._draw_levels(ax, [0], colors=style.INK, linewidths=2.0)
-        ax.plot([], [], color=style.INK, linewidth=2.0, label="f = 0: the boundary")
+        self._legend_line(ax, "f = 0: the boundary", color=style.INK, linewidth=2.0)
         if margins:
             self._draw_levels(ax, [-1, 1], colors=style.INK, linewidths=1.1, linestyles="--")
-            ax.plot([], [], color=style.INK, linewidth=1.1, linestyle="--",
-                    label="f = ±1: the margins")  # fmt: skip
+            dashed = {"color": style.INK, "linewidth": 1.1, "linestyle": "--"}
+            self._legend_line(ax, "f = ±1: the margins", **dashed)
 
-    def _draw_levels(self, ax: Any, levels: Sequence[float], **look: Any) -> None:
+    def _draw_levels(self, ax: Any, levels: Sequence[float], **line: Any) -> None:
         """Lines f = level; matplotlib warns of levels that f does not reach."""
         reached = [level for level in levels if self.values.min() < level < self.values.max()]
         if reached:
-            ax.contour(self.xx0, self.xx1, self.values, levels=reached, zorder=2, **look)
+            ax.contour(self.xx0, self.xx1, self.values, levels=reached, zorder=2, **line)
 
     def _colours(self) -> tuple[str, str]:
         """Of f < 0 and f > 0; outside of a region is grey."""
@@ -235,130 +245,132 @@ class BoundaryDisplay(Display):
         ax.contourf(*grid, levels=self.band, colors=[style.ORANGE], alpha=0.28, zorder=1)
         self._draw_levels(ax, self.band, colors=style.ORANGE, linewidths=1.4, linestyles="-.")
         low, high = self.bias
-        ax.fill([], [], facecolor=style.tint(style.ORANGE, 0.35), edgecolor=style.ORANGE,
-                linestyle="-.", label=f"boundaries of every\noptimal b in [{low:.3g}, {high:.3g}]",
-                )  # fmt: skip
+        label = f"boundaries of every\noptimal b in [{low:.3g}, {high:.3g}]"
+        face = style.tint(style.ORANGE, 0.35)
+        ax.fill([], [], facecolor=face, edgecolor=style.ORANGE, linestyle="-.", label=label)
 
     def _draw_regions(self, ax: Any, fill: bool) -> None:
         k = len(self.classes)
         if fill:
             from matplotlib.colors import ListedColormap
 
-            shades = [style.tint(style.class_colour(c), 0.22) for c in range(k)]
-            ax.pcolormesh(self.xx0, self.xx1, self.values, cmap=ListedColormap(shades), vmin=-0.5,
-                          vmax=k - 0.5, shading="nearest", rasterized=True, zorder=0)  # fmt: skip
+            shades = ListedColormap([style.tint(style.class_colour(c), 0.22) for c in range(k)])
+            colours = {"cmap": shades, "vmin": -0.5, "vmax": k - 0.5}
+            grid = self.xx0, self.xx1, self.values
+            ax.pcolormesh(*grid, shading="nearest", rasterized=True, zorder=0, **colours)
         for c in range(k):
             inside = gaussian_filter((self.values == c).astype(float), 1.5)  # less of the stairs
             if inside.min() < 0.5 < inside.max():
-                ax.contour(self.xx0, self.xx1, inside, levels=[0.5], colors=style.INK,
-                           linewidths=1.2, zorder=2)  # fmt: skip
-        ax.plot([], [], color=style.INK, linewidth=1.2, label="where the decision changes")
+                line = {"colors": style.INK, "linewidths": 1.2}
+                ax.contour(self.xx0, self.xx1, inside, levels=[0.5], zorder=2, **line)
+        self._legend_line(ax, "where the decision changes", color=style.INK, linewidth=1.2)
 
     def _draw_probabilities(self, ax: Any) -> None:
-        lines = ax.contour(
-            self.xx0, self.xx1, self.probabilities, levels=PROBABILITIES, colors=style.GREY,
-            linewidths=0.9, linestyles=":", zorder=2,
-        )  # fmt: skip
+        grid = self.xx0, self.xx1, self.probabilities
+        dotted = {"colors": style.GREY, "linewidths": 0.9, "linestyles": ":"}
+        lines = ax.contour(*grid, levels=self.probability_levels, zorder=2, **dotted)
         ax.clabel(lines, fontsize=8, fmt=lambda p: f"{p:.0%}")
-        ax.plot([], [], color=style.GREY, linewidth=0.9, linestyle=":",
-                label=f"probability of {self.classes[1]}")  # fmt: skip
+        dotted = {"color": style.GREY, "linewidth": 0.9, "linestyle": ":"}
+        self._legend_line(ax, f"probability of {self.classes[1]}", **dotted)
 
     def _draw_areas(self, ax: Any) -> None:
         assert self.alpha is not None
         used = np.flatnonzero(self.alpha)
-        share = self.alpha[used] / self.alpha.max()
-        largest = min(LARGEST_AREA, ALL_AREAS / share.sum())
+        relative = self.alpha[used] / self.alpha.max()
+        largest = min(self.largest_area, self.total_area / relative.sum())
         colours = [style.class_colour(self._shown(c)) for c in self.codes[used]]
-        self.discs_ = ax.scatter(*self.points[used].T, s=largest * share, c=colours, alpha=0.22,
-                                 linewidths=0, zorder=3)  # fmt: skip
-        ax.scatter([], [], s=90, c=style.GREY, alpha=0.3, linewidths=0, label="area of a disc: α")
+        disc = {"s": largest * relative, "c": colours, "alpha": 0.22, "linewidths": 0}
+        self.discs_ = ax.scatter(*self.points[used].T, zorder=3, **disc)
+        disc = {"s": 90, "c": style.GREY, "alpha": 0.3, "linewidths": 0}
+        self._legend_point(ax, "area of a disc: α", **disc)
 
     def _shown(self, code: int) -> int:
         """One class alone has the colour of its inside."""
         return 1 if len(self.classes) == 1 else code
 
     def _draw_points(self, ax: Any, size: float) -> None:
-        for group in (ZERO, FREE, BOUND):
+        for group in KKTGroup:
             for c in range(len(self.classes)):
                 rows = (self.groups == group) & (self.codes == c)
                 if rows.any():
-                    look = marker_options(group, style.class_colour(self._shown(c)), size)
-                    ax.scatter(*self.points[rows].T, marker=style.class_marker(self._shown(c)),
-                               zorder=4 + group, **look)  # fmt: skip
+                    options = marker_options(group, style.class_colour(self._shown(c)), size)
+                    options["marker"] = style.class_marker(self._shown(c))
+                    ax.scatter(*self.points[rows].T, zorder=4 + group, **options)
         for c, name in enumerate(self.classes):
             colour, marker = style.class_colour(self._shown(c)), style.class_marker(self._shown(c))
-            ax.scatter([], [], s=34, c=colour, marker=marker, label=name)
-        for group in (ZERO, FREE, BOUND):
-            count = int((self.groups == group).sum())
-            if self.group_names[group]:
-                ax.scatter([], [], marker="o", label=f"{self.group_names[group]} ({count})",
-                           **marker_options(group, style.GREY))  # fmt: skip
+            self._legend_point(ax, name, s=34, c=colour, marker=marker)
+        for group, name in zip(KKTGroup, self.group_names, strict=True):
+            if name:
+                count = int((self.groups == group).sum())
+                self._legend_point(ax, f"{name} ({count})", **marker_options(group, style.GREY))
 
 
-def _by_margin(machine: Machine) -> np.ndarray:
-    """Groups without duals: by y f against its edge; else by right and wrong."""
-    values = machine.values
-    if machine.is_one_class:
-        return by_edge(values)
-    if not machine.is_classifier:
-        return np.zeros(machine.n, dtype=np.int8)
-    if len(machine.classes) > 2:
-        return np.where(values == machine.codes, ZERO, BOUND).astype(np.int8)
-    signed = np.where(machine.codes == 1, values, -values)
-    if machine.has_margin:
-        return by_edge(signed - 1)
-    return np.where(signed > 0, ZERO, BOUND).astype(np.int8)
+def _groups_without_duals(view: FittedView) -> np.ndarray:
+    """Groups from y f against its edge; without an edge, right (ZERO) or wrong (BOUND)."""
+    values = view.values
+    if view.is_one_class:
+        return groups_from_margin(values)
+    if not view.is_classifier:
+        return np.zeros(view.n, dtype=np.int8)
+    if len(view.classes) > 2:
+        return _right_or_wrong(values == view.codes)
+    signed = np.where(view.codes == 1, values, -values)
+    if view.has_margin:
+        return groups_from_margin(signed - 1)
+    return _right_or_wrong(signed > 0)
 
 
-def _group_names(machine: Machine) -> tuple[str, str, str]:
-    bounds = [np.maximum(task.upper, -task.lower) for task in machine.readings]
-    C = getattr(machine.model, "C", np.nan)
-    top = "C" if all((bound == C).all() for bound in bounds) else "its bound"
-    if machine.readings and machine.is_one_class:
+def _right_or_wrong(is_right: np.ndarray) -> np.ndarray:
+    return np.where(is_right, KKTGroup.ZERO, KKTGroup.BOUND).astype(np.int8)
+
+
+def _group_names(view: FittedView) -> tuple[str, str, str]:
+    C = view.model.get_params(deep=False).get("C", np.nan)
+    top = "C" if all((task.bound == C).all() for task in view.tasks) else "its bound"
+    if view.tasks and view.is_one_class:
         return "α = 0: inside", "0 < α < 1: on the boundary", "α = 1: outside"
-    if len(machine.readings) > 1:
+    if len(view.tasks) > 1:
         return "α = 0 in every task", "free in a task, at no bound", f"α = {top} in a task"
-    if machine.readings:
+    if view.tasks:
         return (
             "α = 0: beyond the margin",
             f"0 < α < {top}: on the margin",
             f"α = {top}: within it, or wrong",
         )
-    if machine.is_one_class:
+    if view.is_one_class:
         return "f > 0: inside", "f = 0: on the boundary", "f < 0: outside"
-    if machine.has_margin and len(machine.classes) == 2:
+    if view.has_margin and len(view.classes) == 2:
         return (
             "y f > 1: beyond the margin",
             "y f = 1: on the margin",
             "y f < 1: within it, or wrong",
         )
-    if machine.is_classifier:
+    if view.is_classifier:
         return "classified right", "", "misclassified"
     return "points", "", ""
 
 
-def _bias_band(
-    machine: Machine,
-) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+def _bias_band(view: FittedView) -> tuple[Interval | None, Interval | None]:
     """The bias interval and the values of f at its boundaries, where it is more than rounding."""
-    proof = machine.certificate
-    if proof is None or not machine.has_values:
+    certificate = view.certificate
+    if certificate is None or not view.has_values:
         return None, None
-    low, high = proof.bias_interval
-    b = float(np.ravel(machine.model.intercept_)[0])
-    if not (np.isfinite([low, high]).all() and high - low > 2 * proof.kkt_violation + 1e-9):
+    low, high = certificate.bias_interval
+    b = float(np.ravel(view.model.intercept_)[0])
+    if not (np.isfinite([low, high]).all() and high - low > 2 * certificate.kkt_violation + 1e-9):
         return None, None
     return (low, high), (b - high, b - low)
 
 
-def _chances(machine: Machine) -> Any:
-    if not hasattr(machine.model, "predict_proba") or len(machine.classes) != 2:
-        machine.refuse(
+def _probability_of_second(view: FittedView) -> Any:
+    if len(view.classes) != 2 or not callable(getattr(view.model, "predict_proba", None)):
+        view.refuse(
             "has no probabilities of two classes",
             "Draw LogisticRegression, KernelLogisticRegression or SVC(probability=True).",
         )
 
-    def decide(rows: Any, seen: bool) -> np.ndarray:
-        return (machine.model if seen else machine.estimator).predict_proba(rows)[:, 1]
+    def probability(rows: Any, is_transformed: bool) -> np.ndarray:
+        model = view.model if is_transformed else view.estimator
+        return model.predict_proba(rows)[:, 1]
 
-    return decide
+    return probability

@@ -1,137 +1,27 @@
-"""`Trace` and `GapDisplay`: how a fit closes the gap between primal and dual value."""
+"""`GapDisplay`: how a fit closes the gap between primal and dual value."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from mercer.certificates._certificate import Certificate, certify
-from mercer.certificates._duality_gap import certify_linear, certify_logistic
+from mercer.certificates._certificate import Certificate
+from mercer.certificates._trace import Trace
 from mercer.plots import _style as style
 from mercer.plots._base import Display
 from mercer.plots._fitted import title_of
-from mercer.problems import BoxQP
-from mercer.problems._regularized_loss import LinearPrimal
 
-__all__ = ["GapDisplay", "Trace"]
-
-# A state is looked at only if all looks before took less than a share of the time of the fit, or
-# of next to none.
-NEXT_TO_NONE = 0.3
-MOST_NAMES = 8
-
-
-@dataclass(frozen=True)
-class Point:
-    """One look at a task. ``seconds`` are those of the fit, without those of looking."""
-
-    task: int
-    seconds: float
-    iterations: int
-    primal: float
-    dual: float
-    gap: float
-    relative_gap: float
-
-
-class Trace:
-    """A callback that records primal and dual value while a machine is fitted.
-
-    It asks for a certificate of what is reached at each report, as long as looking takes no more
-    than a ``share`` of the time of fitting; a report it has no time for, or whose solver cannot
-    tell its duals, is kept as ``violation`` only.
-
-    Parameters
-    ----------
-    callback : callable, optional
-        Told as well; its true value stops the fit.
-    share : float, default=1.0
-
-    Attributes
-    ----------
-    points : list of Point
-        The looks, in order of time.
-    violation : list of (seconds, iterations, violation)
-        All reports.
-    tol : float
-        Where the fit stops, and whether that is a relative gap or a violation.
-    tol_is_of_gap : bool
-
-    Examples
-    --------
-    >>> import numpy as np, mercer
-    >>> from mercer.plots import Trace
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> trace = Trace()
-    >>> model = mercer.SVC(callback=trace).fit(X, X[:, 0] * X[:, 1] > 0)
-    >>> trace.points[0].gap > trace.points[-1].gap >= 0
-    True
-    """
-
-    def __init__(self, callback: Callable[[Any], object] | None = None, share: float = 1.0):
-        self.callback, self.share = callback, share
-        self.points: list[Point] = []
-        self.violation: list[tuple[float, int, float]] = []
-        self.tol = np.nan
-        self.tol_is_of_gap = False
-        self._problems: list[Any] = []  # kept, so that no other can have the same identity
-        self._looking = 0.0
-
-    def __call__(self, progress: Any) -> object:
-        began = time.perf_counter()
-        seconds = max(progress.seconds - self._looking, 0.0)
-        self.tol = progress.tol
-        self.violation.append((seconds, progress.iterations, progress.violation))
-        state = getattr(progress, "state", None)
-        if state is not None and self._looking <= self.share * max(seconds, NEXT_TO_NONE):
-            for problem, result in state():
-                task = progress.task if progress.n_tasks > 1 else self._number(problem)
-                self._record(task, seconds, progress.iterations, _certify(problem, result))
-                self.tol_is_of_gap = not isinstance(problem, BoxQP)
-        self._looking += time.perf_counter() - began
-        return self.callback(progress) if self.callback is not None else None
-
-    def _number(self, problem: Any) -> int:
-        """Of tasks that are solved together: the first report has them all, in order."""
-        for number, known in enumerate(self._problems):
-            if known is problem:
-                return number
-        self._problems.append(problem)
-        return len(self._problems) - 1
-
-    def _record(self, task: int, seconds: float, iterations: int, proof: Certificate) -> None:
-        values = proof.primal, proof.dual, proof.gap, proof.relative_gap
-        self.points.append(Point(task, seconds, iterations, *values))
-
-    def finish(self, certificate: Certificate) -> None:
-        """Add what was reached in the end."""
-        proofs = certificate.tasks or (certificate,)
-        for task, proof in enumerate(proofs):
-            mine = [point for point in self.points if point.task == task]
-            last = mine[-1].seconds if mine else 0.0
-            seconds = max(last, proof.seconds - self._looking if len(proofs) == 1 else last)
-            self._record(task, seconds, proof.iterations, proof)
-
-
-def _certify(problem: Any, result: Any) -> Certificate:
-    if isinstance(problem, BoxQP):
-        return certify(problem, result)
-    return (certify_linear if isinstance(problem, LinearPrimal) else certify_logistic)(
-        problem, result
-    )
+__all__ = ["GapDisplay"]
 
 
 class GapDisplay(Display):
-    """The duality gap while a machine is fitted, on a logarithmic axis; primal and dual above it.
+    """The duality gap during a fit, on a logarithmic axis; primal and dual value above it.
 
-    The optimal value lies between primal and dual at every moment. Machines that cannot tell their
-    duals along the way (k-means, the perceptron, ridge, PCA, the QP library) are drawn by the
+    The optimal value lies between primal and dual at every moment. Estimators whose solver has
+    no duals before its end (k-means, the perceptron, ridge, PCA, the QP library) are drawn by the
     measure that they stop at.
 
     Parameters
@@ -158,6 +48,7 @@ class GapDisplay(Display):
     """
 
     figsize = (6.8, 5.4)
+    most_names = 8  # tasks that are named in the legend
 
     def __init__(
         self,
@@ -168,7 +59,7 @@ class GapDisplay(Display):
         title: str = "",
     ):
         self.trace, self.names, self.words, self.title = trace, names or [""], words, title
-        # A library that tells no duals on its way leaves nothing but the end.
+        # Solvers without duals before their end leave one point only.
         self.has_gaps = 2 * len(trace.points) >= len(trace.violation)
         self.panels = 2 if self.has_gaps and len(self.names) == 1 else 1
 
@@ -183,7 +74,7 @@ class GapDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> GapDisplay:
-        """Fit a copy of an estimator and draw how it got there; the estimator is left alone.
+        """Fit a copy of an estimator and draw its gap; the estimator itself is not fitted.
 
         Parameters
         ----------
@@ -207,8 +98,8 @@ class GapDisplay(Display):
         name = type(fitted).__name__
         if "callback" not in fitted.get_params():
             raise ValueError(
-                f"{name} has no parameter callback, so its fit cannot be followed. Draw a machine "
-                "that has one, such as SVC, SVR, LinearSVC or KernelLogisticRegression."
+                f"{name} has no parameter callback, so its fit cannot be followed. Draw an "
+                "estimator that has one, such as SVC, SVR, LinearSVC or KernelLogisticRegression."
             )
         trace = Trace()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -249,7 +140,7 @@ class GapDisplay(Display):
         below.grid(True, axis="y")
         if against == "iterations":
             below.locator_params(axis="x", integer=True)
-        below.set_xlabel(self.words[0] if against == "iterations" else "seconds, without looking")
+        below.set_xlabel(self.words[0] if against == "iterations" else "seconds, without recording")
         if below.get_legend_handles_labels()[0]:
             self._legend(below, legend)
         if len(axes) > 1:
@@ -263,21 +154,18 @@ class GapDisplay(Display):
         x = [getattr(point, against) for point in points]
         several = len(self.names) > 1
         colour, marker = style.class_colour(task + 1), style.class_marker(task + 1)
-        label = self.names[task] if len(self.names) <= MOST_NAMES else None
-        look = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
+        label = self.names[task] if len(self.names) <= self.most_names else None
+        line = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
         gaps = np.array([point.relative_gap for point in points])
         shown = np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan)
-        axes[-1].plot(x, shown, label=label if several else "relative gap", **look)
+        axes[-1].plot(x, shown, label=label if several else "relative gap", **line)
         axes[-1].set_ylabel("relative gap")
         if len(axes) > 1:
-            primal, dual = ([getattr(point, side) for point in points] for side in
-                            ("primal", "dual"))  # fmt: skip
+            primal, dual = [p.primal for p in points], [p.dual for p in points]
             axes[0].fill_between(x, dual, primal, color=style.tint(colour, 0.18), linewidth=0)
-            first = task == 0
-            axes[0].plot(x, primal, color=colour, linewidth=1.6,
-                         label="primal: the model's objective" if first else None)  # fmt: skip
-            axes[0].plot(x, dual, color=colour, linewidth=1.6, linestyle="--",
-                         label="dual: no model is below it" if first else None)  # fmt: skip
+            line = {"color": colour, "linewidth": 1.6}
+            axes[0].plot(x, primal, label="primal: the model's objective", **line)
+            axes[0].plot(x, dual, linestyle="--", label="dual: no model is below it", **line)
             self._frame_values(axes[0])
 
     def _frame_values(self, ax: Any) -> None:
@@ -305,5 +193,5 @@ class GapDisplay(Display):
 
     def _draw_tol(self, ax: Any) -> None:
         if np.isfinite(self.trace.tol) and self.trace.tol > 0:
-            ax.axhline(self.trace.tol, color=style.VERMILION, linestyle=":", linewidth=1.4,
-                       label=f"tol = {self.trace.tol:g}")  # fmt: skip
+            line = {"color": style.VERMILION, "linestyle": ":", "linewidth": 1.4}
+            ax.axhline(self.trace.tol, label=f"tol = {self.trace.tol:g}", **line)

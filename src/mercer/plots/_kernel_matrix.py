@@ -1,8 +1,9 @@
-"""`KernelMatrixDisplay` and `SpectrumDisplay`: what the kernel makes of the rows."""
+"""`KernelMatrixDisplay` and `SpectrumDisplay`: the kernel matrix and its eigenvalues."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,13 @@ from mercer.kernels import Kernel, Linear, as_kernel
 from mercer.kernels._samples import Samples
 from mercer.plots import _style as style
 from mercer.plots._base import Display
-from mercer.plots._fitted import Machine
+from mercer.plots._fitted import FittedView
 
 __all__ = ["KernelMatrixDisplay", "SpectrumDisplay"]
 
-# Rows of a matrix that is drawn, or whose eigenvalues are computed.
-MOST_ROWS = 1000
-# Class names that can stand beside an axis.
-MOST_NAMES = 14
-
 
 def _sample(n: int, codes: np.ndarray | None, most: int) -> np.ndarray:
-    """Row numbers, at most so many: of every class its share, at random."""
+    """At most ``most`` row numbers, at random, stratified by class."""
     if n <= most:
         return np.arange(n)
     rng = np.random.default_rng(0)
@@ -45,25 +41,25 @@ def _matrix(kernel: Kernel, X: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def _caveat(shown: int, n: int) -> str:
-    return f"{shown:,} of {n:,} rows, of every class its share, at random." if shown < n else ""
+    return f"{shown:,} of {n:,} rows, at random, stratified by class." if shown < n else ""
 
 
-def _of_machine(estimator: Any, X: Any, y: Any) -> tuple[Kernel, Any, Machine]:
-    machine = Machine(estimator, X, y, needs_y=False)
-    kernel = getattr(machine.model, "kernel_", None)
-    if kernel is None:
-        if not hasattr(machine.model, "coef_"):
-            machine.refuse("has no kernel", "Draw a kernel machine, or use from_kernel.")
-        kernel = Linear()
-    seen = machine.seen
-    return kernel, np.asarray(seen) if hasattr(seen, "columns") else seen, machine
+def _of_estimator(estimator: Any, X: Any, y: Any) -> tuple[Kernel, Any, FittedView]:
+    """The kernel of an estimator, the samples it takes, and its view."""
+    view = FittedView(estimator, X, y, needs_y=False)
+    attributes, rows = vars(view.model), view.X_model
+    if "kernel_" not in attributes and "coef_" not in attributes:
+        view.refuse("has no kernel", "Draw an estimator with a kernel, or use from_kernel.")
+    kernel = attributes.get("kernel_", Linear())
+    return kernel, np.asarray(rows) if hasattr(rows, "columns") else rows, view
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelMatrixDisplay(Display):
-    """The kernel matrix, rows ordered by class: what the machine sees of the data.
+    """The kernel matrix of the samples, ordered by class.
 
-    A kernel that suits the classes shows blocks on the diagonal. Of many rows a part is drawn, and
-    the picture says so.
+    A kernel that suits the classes shows blocks on the diagonal. Of many rows a sample is drawn,
+    and the caveat says so.
 
     Parameters
     ----------
@@ -90,19 +86,14 @@ class KernelMatrixDisplay(Display):
     """
 
     figsize = (5.8, 4.9)
+    most_names = 14  # classes that are named beside the axes
 
-    def __init__(
-        self,
-        *,
-        K: np.ndarray,
-        order: np.ndarray,
-        starts: np.ndarray,
-        classes: Sequence[str] = (),
-        title: str = "",
-        caveat: str = "",
-    ):
-        self.K, self.order, self.starts, self.classes = K, order, starts, list(classes)
-        self.title, self.caveat = title, caveat
+    K: np.ndarray
+    order: np.ndarray
+    starts: np.ndarray
+    classes: Sequence[str] = ()
+    title: str = ""
+    caveat: str = ""
 
     @classmethod
     def from_estimator(
@@ -111,15 +102,15 @@ class KernelMatrixDisplay(Display):
         X: Any,
         y: Any = None,
         *,
-        max_rows: int = MOST_ROWS,
+        max_rows: int = 1000,
         ax: Any = None,
         **options: Any,
     ) -> KernelMatrixDisplay:
-        """Draw the matrix of a fitted machine's kernel on rows.
+        """Draw the matrix of a fitted estimator's kernel.
 
         Parameters
         ----------
-        estimator : fitted estimator of Mercer with a kernel (linear machines have the linear one),
+        estimator : fitted estimator of Mercer with a kernel (linear estimators: the linear one),
             or a Pipeline that ends in one
         X, y
             Rows, and their classes or targets; for a precomputed kernel the matrix itself.
@@ -132,11 +123,11 @@ class KernelMatrixDisplay(Display):
         -------
         KernelMatrixDisplay
         """
-        kernel, seen, machine = _of_machine(estimator, X, y)
-        labels = machine.codes if machine.codes is not None else machine.y
-        names = machine.classes if machine.codes is not None else None
-        display = cls._of(kernel, seen, labels, names, max_rows, machine.title)
-        display.certificate = machine.certificate
+        kernel, rows, view = _of_estimator(estimator, X, y)
+        labels = view.codes if view.codes is not None else view.y
+        names = view.classes if view.codes is not None else None
+        display = cls._of(kernel, rows, labels, names, max_rows, view.title)
+        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     @classmethod
@@ -146,7 +137,7 @@ class KernelMatrixDisplay(Display):
         X: Any,
         y: Any = None,
         *,
-        max_rows: int = MOST_ROWS,
+        max_rows: int = 1000,
         ax: Any = None,
         **options: Any,
     ) -> KernelMatrixDisplay:
@@ -189,8 +180,8 @@ class KernelMatrixDisplay(Display):
         else:
             colours, limits = ["#FFFFFF", style.SKY, style.BLUE, "#0B2A4A"], (min(low, 0.0), high)
         cmap = LinearSegmentedColormap.from_list("kernel", colours)
-        self.image_ = ax.imshow(K, cmap=cmap, vmin=limits[0], vmax=limits[1],
-                                interpolation="nearest")  # fmt: skip
+        ends = {"vmin": limits[0], "vmax": limits[1]}
+        self.image_ = ax.imshow(K, cmap=cmap, interpolation="nearest", **ends)
         if colorbar:
             bar = self.figure_.colorbar(self.image_, ax=ax, shrink=0.85, pad=0.02)
             bar.outline.set_visible(False)
@@ -206,7 +197,7 @@ class KernelMatrixDisplay(Display):
         middle = (self.starts[:-1] + self.starts[1:]) / 2 - 0.5
         sizes = np.diff(self.starts)
         names = [f"{name} ({size})" for name, size in zip(self.classes, sizes, strict=True)]
-        if len(names) <= MOST_NAMES:
+        if len(names) <= self.most_names:
             long = max(len(name) for name in names) > 40 // len(names)
             turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
             ax.set_xticks(middle, self.classes, **turn)
@@ -215,10 +206,11 @@ class KernelMatrixDisplay(Display):
         ax.set(xlabel="rows by class")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpectrumDisplay(Display):
     """Eigenvalues of the kernel matrix, largest first, on a logarithmic axis.
 
-    How fast they fall tells how few directions the data need in feature space. Eigenvalues below
+    The faster they fall, the fewer directions of the feature space the data need. Eigenvalues below
     zero by more than rounding prove that the function is no kernel: they are marked.
 
     Parameters
@@ -246,17 +238,11 @@ class SpectrumDisplay(Display):
 
     figsize = (6.4, 4.4)
 
-    def __init__(
-        self,
-        *,
-        eigenvalues: np.ndarray,
-        tolerance: float = 0.0,
-        is_psd: bool = True,
-        title: str = "",
-        caveat: str = "",
-    ):
-        self.eigenvalues, self.tolerance, self.is_psd = eigenvalues, tolerance, is_psd
-        self.title, self.caveat = title, caveat
+    eigenvalues: np.ndarray
+    tolerance: float = 0.0
+    is_psd: bool = True
+    title: str = ""
+    caveat: str = ""
 
     @classmethod
     def from_estimator(
@@ -265,11 +251,11 @@ class SpectrumDisplay(Display):
         X: Any,
         y: Any = None,
         *,
-        max_rows: int = MOST_ROWS,
+        max_rows: int = 1000,
         ax: Any = None,
         **options: Any,
     ) -> SpectrumDisplay:
-        """Draw the spectrum of a fitted machine's kernel on rows; y only shares out a sample.
+        """Draw the spectrum of a fitted estimator's kernel; y only stratifies a sample of rows.
 
         Parameters
         ----------
@@ -282,14 +268,14 @@ class SpectrumDisplay(Display):
         -------
         SpectrumDisplay
         """
-        kernel, seen, machine = _of_machine(estimator, X, y)
-        display = cls._of(kernel, seen, machine.codes, max_rows, machine.title)
-        display.certificate = machine.certificate
+        kernel, rows, view = _of_estimator(estimator, X, y)
+        display = cls._of(kernel, rows, view.codes, max_rows, view.title)
+        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     @classmethod
     def from_kernel(
-        cls, kernel: Any, X: Any, *, max_rows: int = MOST_ROWS, ax: Any = None, **options: Any
+        cls, kernel: Any, X: Any, *, max_rows: int = 1000, ax: Any = None, **options: Any
     ) -> SpectrumDisplay:
         """Draw the spectrum of a Kernel, a name or a callable on rows."""
         kernel = as_kernel(kernel)
@@ -325,34 +311,33 @@ class SpectrumDisplay(Display):
         number = np.arange(1, values.size + 1)
         sizes = np.abs(values)
         above, below = values > self.tolerance, values < -self.tolerance
-        dots = {"linestyle": "none", "markersize": 4}
-        ax.plot(number[above], sizes[above], "o", color=style.BLUE, label=(
-            f"positive ({above.sum()})"), **dots)  # fmt: skip
+
+        def dots(which: np.ndarray, marker: str, colour: str, label: str, size: int = 4) -> None:
+            options = {"linestyle": "none", "color": colour, "markersize": size}
+            heights = np.maximum(sizes[which], np.finfo(float).tiny)
+            ax.plot(number[which], heights, marker, label=f"{label} ({which.sum()})", **options)
+
+        dots(above, "o", style.BLUE, "positive")
         zero = ~above & ~below
         if zero.any():
-            ax.plot(number[zero], np.maximum(sizes[zero], np.finfo(float).tiny), ".",
-                    color=style.PALE, label=f"zero within rounding ({zero.sum()})",
-                    **dots)  # fmt: skip
+            dots(zero, ".", style.PALE, "zero within rounding")
         if below.any():
-            ax.plot(number[below], sizes[below], "X", color=style.VERMILION,
-                    label=f"negative, by size ({below.sum()})",
-                    **{**dots, "markersize": 7})  # fmt: skip
+            dots(below, "X", style.VERMILION, "negative, by size", 7)
         ax.axhspan(ax.get_ylim()[0], self.tolerance, color=style.PALE, alpha=0.35, linewidth=0)
-        ax.axhline(self.tolerance, color=style.GREY, linewidth=1, linestyle=":",
-                   label="rounding")  # fmt: skip
+        ax.axhline(self.tolerance, color=style.GREY, linewidth=1, linestyle=":", label="rounding")
         ax.set_yscale("log")
         top = float(sizes.max()) or 1.0
         ax.set_ylim(max(self.tolerance / 30, 1e-300), 3 * top)
         ax.set(xlabel="number of the eigenvalue", ylabel="|eigenvalue|")
         ax.grid(True, axis="y")
         positive = np.maximum(values, 0.0)
-        share = np.cumsum(positive) / (positive.sum() or 1.0)
-        many = int(np.searchsorted(share, 0.95)) + 1
-        ax.axvline(many, color=style.GREEN, linewidth=1.2, linestyle="--",
-                   label=f"95 % of the trace in {many}")  # fmt: skip
+        fraction = np.cumsum(positive) / (positive.sum() or 1.0)
+        many = int(np.searchsorted(fraction, 0.95)) + 1
+        dashed = {"color": style.GREEN, "linewidth": 1.2, "linestyle": "--"}
+        ax.axvline(many, label=f"95 % of the trace in {many}", **dashed)
         colour = style.GREEN if self.is_psd else style.VERMILION
-        ax.text(0.02, 0.04, self.verdict, transform=ax.transAxes, fontsize=9, color=colour,
-                weight="bold", bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85,
-                                     "pad": 2})  # fmt: skip
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+        font = {"fontsize": 9, "color": colour, "weight": "bold"}
+        ax.text(0.02, 0.04, self.verdict, transform=ax.transAxes, bbox=box, **font)
         free = "upper center" if below.any() else "upper right"  # negative ones rise to the right
         self._legend(ax, free if legend == "auto" else legend)

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mercer.certificates._certificate import BOUND, FREE, ZERO
+from mercer.estimators._dual_view import KKTGroup, Loss, TaskDuals
 from mercer.plots import _style as style
 from mercer.plots._base import Display, marker_options
-from mercer.plots._fitted import Machine, Reading
+from mercer.plots._fitted import FittedView
 
 __all__ = ["KKTDisplay"]
 
-_NAMES = {ZERO: "α = 0", FREE: "0 < α < bound", BOUND: "α = bound"}
+_NAMES = {
+    KKTGroup.ZERO: "α = 0",
+    KKTGroup.FREE: "0 < α < bound",
+    KKTGroup.BOUND: "α = bound",
+}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KKTDisplay(Display):
-    """The KKT conditions as a picture: margin y f against α, as a share of its bound.
+    """The KKT conditions as a picture: margin y f against α over its bound.
 
-    At the optimum every row lies on a staircase: α = 0 beyond the margin, α at its bound within it,
-    and anything between only on the edge y f = 1. How far a point is off the staircase is how much
-    it violates. Of a regression the steps are at the residuals ±ε, of one class at f = 0.
+    At the optimum every sample lies on a staircase: α = 0 beyond the margin, α at its bound within
+    it, and anything between only on the edge y f = 1. The distance of a point from the staircase is
+    its KKT violation. Of a regression the steps are at the residuals ±ε, of one class at f = 0.
 
     Parameters
     ----------
@@ -53,21 +59,14 @@ class KKTDisplay(Display):
 
     figsize = (6.8, 4.6)
 
-    def __init__(
-        self,
-        *,
-        place: np.ndarray,
-        share: np.ndarray,
-        groups: np.ndarray,
-        codes: np.ndarray,
-        classes: Sequence[str] = (),
-        edges: Sequence[float] = (1.0,),
-        labels: Sequence[str] = ("y f", "α / bound"),
-        title: str = "",
-    ):
-        self.place, self.share, self.groups, self.codes = place, share, groups, codes
-        self.classes, self.edges = list(classes), tuple(edges)
-        self.labels, self.title = tuple(labels), title
+    place: np.ndarray
+    share: np.ndarray
+    groups: np.ndarray
+    codes: np.ndarray
+    classes: Sequence[str] = ()
+    edges: Sequence[float] = (1.0,)
+    labels: Sequence[str] = ("y f", "α / bound")
+    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -80,7 +79,7 @@ class KKTDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> KKTDisplay:
-        """Draw the duals of a fitted machine.
+        """Draw the duals of a fitted estimator.
 
         Parameters
         ----------
@@ -96,25 +95,27 @@ class KKTDisplay(Display):
         -------
         KKTDisplay
         """
-        machine = Machine(estimator, X, y, sample_weight)
-        tasks = machine.readings
+        view = FittedView(estimator, X, y, sample_weight)
+        tasks = view.tasks
         if not tasks:
-            machine.refuse(
+            view.refuse(
                 "has no duals in a box on these rows",
                 "Draw SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC(loss='hinge') or LinearSVR, "
                 "on the X and y of its fit.",
             )
         rows = np.concatenate([task.rows for task in tasks])
-        codes = machine.codes[rows] if machine.is_classifier else np.ones(rows.size, np.intp)
-        edges, labels = _staircase(machine, tasks[0])
+        codes = view.codes[rows] if view.is_classifier else np.ones(rows.size, np.intp)
         display = cls(
-            place=np.concatenate([_place(machine, task) for task in tasks]),
-            share=np.concatenate([_share(machine, task) for task in tasks]),
-            groups=np.concatenate([task.groups for task in tasks]),
-            codes=codes, classes=machine.classes if machine.is_classifier else (),
-            edges=edges, labels=labels, title=machine.title,
-        )  # fmt: skip
-        display.certificate = machine.certificate
+            place=np.concatenate([task.position for task in tasks]),
+            share=np.concatenate([_relative(task) for task in tasks]),
+            groups=np.concatenate([task.kkt_group for task in tasks]),
+            codes=codes,
+            classes=view.classes if view.is_classifier else (),
+            edges=tasks[0].edges,
+            labels=_labels(tasks[0]),
+            title=view.title,
+        )
+        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:
@@ -126,21 +127,20 @@ class KKTDisplay(Display):
         low, high = float(self.place.min()), float(self.place.max())
         pad = 0.06 * (high - low) or 1.0
         low, high = min(low, *self.edges) - pad, max(high, *self.edges) + pad
-        ax.plot(*self._steps(low, high), color=style.tint(style.ORANGE, 0.55), linewidth=7,
-                solid_joinstyle="miter", zorder=1, label="where the optimum must be")  # fmt: skip
+        wide = {"color": style.tint(style.ORANGE, 0.55), "linewidth": 7, "zorder": 1}
+        wide |= {"solid_joinstyle": "miter", "label": "where the optimum must be"}
+        ax.plot(*self._steps(low, high), **wide)
         for c in np.unique(self.codes):
-            mine = self.codes == c
-            for group in _NAMES:
-                rows = mine & (self.groups == group)
-                ax.scatter(self.place[rows], self.share[rows], zorder=3 + group,
-                           marker=style.class_marker(c),
-                           **marker_options(group, style.class_colour(c)))  # fmt: skip
+            colour, marker = style.class_colour(c), style.class_marker(c)
+            for group in KKTGroup:
+                rows = (self.codes == c) & (self.groups == group)
+                options = {"marker": marker, **marker_options(group, colour)}
+                ax.scatter(self.place[rows], self.share[rows], zorder=3 + group, **options)
             if self.classes:
-                ax.scatter([], [], s=34, c=style.class_colour(c), marker=style.class_marker(c),
-                           label=self.classes[c])  # fmt: skip
+                self._legend_point(ax, self.classes[c], s=34, c=colour, marker=marker)
         for group, name in _NAMES.items():
             count = int((self.groups == group).sum())
-            ax.scatter([], [], label=f"{name} ({count})", **marker_options(group, style.GREY))
+            self._legend_point(ax, f"{name} ({count})", **marker_options(group, style.GREY))
         ax.axvline(0, color=style.PALE, linewidth=1, zorder=0)
         bottom = -1.08 if len(self.edges) == 2 else -0.08
         ax.set(xlim=(low, high), ylim=(bottom, 1.08), xlabel=self.labels[0], ylabel=self.labels[1])
@@ -155,24 +155,15 @@ class KKTDisplay(Display):
         return [low, first, first, second, second, high], [-1, -1, 0, 0, 1, 1]
 
 
-def _place(machine: Machine, task: Reading) -> np.ndarray:
-    if machine.is_regressor:
-        return task.target - task.g
-    return task.g if machine.is_one_class else task.target * task.g
-
-
-def _share(machine: Machine, task: Reading) -> np.ndarray:
-    value = task.beta if machine.is_regressor else task.alpha
-    bound = np.maximum(task.upper, -task.lower)
+def _relative(task: TaskDuals) -> np.ndarray:
+    """α (of a regression β) over its bound, or over the largest α where there is no bound."""
+    value = task.beta if task.loss.is_of_residual else task.alpha
     largest = float(task.alpha.max()) or 1.0
-    return value / np.where(np.isfinite(bound), bound, largest)
+    return value / np.where(np.isfinite(task.bound), task.bound, largest)
 
 
-def _staircase(machine: Machine, task: Reading) -> tuple[tuple[float, ...], tuple[str, str]]:
-    bounded = np.isfinite(task.upper).all() and np.isfinite(task.lower).all()
-    over = "bound" if bounded else "the largest"
-    if machine.is_regressor:
-        return (-task.epsilon, task.epsilon), ("residual y − f", f"β / {over}")
-    if machine.is_one_class:
-        return (0.0,), ("f", f"α / {over}")
-    return (1.0,), ("margin y f", f"α / {over}")
+def _labels(task: TaskDuals) -> tuple[str, str]:
+    over = "bound" if np.isfinite(task.bound).all() else "the largest"
+    if task.loss.is_of_residual:
+        return "residual y − f", f"β / {over}"
+    return "f" if task.loss is Loss.ONE_CLASS else "margin y f", f"α / {over}"

@@ -1,22 +1,22 @@
-"""`LossDisplay`: what an error costs, by the library's own losses."""
+"""`LossDisplay`: the losses of the estimators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mercer.estimators._dual_view import Loss
 from mercer.plots import _style as style
 from mercer.plots._base import Display
-from mercer.plots._fitted import Machine
-from mercer.problems._losses import terms
-from mercer.problems._regularized_loss import LinearPrimal, classification, logistic, regression
+from mercer.plots._fitted import FittedView
 
 __all__ = ["LossDisplay"]
 
-_ONE = np.ones(1)
-_LOOKS = {
+# Colour and dash of each curve.
+_LINES = {
     "zero-one": (style.INK, ":"),
     "hinge": (style.BLUE, "-"),
     "squared hinge": (style.VERMILION, "--"),
@@ -29,30 +29,23 @@ REGRESSION = ("ε-insensitive", "squared ε-insensitive")
 
 
 def loss_values(name: str, at: np.ndarray, epsilon: float = 0.1) -> np.ndarray:
-    """A loss of price 1 at margins y f, or at residuals y − f for a regression."""
+    """A loss with cost 1 at margins y f, or at residuals y − f for a regression."""
     if name == "zero-one":
         return (np.asarray(at) <= 0).astype(float)
-    problem = _problem(name, epsilon)
-    g = at if name in CLASSIFICATION else -at  # f of a row with y = 1, or with y = 0
-    beta = np.zeros(1) if name != "logistic" else 0.5 * _ONE  # any in the domain of the conjugate
-    return np.array([terms(problem.kind, np.array([v]), beta, *problem.arrays)[0] for v in g])
+    return Loss(name).evaluate(at, epsilon)
 
 
-def _problem(name: str, epsilon: float) -> LinearPrimal:
-    squared = name.startswith("squared")
-    if name == "logistic":
-        return logistic(_ONE, _ONE, kappa=None)
-    if name in CLASSIFICATION:
-        return classification(_ONE, _ONE, squared=squared, kappa=None)
-    return regression(np.zeros(1), _ONE, epsilon, squared=squared, kappa=None)
-
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class LossDisplay(Display):
-    """Loss curves: of the margin y f for classes, of the residual y − f for a regression.
+    """Loss functions: of the margin y f for classes, of the residual y − f for a regression.
 
-    The hinge is the convex curve closest to the zero-one loss from above; its kink at 1 is why only
-    the rows at or within the margin are support vectors. Of a fitted machine its own loss is drawn
-    strong, with the rows' places below it.
+    Hinge and squared hinge are convex upper bounds of the zero-one loss (1 where y f ≤ 0). The
+    logistic loss log(1 + exp(−y f)) is convex but no upper bound: it is log 2 ≈ 0.69 at y f = 0 and
+    below 1 for y f > −log(e − 1) ≈ −0.54. Divided by log 2 it is one.
+
+    The hinge is zero beyond its kink at y f = 1, so that only samples on or within the margin are
+    support vectors. Of a fitted model its own loss is drawn as a thick line, and the positions of
+    the samples below it.
 
     Parameters
     ----------
@@ -60,7 +53,7 @@ class LossDisplay(Display):
         Margins or residuals.
     curves : dict of name to ndarray
     own : str
-        The curve of the machine, if there is one.
+        The curve of the model, if there is one.
     rows : ndarray, optional
         Margins or residuals of the rows.
     title : str
@@ -79,16 +72,11 @@ class LossDisplay(Display):
 
     figsize = (6.4, 4.4)
 
-    def __init__(
-        self,
-        *,
-        at: np.ndarray,
-        curves: dict[str, np.ndarray],
-        own: str = "",
-        rows: np.ndarray | None = None,
-        title: str = "",
-    ):
-        self.at, self.curves, self.own, self.rows, self.title = at, curves, own, rows, title
+    at: np.ndarray
+    curves: dict[str, np.ndarray]
+    own: str = ""
+    rows: np.ndarray | None = None
+    title: str = ""
 
     @classmethod
     def from_names(
@@ -118,7 +106,7 @@ class LossDisplay(Display):
         -------
         LossDisplay
         """
-        unknown = [name for name in names if name not in _LOOKS]
+        unknown = [name for name in names if name not in _LINES]
         if unknown or len({name in CLASSIFICATION for name in names}) != 1:
             raise ValueError(
                 f"names must be some of {CLASSIFICATION} or some of {REGRESSION}, got {names!r}."
@@ -132,11 +120,11 @@ class LossDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **options: Any
     ) -> LossDisplay:
-        """Draw the loss of a fitted machine among the others, and where its rows are.
+        """Draw the loss of a fitted model among the others, and where its samples are.
 
         Parameters
         ----------
-        estimator : fitted classifier of two classes or regression machine, or a Pipeline
+        estimator : fitted classifier of two classes or regression, or a Pipeline
         X, y
             Rows with their labels or targets.
         ax : matplotlib axes, optional
@@ -147,36 +135,49 @@ class LossDisplay(Display):
         -------
         LossDisplay
         """
-        machine = Machine(estimator, X, y)
-        own = _own_loss(machine)
-        names: Sequence[str] = REGRESSION if machine.is_regressor else CLASSIFICATION
+        view = FittedView(estimator, X, y)
+        own = _own_loss(view)
+        names: Sequence[str] = REGRESSION if view.is_regressor else CLASSIFICATION
         epsilon = 0.0
-        if machine.is_regressor:
-            epsilon = machine.readings[0].epsilon if machine.readings else machine.model.epsilon
-            rows = machine.y - machine.values
+        if view.is_regressor:
+            epsilon = view.epsilon
+            rows = view.y - view.values
         else:
-            rows = np.where(machine.codes == 1, 1.0, -1.0) * machine.values
+            rows = np.where(view.codes == 1, 1.0, -1.0) * view.values
         low, high = np.quantile(rows, [0.005, 0.995])
         at = np.linspace(min(low, -1.0), max(high, 1.6), 331)
-        if machine.is_regressor:
+        if view.is_regressor:
             reach = max(abs(low), abs(high), 2 * epsilon)
             at = np.linspace(-reach, reach, 331)
         curves = {name: loss_values(name, at, epsilon) for name in names}
-        display = cls(at=at, curves=curves, own=own, rows=rows, title=machine.title)
-        display.certificate = machine.certificate
+        display = cls(at=at, curves=curves, own=own, rows=rows, title=view.title)
+        display.certificate = view.certificate
         return display.plot(ax, **options)
 
+    @property
+    def upper_bounds(self) -> list[str]:
+        """Names of the losses that are nowhere below the zero-one loss, of those drawn."""
+        if next(iter(self.curves)) not in CLASSIFICATION:
+            return []
+        zero_one = loss_values("zero-one", self.at)
+        return [
+            name
+            for name, values in self.curves.items()
+            if name != "zero-one" and (values >= zero_one).all()
+        ]
+
     def _words(self) -> list[str]:
-        return [f"Loss curves: {', '.join(self.curves)}"]
+        words, bounds = [f"Loss curves: {', '.join(self.curves)}"], ", ".join(self.upper_bounds)
+        return [*words, f"Nowhere below the zero-one loss: {bounds}"] if bounds else words
 
     def _draw(self, axes: list[Any], *, legend: bool | str = True, rug: bool = True) -> None:
         ax = axes[0]
         for name, values in self.curves.items():
-            colour, dash = _LOOKS[name]
-            faint = self.own and name != self.own
-            label = f"{name} (this machine's)" if name == self.own else name
-            ax.plot(self.at, values, color=colour, linestyle=dash, label=label,
-                    linewidth=1.2 if faint else 2.4, alpha=0.75 if faint else 1.0)  # fmt: skip
+            colour, dash = _LINES[name]
+            label = f"{name} (this model's)" if name == self.own else name
+            is_thin = self.own and name != self.own
+            width = {"linewidth": 1.2, "alpha": 0.75} if is_thin else {"linewidth": 2.4}
+            ax.plot(self.at, values, color=colour, linestyle=dash, label=label, **width)
         margins = next(iter(self.curves)) in CLASSIFICATION
         straight = [values for name, values in self.curves.items() if "squared" not in name]
         top = 1.3 * float(np.max(straight or list(self.curves.values())))
@@ -187,22 +188,17 @@ class LossDisplay(Display):
                 ax.axvline(place, color=style.PALE, linewidth=1, zorder=0)
         if rug and self.rows is not None:
             inside = self.rows[(self.rows >= self.at[0]) & (self.rows <= self.at[-1])]
-            ax.plot(inside, np.full(inside.size, -0.02 * top), "|", color=style.INK, alpha=0.4,
-                    markersize=7, label=f"the {self.rows.size:,} rows")  # fmt: skip
+            dashes = {"color": style.INK, "alpha": 0.4, "markersize": 7}
+            height, label = np.full(inside.size, -0.02 * top), f"the {self.rows.size:,} rows"
+            ax.plot(inside, height, "|", label=label, **dashes)
         ax.set(xlabel="margin y f" if margins else "residual y − f", ylabel="loss")
         free = "upper right" if margins else "upper center"
         self._legend(ax, free if legend is True else legend)
 
 
-def _own_loss(machine: Machine) -> str:
-    name, loss = machine.name, str(getattr(machine.model, "loss", ""))
-    if machine.is_classifier and len(machine.classes) != 2:
-        machine.refuse("has more than two classes and so no single margin", "Use two of them.")
-    if "Logistic" in name:
-        return "logistic"
-    if machine.has_margin:
-        return "squared hinge" if loss.startswith("squared") else "hinge"
-    if machine.is_regressor and ("SVR" in name or "Pegasos" in name):
-        return "squared ε-insensitive" if loss.startswith("squared") else "ε-insensitive"
-    machine.refuse("minimises none of these losses", "LossDisplay.from_names draws them.")
-    return ""
+def _own_loss(view: FittedView) -> str:
+    if view.is_classifier and len(view.classes) != 2:
+        view.refuse("has more than two classes and so no single margin", "Use two of them.")
+    if view.loss not in _LINES:
+        view.refuse("minimises none of these losses", "LossDisplay.from_names draws them.")
+    return str(view.loss)

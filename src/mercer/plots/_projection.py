@@ -1,8 +1,8 @@
 """Two coordinates for rows of any number of features, and the way back.
 
 Two features are themselves. Of more, either two are drawn and the others held at their median (a
-slice), or the first two principal components of what the machine sees. In both, the function drawn
-is that of the plane alone, while the points lie off it: a caveat that is part of the picture.
+slice), or the first two principal components of the rows that the model takes. In both, the
+function drawn is that of the plane alone, while the points lie off it: the caveat says so.
 """
 
 from __future__ import annotations
@@ -14,13 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.plots._fitted import Machine
+from mercer.plots._fitted import FittedView
 
 __all__ = ["Plane", "column_name", "make_plane", "numbers"]
-
-# Cells of rows × features that are evaluated at a time.
-CELLS = 4_000_000
-PADDING = 0.07
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +30,8 @@ class Plane:
     caveat : str
         What the picture does not show; empty if it shows all.
     lift : places to rows
-    seen : bool
-        Whether those rows are as the machine sees them, or as the pipeline takes them.
+    is_transformed : bool
+        Whether those rows are those of the last step of a pipeline, or of its first.
     d : int
     """
 
@@ -43,33 +39,36 @@ class Plane:
     labels: Sequence[str]
     caveat: str
     lift: Callable[[np.ndarray], Any]
-    seen: bool
+    is_transformed: bool
     d: int
 
     def ticks(self, axis: int, size: int) -> np.ndarray:
-        """Places along an axis, a little beyond the points."""
+        """Places along an axis, 7 % of the range of the points beyond them."""
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
-        pad = PADDING * (high - low) or 1.0
+        pad = 0.07 * (high - low) or 1.0
         return np.linspace(low - pad, high + pad, size)
 
-    def values(self, machine: Machine, places: np.ndarray, decide: Any = None) -> np.ndarray:
-        """What the machine decides at places, a few rows at a time."""
-        decide = decide or machine.decide
-        step = max(1, CELLS // max(self.d, 1))
+    def values(
+        self, view: FittedView, places: np.ndarray, decide: Any = None, cells: int = 4_000_000
+    ) -> np.ndarray:
+        """The decision values at places, a block of ``cells`` numbers at a time."""
+        decide = decide or view.decide
+        step = max(1, cells // max(self.d, 1))
         parts = [
-            decide(self.lift(places[i : i + step]), self.seen) for i in range(0, len(places), step)
+            decide(self.lift(places[i : i + step]), self.is_transformed)
+            for i in range(0, len(places), step)
         ]
         return np.concatenate(parts)
 
 
-def make_plane(machine: Machine, features: Any = None, dimensions: int = 2) -> Plane:
+def make_plane(view: FittedView, features: Any = None, dimensions: int = 2) -> Plane:
     """The plane (or line) of ``dimensions`` features given, of all, or of principal components."""
-    d = machine.X.shape[1]
+    d = view.X.shape[1]
     if features is None and d == dimensions:
         features = range(d)
     if features is not None:
-        return _slice(machine, features, dimensions)
-    return _components(machine, dimensions)
+        return _slice(view, features, dimensions)
+    return _components(view, dimensions)
 
 
 def numbers(X: Any, name: str) -> np.ndarray:
@@ -79,40 +78,40 @@ def numbers(X: Any, name: str) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} was given columns that are not numbers, which have no place on an axis. Name "
-            "two features that are, or leave features=None to draw what the machine sees."
+            "two features that are, or leave features=None to draw principal components."
         ) from error
 
 
-def column_name(machine: Machine, column: int) -> str:
-    names = getattr(machine.X, "columns", getattr(machine.estimator, "feature_names_in_", None))
+def column_name(view: FittedView, column: int) -> str:
+    names = getattr(view.X, "columns", getattr(view.estimator, "feature_names_in_", None))
     return f"feature {column}" if names is None else str(names[column])
 
 
-def _slice(machine: Machine, features: Any, dimensions: int) -> Plane:
-    columns = [_column(machine, feature) for feature in features]
+def _slice(view: FittedView, features: Any, dimensions: int) -> Plane:
+    columns = [_column(view, feature) for feature in features]
     if len(columns) != dimensions or len(set(columns)) != dimensions:
         raise ValueError(f"features must be {dimensions} different columns, got {features!r}.")
-    X = numbers(machine.X, machine.name)
+    X = numbers(view.X, view.name)
     middle = np.median(X, axis=0)
     d = X.shape[1]
 
     def lift(places: np.ndarray) -> Any:
         rows = np.tile(middle, (len(places), 1))
         rows[:, columns] = places
-        return _dress(rows, machine.X)
+        return _dress(rows, view.X)
 
     rest = d - dimensions
-    others = "the other feature is held at its median" if rest == 1 else (
-        f"the other {rest} features are held at their medians"
-    )  # fmt: skip
+    others = f"the other {rest} features are held at their medians"
+    if rest == 1:
+        others = "the other feature is held at its median"
     caveat = f"A slice: {others}, while the points lie off it. Their markers count all features."
-    labels = [column_name(machine, column) for column in columns]
+    labels = tuple(column_name(view, column) for column in columns)
     return Plane(X[:, columns], labels, caveat if rest else "", lift, False, d)
 
 
-def _column(machine: Machine, feature: Any) -> int:
-    d = machine.X.shape[1]
-    names = [column_name(machine, column) for column in range(d)]
+def _column(view: FittedView, feature: Any) -> int:
+    d = view.X.shape[1]
+    names = [column_name(view, column) for column in range(d)]
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(f"features: no column is called {feature!r}; there are {names[:12]}.")
@@ -122,14 +121,14 @@ def _column(machine: Machine, feature: Any) -> int:
     return int(feature)
 
 
-def _components(machine: Machine, dimensions: int) -> Plane:
+def _components(view: FittedView, dimensions: int) -> Plane:
     from sklearn.decomposition import PCA
 
-    X: Any = machine.seen if sp.issparse(machine.seen) else numbers(machine.seen, machine.name)
+    X: Any = view.X_model if sp.issparse(view.X_model) else numbers(view.X_model, view.name)
     d = X.shape[1]
     if d < dimensions:
         raise ValueError(
-            f"{machine.name} sees {d} feature, the picture needs at least {dimensions}. "
+            f"{view.name} sees {d} feature, the picture needs at least {dimensions}. "
             "KKTDisplay and LossDisplay can be drawn of any number."
         )
     solver = "arpack" if min(X.shape) > dimensions and (sp.issparse(X) or d > 500) else "full"
@@ -138,16 +137,16 @@ def _components(machine: Machine, dimensions: int) -> Plane:
     share = float(components.explained_variance_ratio_.sum())
 
     def lift(places: np.ndarray) -> Any:
-        return _dress(components.inverse_transform(places), machine.seen)
+        return _dress(components.inverse_transform(places), view.X_model)
 
-    what = "the first principal component" if dimensions == 1 else (
-        f"the first {dimensions} principal components"
-    )  # fmt: skip
+    what = f"the first {dimensions} principal components"
+    if dimensions == 1:
+        what = "the first principal component"
     caveat = (
         f"A projection of {d} features to {what}, {share:.0%} of their variance. What is drawn is "
-        "the machine in that plane, while the points lie off it. Their markers count all features."
+        "the model in that plane, while the points lie off it. Their markers count all features."
     )
-    labels = [f"principal component {i + 1}" for i in range(dimensions)]
+    labels = tuple(f"principal component {i + 1}" for i in range(dimensions))
     return Plane(np.asarray(components.transform(X)), labels, caveat, lift, True, d)
 
 

@@ -1,8 +1,8 @@
-"""One look for every picture: colours, markers, sizes, fonts. For plots, playground and docs alike.
+"""The style of every picture: colours, markers, sizes, fonts; for plots, playground and docs.
 
-The colours are Okabe and Ito's, told apart by colour-blind readers, in an order in which the first
-ones differ most. Nothing is said by colour alone: classes also have a marker, KKT groups a filling
-and an edge, lines a dash. Nothing here imports matplotlib; `context` does, when it is entered.
+The colours are Okabe and Ito's, distinct for colour-blind readers too, in an order in which the
+first ones differ most. Nothing is encoded by colour alone: classes also have a marker, KKT groups a
+filling and an edge, lines a dash. Nothing here imports matplotlib; `context` does, when entered.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ ORANGE, SKY, INK, GREY, PALE = "#E69F00", "#56B4E9", "#222222", "#6B6B6B", "#D9D
 
 # Of class 0, 1, 2, …: the positive of two classes is blue.
 CLASSES = (VERMILION, BLUE, GREEN, PINK, ORANGE, SKY)
-# matplotlib's names; as many as can be told apart at the size of a point.
+# matplotlib's names; as many as are distinct at the size of a point.
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-# How points of a KKT group are drawn: area in points², share of colour in the filling, edge.
+# How points of a KKT group are drawn: area in points², fraction of colour in the filling, edge.
 GROUPS: dict[str, dict[str, Any]] = {
     "zero": {"size": 15.0, "fill": 0.55, "edge": None, "width": 0.0},
     "free": {"size": 46.0, "fill": 1.0, "edge": INK, "width": 1.5},
@@ -102,10 +102,10 @@ def class_marker(code: int) -> str:
     return MARKERS[(code + code // len(CLASSES)) % len(MARKERS)]
 
 
-def tint(colour: str, share: float) -> str:
+def tint(colour: str, fraction: float) -> str:
     """A colour thinned with white: opaque, so that it is the same whatever lies below it."""
     channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(255 + share * (value - 255)):02X}" for value in channels)
+    return "#" + "".join(f"{round(255 + fraction * (value - 255)):02X}" for value in channels)
 
 
 def pyplot() -> Any:

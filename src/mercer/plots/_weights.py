@@ -1,8 +1,9 @@
-"""`WeightsDisplay` and `PathDisplay`: the weights of linear machines, and along C."""
+"""`WeightsDisplay` and `PathDisplay`: the weights of linear models, and along C."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from mercer.data._column_statistics import survey, uneven
+from mercer.estimators.linear._classes import LinearSVC, LinearSVR, LogisticRegression
 from mercer.estimators.linear._path import Path, path
 from mercer.plots import _style as style
 from mercer.plots._base import Display
@@ -19,19 +21,19 @@ __all__ = ["PathDisplay", "WeightsDisplay"]
 
 
 def weights_of(estimator: Any) -> np.ndarray:
-    """The weights of a fitted linear machine, one row per task."""
+    """The weights of a fitted linear model, one row per task."""
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     coef = getattr(model, "coef_", None)
     if coef is None:
         raise ValueError(
-            f"{type(model).__name__} has no weights of features (coef_): only fitted machines with "
-            "the linear kernel have. Use kernel='linear', LinearSVC or LogisticRegression."
+            f"{type(model).__name__} has no weights of features (coef_): only fitted estimators "
+            "with the linear kernel have. Use kernel='linear', LinearSVC or LogisticRegression."
         )
     return np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
 
 
 def names_of(estimator: Any, X: Any, d: int, names: Any = None) -> list[str]:
-    """Names of the features the machine sees: given, its own, the data's, or numbers."""
+    """Names of the features: given, the model's, the data's, or numbers."""
     if names is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
         try:
             names = estimator[:-1].get_feature_names_out()
@@ -46,8 +48,9 @@ def names_of(estimator: Any, X: Any, d: int, names: Any = None) -> list[str]:
     return [str(name) for name in names]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WeightsDisplay(Display):
-    """The features with the largest weights of a linear machine, largest first.
+    """The features with the largest weights of a linear model, largest first.
 
     Bars to the right speak for the class (or for a larger target), bars to the left against it.
     Weights are comparable only between columns of one scale; given X, the picture says when they
@@ -59,7 +62,7 @@ class WeightsDisplay(Display):
     names : names of the features
     tasks : names of the tasks; one is left unnamed
     top : int
-        So many features are drawn.
+        Number of features that are drawn.
     title, caveat : texts
 
     Attributes
@@ -78,21 +81,16 @@ class WeightsDisplay(Display):
     ['height', 'width']
     """
 
-    def __init__(
-        self,
-        *,
-        weights: np.ndarray,
-        names: Sequence[str],
-        tasks: Sequence[str] = ("",),
-        top: int = 20,
-        title: str = "",
-        caveat: str = "",
-    ):
-        self.weights, self.names, self.tasks, self.top = weights, list(names), list(tasks), top
-        self.order = np.argsort(-np.abs(weights).max(axis=0), kind="stable")
-        shown = min(top, weights.shape[1])
-        self.figsize = (7.2, 1.5 + 0.26 * shown)
-        self.title, self.caveat = title, caveat
+    weights: np.ndarray
+    names: Sequence[str]
+    tasks: Sequence[str] = ("",)
+    top: int = 20
+    title: str = ""
+    caveat: str = ""
+
+    def __post_init__(self) -> None:
+        self.order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
+        self.figsize = (7.2, 1.5 + 0.26 * min(self.top, self.weights.shape[1]))
 
     @classmethod
     def from_estimator(
@@ -106,17 +104,17 @@ class WeightsDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> WeightsDisplay:
-        """Draw the weights of a fitted linear machine.
+        """Draw the weights of a fitted linear model.
 
         Parameters
         ----------
-        estimator : fitted machine with the linear kernel, or a Pipeline that ends in one
+        estimator : fitted estimator with the linear kernel, or a Pipeline that ends in one
         X : rows, optional
-            For the names of its columns and a look at their scales.
+            For the names of its columns and a check of their scales.
         y : Ignored
         names : names of the features, optional
         top : int
-            So many features.
+            Number of features that are drawn.
         ax : matplotlib axes, optional
         **options
             Of ``plot``: legend.
@@ -136,8 +134,9 @@ class WeightsDisplay(Display):
             tasks = [f"for {model.classes_[1]}"]
         hidden = f"The {top} largest of {weights.shape[1]:,} features." * (weights.shape[1] > top)
         caveat = " ".join(part for part in (hidden, _scales(estimator, X, names)) if part)
-        display = cls(weights=weights, names=names, tasks=tasks, top=top, title=title_of(model),
-                      caveat=caveat)  # fmt: skip
+        display = cls(
+            weights=weights, names=names, tasks=tasks, top=top, title=title_of(model), caveat=caveat
+        )
         display.certificate = proof
         return display.plot(ax, **options)
 
@@ -154,12 +153,14 @@ class WeightsDisplay(Display):
             ax.barh(places, w, color=colours, height=0.72, zorder=2)
         else:
             for t, name in enumerate(self.tasks):
-                ax.plot(self.weights[t, shown], places, linestyle="none", label=name, zorder=3,
-                        marker=style.class_marker(t), color=style.class_colour(t),
-                        markersize=6, alpha=0.9)  # fmt: skip
-            ax.hlines(places, self.weights[:, shown].min(axis=0),
-                      self.weights[:, shown].max(axis=0), color=style.PALE, linewidth=2,
-                      zorder=1)  # fmt: skip
+                dots: dict[str, Any] = {
+                    "marker": style.class_marker(t),
+                    "color": style.class_colour(t),
+                }
+                dots |= {"linestyle": "none", "markersize": 6, "alpha": 0.9, "zorder": 3}
+                ax.plot(self.weights[t, shown], places, label=name, **dots)
+            ends = self.weights[:, shown].min(axis=0), self.weights[:, shown].max(axis=0)
+            ax.hlines(places, *ends, color=style.PALE, linewidth=2, zorder=1)
             self._legend(ax, legend)
         ax.axvline(0, color=style.INK, linewidth=0.8, zorder=2)
         ax.set_yticks(places, [self.names[i] for i in shown])
@@ -181,11 +182,12 @@ def _scales(estimator: Any, X: Any, names: list[str]) -> str:
     return "" if found is None else "Columns differ in scale, so weights do not compare."
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PathDisplay(Display):
-    """Weights and support vectors of a linear machine along C.
+    """Weights and support vectors of a linear model along C.
 
-    A small C keeps all weights small and every row a support vector; as C grows the machine gives
-    more to single rows.
+    A small C keeps all weights small and every row a support vector; as C grows, single
+    samples get more influence.
 
     Parameters
     ----------
@@ -194,7 +196,7 @@ class PathDisplay(Display):
     support : number of rows with a dual other than zero, for each C
     names : names of the features
     top : int
-        So many features have a colour and a name.
+        Number of features that have a colour and a name.
     title : str
 
     Attributes
@@ -214,18 +216,12 @@ class PathDisplay(Display):
     figsize = (7.4, 5.4)
     panels = 2
 
-    def __init__(
-        self,
-        *,
-        Cs: np.ndarray,
-        weights: np.ndarray,
-        support: Sequence[int],
-        names: Sequence[str],
-        top: int = 6,
-        title: str = "",
-    ):
-        self.Cs, self.weights, self.support = Cs, weights, list(support)
-        self.names, self.top, self.title = list(names), top, title
+    Cs: np.ndarray
+    weights: np.ndarray
+    support: Sequence[int]
+    names: Sequence[str]
+    top: int = 6
+    title: str = ""
 
     @classmethod
     def from_path(
@@ -253,8 +249,14 @@ class PathDisplay(Display):
                 "drawn. Give two classes."
             )
         names = names_of(found.models[0], None, weights[0].shape[1], names)
-        display = cls(Cs=found.Cs, weights=np.concatenate(weights), support=found.support,
-                      names=names, top=top, title=type(found.models[0]).__name__)  # fmt: skip
+        display = cls(
+            Cs=found.Cs,
+            weights=np.concatenate(weights),
+            support=found.support,
+            names=names,
+            top=top,
+            title=type(found.models[0]).__name__,
+        )
         return display.plot(ax, **options)
 
     @classmethod
@@ -271,7 +273,7 @@ class PathDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> PathDisplay:
-        """Fit a linear machine along C and draw it.
+        """Fit a linear estimator along C and draw it.
 
         Parameters
         ----------
@@ -288,7 +290,7 @@ class PathDisplay(Display):
         PathDisplay
         """
         model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-        if not hasattr(model, "intercept_scaling"):
+        if not isinstance(model, (LinearSVC, LinearSVR, LogisticRegression)):
             raise ValueError(
                 f"{type(model).__name__} has no path along C: LinearSVC, LinearSVR and "
                 "LogisticRegression have."
@@ -307,12 +309,12 @@ class PathDisplay(Display):
         for i in order[self.top :]:
             ax.plot(self.Cs, self.weights[:, i], color=style.PALE, linewidth=1.0, zorder=1)
         for place, i in enumerate(order[: self.top]):
-            ax.plot(self.Cs, self.weights[:, i], color=style.class_colour(place + 1), zorder=2,
-                    marker=style.class_marker(place + 1), markersize=3.5,
-                    label=self.names[i])  # fmt: skip
+            line = {"color": style.class_colour(place + 1), "zorder": 2, "markersize": 3.5}
+            line |= {"marker": style.class_marker(place + 1), "label": self.names[i]}
+            ax.plot(self.Cs, self.weights[:, i], **line)
         rest = order.size - self.top
         if rest > 0:
-            ax.plot([], [], color=style.PALE, linewidth=1.0, label=f"{rest} others")
+            self._legend_line(ax, f"{rest} others", color=style.PALE, linewidth=1.0)
         ax.axhline(0, color=style.INK, linewidth=0.8)
         ax.set(xscale="log", ylabel="weight")
         self._legend(ax, legend)

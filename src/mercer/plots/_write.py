@@ -57,7 +57,7 @@ def write_figure(
     certificate: Certificate | None = None,
     dpi: float | None = None,
 ) -> None:
-    """Write a picture; what it becomes is told by the ending of its name.
+    """Write a picture in the format of its file name's ending.
 
     The file is written beside its place and renamed, so that it is whole at every moment.
 
@@ -69,7 +69,7 @@ def write_figure(
     title, alt : str
         Title and description; by default those of the Display.
     certificate : Certificate, optional
-        By default that of the machine drawn, if the Display knows it.
+        By default that of the Display.
     dpi : float, optional
         Of PNG; 150 by default.
 
@@ -86,7 +86,7 @@ def write_figure(
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(
-            f"{os.fspath(path)!r} must end in {', '.join(SUFFIXES)}; that tells what is written."
+            f"{os.fspath(path)!r} must end in {', '.join(SUFFIXES)}; the ending is the format."
         )
     title = title or getattr(figure, "title", "") or "Mercer"
     alt = alt or getattr(figure, "description", title)
@@ -98,8 +98,12 @@ def write_figure(
         elif suffix == ".svg":
             content = _svg(figure, title, alt).encode()
         else:
-            content = _render(figure, "png", dpi=dpi or style.RC["savefig.dpi"],
-                              metadata={"Title": title, "Description": alt})  # fmt: skip
+            content = _render(
+                figure,
+                "png",
+                dpi=dpi or style.RC["savefig.dpi"],
+                metadata={"Title": title, "Description": alt},
+            )
     with replacing(path) as file:
         file.write(content)
 
@@ -111,7 +115,7 @@ def _render(figure: Any, kind: str, **options: Any) -> bytes:
 
 
 def _svg(figure: Any, title: str, alt: str) -> str:
-    """SVG with a title and a description that screen readers tell."""
+    """SVG with a title and a description for screen readers."""
     text = _render(figure, "svg", metadata={"Date": None, "Title": title}).decode()
     text = text[text.index("<svg") :]
     names = '<svg role="img" aria-labelledby="mercer-title mercer-description"'
@@ -132,6 +136,10 @@ def _page(svg: str, title: str, alt: str, certificate: Certificate | None) -> st
         )
         table = f"<table>\n<caption>Certificate: {certificate.status}</caption>\n{rows}\n</table>"
     return _PAGE.format(
-        title=html.escape(title), alt=html.escape(alt), svg=svg, table=table,
-        ink=style.INK, grey=style.GREY,
-    )  # fmt: skip
+        title=html.escape(title),
+        alt=html.escape(alt),
+        svg=svg,
+        table=table,
+        ink=style.INK,
+        grey=style.GREY,
+    )

@@ -18,6 +18,7 @@ from mercer._result import LinearResult, Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_linear
+from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import (
     DTYPES,
@@ -65,7 +66,7 @@ class _Last:
     shape: tuple[int, int]
 
 
-class LinearMachine(BaseEstimator):
+class LinearMachine(HasDualView, BaseEstimator):
     """Common to `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
 
     _parameter_constraints: ClassVar[dict] = {}

@@ -18,6 +18,7 @@ from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import gap_status
+from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, resolve_kernel
 from mercer.estimators._validation import Data, check_rows, check_training, make_samples
@@ -54,7 +55,7 @@ _AS_IN_SVC = (
 )  # fmt: skip
 
 
-class Pegasos(StreamMixin, KernelEstimator):
+class Pegasos(HasDualView, StreamMixin, KernelEstimator):
     """Tasks are corridors for f, one for each class against the rest or one of a regression."""
 
     _parameter_constraints: ClassVar[dict] = {

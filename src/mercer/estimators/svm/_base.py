@@ -32,6 +32,7 @@ from mercer.estimators._convergence import (
     raise_not_separable,
     warn_not_converged,
 )
+from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import HasWeights, KernelEstimator
 from mercer.estimators._validation import Data, check_training
 from mercer.estimators._warm_start import Duals, warm_starts
@@ -65,7 +66,7 @@ CERTIFIED_AT_ONCE = 20_000
 UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
 
 
-class KernelMachine(HasWeights, KernelEstimator):
+class KernelMachine(HasDualView, HasWeights, KernelEstimator):
     """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
 
     Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into

@@ -4,10 +4,10 @@ It holds for any kernel: with β = y∘α, w = Σ βᵢ φ(xᵢ) and so
 ‖w‖² = Σ βᵢ (f(xᵢ) − b): nothing else than decision values is needed. At the optimum
 
 * ‖w‖² = Σα − Σ Cᵢ ξᵢ; with a hard margin ‖w‖² = Σα, so one side's margin ρ = 1/‖w‖ has ρ² = 1/Σα;
-* every free support vector lies on its edge and tells b = y − w·φ(x); so does their mean;
+* every free support vector lies on its edge, where b = y − w·φ(x);
 * b = −½ (min of w·φ(x) over the positive edge + max over the negative one). With a hard margin
-  that is the minimum over all positive rows and the maximum over all negative ones; otherwise only
-  free vectors are known to lie on the edges.
+  that is the minimum over all positive samples and the maximum over all negative ones; otherwise
+  only free vectors are known to lie on the edges.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators import SVC
+from mercer.estimators._dual_view import KKTGroup
 from mercer.estimators._validation import check_rows
 
 __all__ = ["Geometry", "geometry"]
@@ -39,9 +40,9 @@ class Geometry:
     slack_cost : float
         Σ Cᵢ ξᵢ, zero with a hard margin.
     b_free : ndarray
-        b as each free support vector tells it, y − w·φ(x).
+        y − w·φ(x) of each free support vector: b, up to rounding and tolerance.
     b_middle : float
-        b as the two edges tell it, −½(min + max); NaN if a class has no free support vector.
+        b from the two edges, −½(min + max); NaN if a class has no free support vector.
     nearest : float
         The smallest ``|f(x)|`` of the rows.
     distances : ndarray
@@ -118,26 +119,23 @@ def geometry(model: SVC, X: Any, y: Any, sample_weight: Any = None) -> Geometry:
             f"y must be the {model.shape_fit_[0]} labels the model was fitted on, got "
             f"shape {y.shape}."
         )
-    sign = np.where(y == model.classes_[1], 1.0, -1.0)
-    weight = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    bound = model.C * weight * np.where(sign > 0, model.class_weight_[1], model.class_weight_[0])
-    b = float(model.intercept_[0])
-    f = model.expansion_.exact(check_rows(model, X), model.n_jobs)[:, 0]
-    alpha = np.zeros(y.size)
-    alpha[model.support_] = np.abs(model.expansion_.coef[0])
-    norm = float(np.sqrt(np.maximum(0.0, (sign * alpha) @ (f - b))))
-    counted = weight > 0
-    xi = np.maximum(0.0, 1.0 - sign * f)
-    free = (alpha > 0) & (alpha < bound)
-    edge = counted if np.isinf(model.C) else free
+    (task,) = model.dual_view(X, y, sample_weight)
+    wx = task.f - task.b
+    norm = float(np.sqrt(np.maximum(0.0, task.beta @ wx)))
+    free = task.kkt_group == KKTGroup.FREE
+    is_hard = np.isinf(model.C)
+    slack = np.maximum(0.0, 1.0 - task.position)
+    f = task.f
+    if task.rows.size < y.size:  # distances are those of samples without a weight, too
+        f = model.expansion_.exact(check_rows(model, X), model.n_jobs)[:, 0]
     return Geometry(
         norm=norm,
-        b=b,
-        alpha_sum=float(alpha.sum()),
-        slack_cost=float(bound[counted] @ xi[counted]) if np.isfinite(model.C) else 0.0,
-        b_free=sign[free] - (f - b)[free],
-        b_middle=_middle(f - b, sign, edge),
-        nearest=float(np.abs(f[counted]).min()),
+        b=task.b,
+        alpha_sum=float(task.alpha.sum()),
+        slack_cost=0.0 if is_hard else float(task.bound @ slack),
+        b_free=task.y[free] - wx[free],
+        b_middle=_middle(wx, task.y, np.ones_like(free) if is_hard else free),
+        nearest=float(np.abs(task.f).min()),
         distances=f / norm if norm else np.full(y.size, np.nan),
     )
 

@@ -1,4 +1,4 @@
-"""Every situation of the why panel, constructed: the sentence is about the picture shown."""
+"""Every explanation, with a situation constructed for it: it is about the picture shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer.playground import State, draw
-from mercer.playground._explain import RULES, Facts, why
+from mercer.playground._explain import RULES, explain
 from mercer.playground._presets import preset
+from mercer.playground._situation import Situation
 
 INF = float("inf")
 # The lecture's two points, and two more far beyond the margin.
@@ -37,11 +38,13 @@ SITUATIONS = {
     "not-separable": State(points=preset("overlapping"), kernel="linear", C=INF),
     "not-psd": State(kernel="sigmoid", coef0=-1.0),
     "not-converged": State(
-        points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")), kernel="poly", degree=8,
+        points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")),
+        kernel="poly",
+        degree=8,
         gamma=100.0,
     ),
     "all-at-C": State(points=TWO, kernel="linear", C=0.25),
-    "islands": State(points=preset("separable"), gamma=100.0, C=10.0),
+    "isolated": State(points=preset("separable"), gamma=100.0, C=10.0),
     "one-side": State(points=CROWD, gamma=0.05),
     "no-free": State(points=FOUR, kernel="linear", C=0.25),
     "hard-margin": State(points=preset("separable"), kernel="linear", C=INF),
@@ -68,15 +71,18 @@ SITUATIONS = {
     "ridge-flat": State(machine="ridge", points=preset("sine"), alpha=100.0, kernel="linear"),
     "ridge": State(machine="ridge", points=preset("sine")),
     "refused": State(
-        machine="kmeans", points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")),
-        kernel="poly", degree=8, gamma=100.0,
+        machine="kmeans",
+        points=tuple((5 * x, 5 * y, c) for x, y, c in preset("moons")),
+        kernel="poly",
+        degree=8,
+        gamma=100.0,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("key", SITUATIONS)
 def test_situation(key):
-    found = draw(SITUATIONS[key]).why
+    found = draw(SITUATIONS[key]).explanation
     assert found.key == key
     assert found.text.endswith(".")
     assert "nan" not in found.text
@@ -84,19 +90,20 @@ def test_situation(key):
 
 
 def test_every_rule_is_reached():
-    assert {key for key, _, _ in RULES} == set(SITUATIONS) - {"refused"}
+    assert {rule.key for rule in RULES} == set(SITUATIONS) - {"refused"}
 
 
 def test_band_of_the_lecture():
     """C = ¼ on the lecture's two points: no free vector, and b anywhere in [−½, ½]."""
-    text = draw(SITUATIONS["no-free"]).why.text
+    text = draw(SITUATIONS["no-free"]).explanation.text
     assert "from −0.5 to 0.5" in text
 
 
-def test_sentences_follow_the_facts():
-    few = why(Facts(n=10, n_classes=2, n_zero=3, n_free=2, n_bound=5, n_wrong=1, n_inside=4))
+def test_sentences_follow_the_situation():
+    groups = {"n_zero": 3, "n_free": 2, "n_bound": 5}
+    few = explain(Situation(n=10, n_classes=2, n_wrong=1, n_inside=4, **groups))
     assert few.text.startswith("1 point on the wrong side and 4 inside")
-    assert why(Facts(n=10, n_classes=2, n_free=10, C=3.0)).key == "all-support"
+    assert explain(Situation(n=10, n_classes=2, n_free=10, C=3.0)).key == "all-support"
 
 
 def test_proof_in_the_picture_is_one():
@@ -104,7 +111,7 @@ def test_proof_in_the_picture_is_one():
     picture = draw(SITUATIONS["not-separable"])
     X, y = picture.state.X, picture.state.labels
     ringed = list(picture.active)
-    assert len(ringed) == picture.facts.n_proof
+    assert len(ringed) == picture.situation.n_proof
     for side in (0, 1):  # the star is a convex combination of each class's ringed points
         corners = X[ringed][y[ringed] == side]
         A = np.vstack([corners.T, np.ones(len(corners))])
