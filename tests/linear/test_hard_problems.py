@@ -13,7 +13,7 @@ from flint import arb, ctx
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression, Status, verify
 from mercer.exceptions import ConvergenceWarning
-from mercer.problems._losses import kkt
+from mercer.problems._losses import kkt_violation
 from mercer.problems._regularized_loss import regression
 from tests.linear import exact, hard_problems
 
@@ -217,7 +217,7 @@ def test_a_dual_a_rounding_below_its_bound_is_at_it():
     low, high = np.array([1.0]), np.array([1e200])
     cost = np.array([0.1 * 3])
     beta = np.nextafter(cost, 0)
-    assert kkt(0, np.array([-5.0]), beta, low, high, cost) == (0.0, 0, 1)
+    assert kkt_violation(0, np.array([-5.0]), beta, low, high, cost) == (0.0, 0, 1)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -273,12 +273,14 @@ def test_classes_without_a_weight(loss):
 def test_edges_that_were_rounded_are_known():
     ctx.prec = exact.BITS
     y = np.array([1.0, 1e16, -3.0, 0.1])
-    problem = regression(y, np.ones(4), 0.1, squared=False, kappa=0.0)
-    for i, error in enumerate(problem.edge_error):
+    problem = regression(y, np.ones(4), 0.1, squared=False, intercept_penalty=0.0)
+    for i, error in enumerate(problem.interval_error):
         low = exact.ball(y[i]) - exact.ball(0.1) - exact.ball(problem.low[i])
         high = exact.ball(y[i]) + exact.ball(0.1) - exact.ball(problem.high[i])
         assert abs(low).max(abs(high)) == exact.ball(error)
-    assert regression(y, np.ones(4), 0.0, squared=False, kappa=0.0).edge_error is None
+    assert (
+        regression(y, np.ones(4), 0.0, squared=False, intercept_penalty=0.0).interval_error is None
+    )
 
 
 def test_sparse_rows_of_any_size_have_the_certificate_of_dense_ones():

@@ -18,7 +18,7 @@ TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=80)
 WEIGHT = rng.uniform(0.5, 2.0, 80)
 WEIGHT[[4, 20]] = 0.0
 
-JOINT = {"multi_class": "crammer_singer"}
+JOINT = {"multi_class": "crammer_singer", "loss": "hinge"}
 MODELS = {
     "hinge": (LinearSVC, {"loss": "hinge"}, LABELS),
     "hinge, descent": (LinearSVC, {"loss": "hinge", "dual": True}, LABELS),

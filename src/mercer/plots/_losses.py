@@ -10,7 +10,7 @@ import numpy as np
 from mercer.plots import _style as style
 from mercer.plots._base import Display
 from mercer.plots._fitted import Machine
-from mercer.problems._losses import terms
+from mercer.problems._losses import loss_and_gap
 from mercer.problems._regularized_loss import LinearPrimal, classification, logistic, regression
 
 __all__ = ["LossDisplay"]
@@ -29,22 +29,24 @@ REGRESSION = ("ε-insensitive", "squared ε-insensitive")
 
 
 def loss_values(name: str, at: np.ndarray, epsilon: float = 0.1) -> np.ndarray:
-    """A loss of price 1 at margins y f, or at residuals y − f for a regression."""
+    """A loss with C = 1 at margins y f, or at residuals y − f for a regression."""
     if name == "zero-one":
         return (np.asarray(at) <= 0).astype(float)
     problem = _problem(name, epsilon)
     g = at if name in CLASSIFICATION else -at  # f of a row with y = 1, or with y = 0
     beta = np.zeros(1) if name != "logistic" else 0.5 * _ONE  # any in the domain of the conjugate
-    return np.array([terms(problem.kind, np.array([v]), beta, *problem.arrays)[0] for v in g])
+    return np.array(
+        [loss_and_gap(problem.kind, np.array([v]), beta, *problem.arrays)[0] for v in g]
+    )
 
 
 def _problem(name: str, epsilon: float) -> LinearPrimal:
     squared = name.startswith("squared")
     if name == "logistic":
-        return logistic(_ONE, _ONE, kappa=None)
+        return logistic(_ONE, _ONE, intercept_penalty=None)
     if name in CLASSIFICATION:
-        return classification(_ONE, _ONE, squared=squared, kappa=None)
-    return regression(np.zeros(1), _ONE, epsilon, squared=squared, kappa=None)
+        return classification(_ONE, _ONE, squared=squared, intercept_penalty=None)
+    return regression(np.zeros(1), _ONE, epsilon, squared=squared, intercept_penalty=None)
 
 
 class LossDisplay(Display):

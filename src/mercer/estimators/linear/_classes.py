@@ -1,4 +1,4 @@
-"""Linear machines: `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
+"""The public estimators: `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._validation import Data
-from mercer.estimators.linear._base import LINEAR_CONSTRAINTS, LinearClassifier, LinearMachine
-from mercer.estimators.linear._crammer_singer import JointClassifier
+from mercer.estimators.linear._base import (
+    LINEAR_CONSTRAINTS,
+    LinearClassifier,
+    LinearEstimator,
+    LinearTask,
+)
+from mercer.estimators.linear._multiclass import CrammerSingerClassifier
+from mercer.exceptions import warn_user
 from mercer.problems._regularized_loss import LinearPrimal, classification, logistic, regression
 
 __all__ = ["LinearSVC", "LinearSVR", "LogisticRegression"]
@@ -32,7 +39,7 @@ def _without(*names: str) -> dict[str, list]:
     return {name: allowed for name, allowed in _COMMON.items() if name not in names}
 
 
-class LinearSVC(JointClassifier):
+class LinearSVC(CrammerSingerClassifier):
     """Linear support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ (w·xᵢ + b))^p with p = 1 ("hinge") or 2
@@ -51,7 +58,8 @@ class LinearSVC(JointClassifier):
     C : float, default=1.0
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         "crammer_singer" minimises ½ Σ_r ‖w_r‖² + C Σ sᵢ max_r ([r ≠ yᵢ] + f_r(xᵢ) − f_yᵢ(xᵢ)) over
-        all classes at once; as in scikit-learn, ``loss`` and ``dual`` do not count then.
+        all classes at once by the sequential dual method. That loss is a hinge: pass
+        ``loss="hinge"``; a fit warns that another ``loss`` or ``dual`` is not used.
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
         A number s penalises the intercept by ½ (b/s)²: LIBLINEAR's problem.
@@ -84,8 +92,8 @@ class LinearSVC(JointClassifier):
     classes_ : ndarray of shape (n_classes,)
     certificate_ : Certificate
         What is proved about the fit: primal, dual, gap, status.
-    solver_ : str
-        Which method was chosen, and why.
+    solver_ : Choice
+        Which method was chosen (``name``), and why (``reason``).
     dual_coef_ : CSR of shape (n_tasks, n_samples)
         Signed duals, for the hinge, and for squared losses by coordinate descent; for
         "crammer_singer" a row for each class.
@@ -145,14 +153,18 @@ class LinearSVC(JointClassifier):
         self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
-    def _pose(self, y: np.ndarray, data: Data) -> Any:
-        if self._is_joint:
-            return self._pose_joint(data)
-        squared = self.loss == "squared_hinge"
-        return classification(y, self._prices(y, data), squared=squared, kappa=self._kappa())
+    def _pose(self, task: LinearTask, data: Data) -> Any:
+        if self._is_crammer_singer:
+            return super()._pose(task, data)
+        return classification(
+            task.y,
+            self._sample_C(task, data),
+            squared=self.loss == "squared_hinge",
+            intercept_penalty=self._intercept_penalty(),
+        )
 
 
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − w·xᵢ − b) − ε)^p, p = 1 or 2; the intercept is not
@@ -221,13 +233,17 @@ n_jobs, callback, on_interrupt, warm_start
         self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
-    def _encode(self, data: Data) -> list[np.ndarray]:
-        return [np.asarray(data.y, dtype=np.float64)]
+    def _encode(self, data: Data) -> list[LinearTask]:
+        return [LinearTask("", np.asarray(data.y, dtype=np.float64))]
 
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
-        C = self.C * (np.ones(y.size) if data.weight is None else data.weight)
-        squared = self.loss.startswith("squared")
-        return regression(y, C, self.epsilon, squared=squared, kappa=self._kappa())
+    def _pose(self, task: LinearTask, data: Data) -> LinearPrimal:
+        return regression(
+            task.y,
+            self._sample_C(task, data),
+            self.epsilon,
+            squared=self.loss.startswith("squared"),
+            intercept_penalty=self._intercept_penalty(),
+        )
 
     def _keep(self, *args: Any) -> None:
         super()._keep(*args)
@@ -260,8 +276,12 @@ class LogisticRegression(LinearClassifier):
         The penalties of scikit-learn that Mercer does not have are refused.
     dual : bool, default=False
     solver : str, default="auto"
-        Any of scikit-learn's names ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag",
-        "saga"). The problem is the same for all, and is solved by Newton's method: ``solver_``.
+        The problem is solved by Newton's method always. scikit-learn's names ("lbfgs", "liblinear",
+        "newton-cg", "newton-cholesky", "sag", "saga") and ``dual=True`` are accepted, and a fit
+        warns that they are not used.
+    threshold : float in (0, 1), default=0.5
+        The confidence level: with two classes, `predict` answers ``classes_[1]`` where its
+        probability is at least this. More classes need 0.5.
     C, tol, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, \
 warm_start, n_jobs, time_limit, callback, on_interrupt
         As in `LinearSVC`.
@@ -285,6 +305,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
         "dual": ["boolean"],
         "solver": [StrOptions({"auto", *_SOLVERS_OF_SCIKIT_LEARN})],
+        "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
     def __init__(
@@ -307,6 +328,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         time_limit: float | None = None,
         callback: Any = None,
         on_interrupt: str = "raise",
+        threshold: float = 0.5,
     ):
         self.penalty = penalty
         self.C = C
@@ -325,18 +347,48 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         self.time_limit = time_limit
         self.callback = callback
         self.on_interrupt = on_interrupt
+        self.threshold = threshold
 
-    def _encode(self, data: Data) -> list[np.ndarray]:
+    def _check_parameters(self) -> None:
         if self.penalty not in ("l2", "deprecated") or self.l1_ratio:
             raise ValueError(
                 'penalty must be "l2" with l1_ratio 0 or None, got '
                 f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}: other penalties have no "
                 "certificate here. Without a penalty: a large C, such as C=1e6."
             )
-        return super()._encode(data)
+        unused = [f"solver={self.solver!r}"] if self.solver != "auto" else []
+        unused += ["dual=True"] if self.dual else []
+        if unused:
+            warn_user(
+                f"{' and '.join(unused)} not used: LogisticRegression is solved by Newton's "
+                'method. Pass solver="auto", dual=False.',
+                UserWarning,
+            )
 
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
-        return logistic(y, self._prices(y, data), kappa=self._kappa())
+    def _pose(self, task: LinearTask, data: Data) -> LinearPrimal:
+        C, penalty = self._sample_C(task, data), self._intercept_penalty()
+        return logistic(task.y, C, intercept_penalty=penalty)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row, with two classes by the confidence level ``threshold``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores >= logit(self.threshold)).astype(np.intp)]
+        if self.threshold != 0.5:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a confidence level between two classes; with "
+                f"{self.classes_.size} classes it must be 0.5. Use predict_proba."
+            )
+        return super().predict(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``.
