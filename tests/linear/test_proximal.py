@@ -14,11 +14,12 @@ from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer._numba import prefetch
 from mercer._result import Status
 from mercer._threads import Workers
-from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, dual_gain
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
 from mercer.problems._regularized_loss import classification, logistic, regression
 from mercer.solvers import Stopping
 from mercer.solvers.linear import as_design_matrix, evaluate, warm_start
 from mercer.solvers.linear._coordinate_descent import CoordinateDescent
+from mercer.solvers.linear._free_variable_cg import dual_gain
 from mercer.solvers.linear._newton import Newton
 from mercer.solvers.linear._proximal_newton import proximal_derivatives, update_duals
 from mercer.solvers.linear._selection import CoordinateDescentThenNewton, HandoverSettings

@@ -16,6 +16,7 @@ a sum of non-negative terms (the second is −Σ_r b_r Σᵢβ_ir, zero, for κ 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -119,7 +120,7 @@ class CrammerSinger:
         g: tuple[np.ndarray, np.ndarray],
         w_beta: tuple[np.ndarray, np.ndarray],
         totals: tuple[np.ndarray, np.ndarray],
-        absorbing: list[int],
+        absorbing: Sequence[int] = (),
     ) -> Bounds:
         """Bounds of value and gap from scores, Xᵀβ and Σᵢβ_ir, each with its error.
 

@@ -32,7 +32,6 @@ __all__ = [
     "capacity",
     "clip_to_domain",
     "directional_derivatives",
-    "dual_gain",
     "fenchel_gap_at_gradient",
     "hessian_diagonal",
     "interval_gap",
@@ -178,17 +177,6 @@ def scale_duals(beta, C, new_C, out):
         ratio = new_C[i] / C[i]
         least, most = min(least, ratio), max(most, ratio)
     return least, most
-
-
-@compiled
-def dual_gain(kind, beta, low, high, C):
-    """−Σ L*(−β) = Σ (low·β₊ − high·β₋), for squared losses less β²/(4C)."""
-    total = 0.0
-    for i in range(beta.size):
-        total += beta[i] * (low[i] if beta[i] > 0.0 else high[i]) if beta[i] != 0.0 else 0.0
-        if kind == SQUARED:
-            total -= beta[i] * beta[i] / (4 * C[i])
-    return total
 
 
 @compiled

@@ -20,6 +20,7 @@ sums themselves. A drift Σβ ≠ 0 is moved onto one dual by the caller.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -185,14 +186,24 @@ class LinearPrimal:
         g: tuple[np.ndarray, np.ndarray],
         w_beta: tuple[np.ndarray, np.ndarray],
         total: tuple[float, float],
+        absorbing: Sequence[int] = (),
     ) -> Bounds:
         """Bounds of value and gap from X w + b, Xᵀβ and Σβ, each with its error.
 
-        Where the intercept is free, Σβ must be zero up to what its error and that of Xᵀβ include.
+        Where the intercept is free Σβ is zero up to its error, by which one of the duals
+        ``absorbing`` is changed; the error of Xᵀβ must include that.
         """
         losses = self.gap_terms(beta, *g)[1]
         sums = bounds_of_sums(losses, w, b, w_beta, total, self.intercept_penalty)
-        return Bounds.of(*sums, self.n, w.size)
+        bounds = Bounds.of(*sums, self.n, w.size)
+        more = 0.0
+        for k in absorbing:
+            one, at = self.take(np.array([k])), (g[0][k : k + 1], g[1][k : k + 1])
+            old = beta[k : k + 1]
+            now = one.gap_terms(old, *at)[1][2]
+            then = one.gap_terms(old - np.sign(old) * total[1], *at)[1][2]
+            more += max(then - now, 0.0) + 16 * UNIT * max(now, then)
+        return replace(bounds, gap=bounds.gap + 1.01 * more)
 
     def clipped(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
         """A copy of β within its bounds, and Σ of the absolute changes."""

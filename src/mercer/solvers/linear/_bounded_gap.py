@@ -15,7 +15,7 @@ import numpy as np
 from mercer._result import LinearResult
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.problems._losses import UNIT, negative_gradient
-from mercer.problems._regularized_loss import Bounds, LinearPrimal
+from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers.linear._design_matrix import LocalMatrix
 from mercer.solvers.linear._matvec import sum_doubled
 
@@ -58,20 +58,22 @@ def bound_gap(
         g = design.bounded_matvec(w, b, doubled)
         given = _gradient_dual(problem, g[0]) if beta is None else beta
         duals = _make_feasible(problem, given)
-        w_beta = design.bounded_rmatvec(duals.beta, doubled)
-        bounds = _bounds(problem, design, w, b, duals, g, w_beta)
+        sums, error = design.bounded_rmatvec(duals.beta, doubled)
+        for k in duals.absorbing:
+            error = error + 1.01 * duals.total[1] * _row_sizes(design, k)
+        bounds = problem.bounds(w, b, duals.beta, g, (sums, error), duals.total, duals.absorbing)
         found = LinearResult(
             w,
             b,
             duals.beta,
             g[0],
-            w_beta[0],
+            sums,
             bounds.primal,
             bounds.gap,
             is_gradient_dual=beta is None,
             bounded=True,
         )
-        return found, problem.primal_and_gap(w, b, duals.beta, g[0], w_beta[0])[1]
+        return found, problem.primal_and_gap(w, b, duals.beta, g[0], sums)[1]
 
     return _with_enough_precision(evaluate, tol)
 
@@ -133,28 +135,6 @@ def _total(beta: np.ndarray) -> tuple[float, float]:
     """Σβ, and a bound of its error."""
     total, size = sum_doubled(beta)
     return float(total), float(1.01 * (UNIT * abs(total) + (beta.size * UNIT) ** 2 * size))
-
-
-def _bounds(
-    problem: LinearPrimal,
-    design: LocalMatrix,
-    w: np.ndarray,
-    b: float,
-    duals: _Duals,
-    g: tuple[np.ndarray, np.ndarray],
-    w_beta: tuple[np.ndarray, np.ndarray],
-) -> Bounds:
-    """Those of the problem, with the drift of Σβ absorbed by one of two duals."""
-    (sums, error), beta = w_beta, duals.beta
-    more, drift = 0.0, duals.total[1]
-    for k in duals.absorbing:
-        error = error + 1.01 * drift * _row_sizes(design, k)
-        one, at = problem.take(np.array([k])), (g[0][k : k + 1], g[1][k : k + 1])
-        shifted = beta[k : k + 1] - np.sign(beta[k]) * drift
-        now, then = (one.gap_terms(v, *at)[1][2] for v in (beta[k : k + 1], shifted))
-        more += max(then - now, 0.0) + 16 * UNIT * max(now, then)
-    bounds = problem.bounds(w, b, beta, g, (sums, error), duals.total)
-    return replace(bounds, gap=bounds.gap + 1.01 * more)
 
 
 def bound_crammer_singer_gap(

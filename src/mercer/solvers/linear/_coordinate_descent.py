@@ -22,13 +22,14 @@ from scipy.optimize import minimize_scalar
 
 from mercer._numba import compiled, prefetch
 from mercer._result import Halted, LinearResult, Status
-from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, dual_gain, interval_gap
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, interval_gap
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._design_matrix import LocalMatrix, csr_arrays, halting
 from mercer.solvers.linear._free_variable_cg import (
     cg_step_on_free_variables,
     dual_changes,
+    dual_gain,
     first_duals,
     intercept_correction,
 )
@@ -191,6 +192,7 @@ class _State:
         settings: CoordinateDescentSettings,
     ):
         self.problem, self.design, self.settings = problem, design, settings
+        self.losses = problem.arrays
         self.X = design.csr
         self.sq_norm = design.sq_norms()
         self.penalty = penalty = problem.intercept_penalty
@@ -220,7 +222,7 @@ class _State:
                 self.problem.kind,
                 *csr_arrays(self.X),
                 self.sq_norm,
-                *self.problem.arrays,
+                *self.losses,
                 self.sq_ones,
                 self.active[s],
                 self.distance,
@@ -258,16 +260,14 @@ class _State:
 
     def reactivate(self, found: LinearResult) -> None:
         """Activate the rows that were shrunk too early."""
-        _mark_active(
-            self.problem.kind, found.g, self.beta, *self.problem.arrays, self.distance, self.stays
-        )
+        _mark_active(self.problem.kind, found.g, self.beta, *self.losses, self.distance, self.stays)
         self.active = np.flatnonzero(self.stays)
         if self.active.size == 0:
             self.activate_all()
 
     def dual(self) -> float:
         """The dual value without the term of the penalised intercept."""
-        gain = dual_gain(self.problem.kind, self.beta, *self.problem.arrays)
+        gain = dual_gain(self.problem.kind, self.beta, *self.losses)
         return gain - float(self.w @ self.w) / 2
 
     def solution(self) -> LinearResult:
