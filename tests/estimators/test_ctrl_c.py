@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from mercer import KernelKMeans, KernelLogisticRegression, KernelPerceptron, LinearSVC, LinearSVR
-from mercer.estimators.linear._classes import LogisticRegression
+from mercer.estimators.linear import LogisticRegression
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))
@@ -23,7 +23,10 @@ FITS = {
     "logistic": (LogisticRegression(C=1e3, tol=1e-15), "coef_"),
     "hinge": (LinearSVC(loss="hinge", dual=True, C=1e3, tol=1e-15), "coef_"),
     "interior point": (LinearSVC(loss="hinge", dual=False, C=1e3, tol=1e-15), "coef_"),
-    "all classes": (LinearSVC(multi_class="crammer_singer", C=1e3, tol=1e-15), "coef_"),
+    "all classes": (
+        LinearSVC(multi_class="crammer_singer", loss="hinge", C=1e3, tol=1e-15),
+        "coef_",
+    ),
     "tube": (LinearSVR(C=1e3, tol=1e-15), "coef_"),
 }
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._result import LinearResult, Status
@@ -42,7 +44,7 @@ from mercer.solvers.linear import (
     warm_start,
 )
 
-__all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearEstimator", "LinearTask"]
+__all__ = ["LinearClassifier", "LinearEstimator", "LinearTask", "bind", "constraints_without"]
 
 # Stored numbers of X from which on threads are faster than one.
 _THREADS_FROM = 250_000
@@ -51,7 +53,18 @@ _SHARED = (
     "tol verbose random_state time_limit n_jobs callback on_interrupt warm_start fit_intercept "
     "class_weight epsilon"
 )
-LINEAR_CONSTRAINTS: dict[str, list] = {name: CONSTRAINTS[name] for name in _SHARED.split()}
+_CONSTRAINTS: dict[str, list] = {
+    **{name: CONSTRAINTS[name] for name in _SHARED.split()},
+    "C": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "dual": ["boolean", StrOptions({"auto"})],
+    "intercept_scaling": [None, Interval(Real, 0.0, None, closed="neither")],
+}
+
+
+def constraints_without(*names: str) -> dict[str, list]:
+    """The parameter constraints of linear estimators, without some."""
+    return {name: allowed for name, allowed in _CONSTRAINTS.items() if name not in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +111,13 @@ class LinearEstimator(BaseEstimator):
         self : object
             The fitted estimator.
         """
+        self._check_parameters()
+        if np.isinf(self.C):
+            return self._fit_hard_margin(X, y, sample_weight)
         with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
-            self._check_parameters()
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
-            with _bind(data.X, self.n_jobs) as design:
+            with bind(data.X, self.n_jobs) as design:
                 problems = [self._pose(task, data) for task in tasks]
                 self._solve_and_keep(data, design, tasks, problems, stopping, same_rows=False)
         return self
@@ -115,7 +130,7 @@ class LinearEstimator(BaseEstimator):
         tasks = self._encode(data)
         models: list[LinearEstimator] = []
         last = None
-        with _bind(data.X, self.n_jobs) as design:
+        with bind(data.X, self.n_jobs) as design:
             self.C = 1.0
             posed = [self._pose(task, data) for task in tasks]
             for C in Cs:
@@ -128,6 +143,9 @@ class LinearEstimator(BaseEstimator):
                 model.__dict__.update(warm_start=self.warm_start, _last=None)
                 models.append(model)
         return models
+
+    def _fit_hard_margin(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        raise NotImplementedError  # estimators whose C may be infinite
 
     def _check_parameters(self) -> None:
         """Refuse or warn of combinations of parameters."""
@@ -347,7 +365,7 @@ def _over_all_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
 
 
 @contextmanager
-def _bind(X: Any, n_jobs: int | None) -> Iterator[LocalMatrix]:
+def bind(X: Any, n_jobs: int | None) -> Iterator[LocalMatrix]:
     """The rows as solvers take them, with threads where they are faster."""
     X = dense_if_small(X)
     size = X.nnz if sp.issparse(X) else X.size

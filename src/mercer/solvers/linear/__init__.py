@@ -17,7 +17,11 @@ _stored_model.py        solve, round as stored, bound the gap; continue where it
 ======================  ===========================================================================
 """
 
-from mercer.solvers.linear._bounded_gap import bound_crammer_singer_gap, bound_gap
+from mercer.solvers.linear._bounded_gap import (
+    bound_crammer_singer_gap,
+    bound_gap,
+    bound_hard_margin_gap,
+)
 from mercer.solvers.linear._crammer_singer import SequentialDualMethod
 from mercer.solvers.linear._design_matrix import DesignMatrix, LocalMatrix, as_design_matrix
 from mercer.solvers.linear._gradient_dual import evaluate
@@ -40,6 +44,7 @@ __all__ = [
     "as_design_matrix",
     "bound_crammer_singer_gap",
     "bound_gap",
+    "bound_hard_margin_gap",
     "choose_linear",
     "evaluate",
     "restart",

@@ -14,12 +14,12 @@ import numpy as np
 
 from mercer._result import LinearResult
 from mercer.problems._crammer_singer import CrammerSinger
-from mercer.problems._losses import UNIT, negative_gradient
-from mercer.problems._regularized_loss import LinearPrimal
+from mercer.problems._losses import UNBOUNDED, UNIT, negative_gradient
+from mercer.problems._regularized_loss import LinearPrimal, half_square
 from mercer.solvers.linear._design_matrix import LocalMatrix
 from mercer.solvers.linear._matvec import sum_doubled
 
-__all__ = ["bound_crammer_singer_gap", "bound_gap"]
+__all__ = ["bound_crammer_singer_gap", "bound_gap", "bound_hard_margin_gap"]
 
 # Doubled precision is used where rounding adds more than these fractions, of the gap itself and of
 # the gap that is asked for.
@@ -135,6 +135,47 @@ def _total(beta: np.ndarray) -> tuple[float, float]:
     """Σβ, and a bound of its error."""
     total, size = sum_doubled(beta)
     return float(total), float(1.01 * (UNIT * abs(total) + (beta.size * UNIT) ** 2 * size))
+
+
+def bound_hard_margin_gap(
+    problem: LinearPrimal,
+    design: LocalMatrix,
+    w: np.ndarray,
+    b: float,
+    beta: np.ndarray,
+    tol: float,
+) -> LinearResult:
+    """Bounds for C = ∞, where only a separating model has a finite value.
+
+    With the smallest t for which t (w, b) satisfies every constraint y g ≥ 1, in the worst case
+    over the errors, P − D = ½‖t w − Xᵀβ‖² + Σ |β| (t y g − 1), a sum of non-negative terms.
+    """
+    y = np.where(problem.low > -UNBOUNDED, 1.0, -1.0)
+    duals = _make_feasible(problem, beta)
+    alpha, units = np.abs(duals.beta), (design.n + design.d + 16) * UNIT
+
+    def primal_and_gap(
+        margin: np.ndarray, error: np.ndarray, sums: np.ndarray, sums_error: np.ndarray
+    ) -> tuple[float, float]:
+        least = float((margin - error).min()) * (1 - 2 * UNIT)
+        if not least > 0:
+            return np.inf, np.inf
+        t = (1 + 4 * UNIT) / least
+        off = np.abs(t * w - sums) + sums_error + 4 * UNIT * (np.abs(t * w) + np.abs(sums))
+        excess = np.maximum(t * (margin + error) * (1 + 4 * UNIT) - 1, 0.0)
+        gap = (half_square(off) + float(alpha @ excess)) * (1 + units)
+        return half_square(t * w) * (1 + units), gap + units * half_square(t * w)
+
+    def evaluate(doubled: bool) -> tuple[LinearResult, float]:
+        g, g_error = design.bounded_matvec(w, b, doubled)
+        sums, error = design.bounded_rmatvec(duals.beta, doubled)
+        for k in duals.absorbing:  # |β| falls: the terms of the rows do not grow
+            error = error + 1.01 * duals.total[1] * _row_sizes(design, k)
+        primal, gap = primal_and_gap(y * g, g_error, sums, error)
+        found = LinearResult(w, b, duals.beta, g, sums, primal, gap, bounded=True)
+        return found, primal_and_gap(y * g, 0 * g, sums, 0 * sums)[1]
+
+    return _with_enough_precision(evaluate, tol)
 
 
 def bound_crammer_singer_gap(
