@@ -1,4 +1,4 @@
-"""``python -m benchmarks linear``: linear machines to the same gap as LIBLINEAR and snapml.
+"""``python -m benchmarks linear``: linear models to the same gap as LIBLINEAR and snapml.
 
 Mercer is given the gap as its ``tol``; a peer the loosest of its tols, falling by half decades
 (snapml: decades), whose answer is judged to be within it, and as many iterations as it likes. A fit
@@ -28,7 +28,7 @@ PATIENCE = 5.0
 
 
 def add_command(commands: Any) -> None:
-    parser = commands.add_parser("linear", help="linear machines against LIBLINEAR and snapml")
+    parser = commands.add_parser("linear", help="linear models against LIBLINEAR and snapml")
     parser.add_argument("--peers", default="liblinear,snapml", help="beside mercer")
     parser.add_argument("--no-mercer", action="store_true", help="run the peers alone")
     parser.add_argument("--cases", help=f"comma-separated, of: {', '.join(LINEAR_CASES)}")

@@ -1,4 +1,4 @@
-"""What linear machines are fitted to: LIBLINEAR's problem, its intercept penalised as ½ b²."""
+"""What linear models are fitted to: LIBLINEAR's problem, its intercept penalised as ½ b²."""
 
 from __future__ import annotations
 

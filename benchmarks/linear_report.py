@@ -1,4 +1,4 @@
-"""Tables of the linear machines: seconds to a gap, ratios, paths."""
+"""Tables of the linear models: seconds to a gap, ratios, paths."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ sample it begins with included, over all rows."""
 
 _PATHS = "`mercer.path` over 20 Cs from 1e-3 to 1e3 at the default `tol`, free intercept, seconds."
 
-_HEAD = """# Performance of the linear machines
+_HEAD = """# Performance of the linear models
 
 Written by `python -m benchmarks linear --docs`. Seconds of a warm fit, the best of a few (of one,
 for long fits); in brackets how many times Mercer's. All solve LIBLINEAR's problem,

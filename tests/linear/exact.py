@@ -1,4 +1,4 @@
-"""Linear machines in extended precision: values of stored models, feasible duals, optimal values.
+"""Linear models in extended precision: values of stored models, feasible duals, optimal values.
 
 Everything is written from the problem statements, with balls of 400 bits (python-flint's arb), so
 that a comparison is proved or not; nothing is shared with the package. Tasks are plain dicts:

@@ -1,4 +1,4 @@
-"""Certificates of linear machines on hard data: against extended precision, and case by case."""
+"""Certificates of linear models on hard data: against extended precision, and case by case."""
 
 import copy
 import time
@@ -99,13 +99,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("machine", MODELS, ids=repr)
-def test_a_warm_start_believes_nothing(machine, change):
+@pytest.mark.parametrize("estimator", MODELS, ids=repr)
+def test_a_warm_start_believes_nothing(estimator, change):
     X, y, rng = data(len(change))
     new = CHANGES[change](X, y, None, rng)
-    warm = copy.deepcopy(machine).set_params(warm_start=True, max_iter=-1, tol=1e-4)
+    warm = copy.deepcopy(estimator).set_params(warm_start=True, max_iter=-1, tol=1e-4)
     warm.fit(X, y).fit(*new)
-    cold = copy.deepcopy(machine).set_params(max_iter=-1, tol=1e-4).fit(*new)
+    cold = copy.deepcopy(estimator).set_params(max_iter=-1, tol=1e-4).fit(*new)
     one, other = warm.certificate_, cold.certificate_
     assert one.status.is_solved
     assert one.dual <= other.primal  # both bound the same optimum
@@ -156,21 +156,21 @@ def test_a_constant_target_is_fitted_exactly(loss, epsilon, target):
 
 
 @pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
-@pytest.mark.parametrize("machine", MODELS, ids=repr)
-def test_offsets_are_solved_and_proved(machine, offset):
+@pytest.mark.parametrize("estimator", MODELS, ids=repr)
+def test_offsets_are_solved_and_proved(estimator, offset):
     X, y, _ = data(7)
     shifted, zero = X + offset, X + offset - offset  # the same rows, up to an exact shift
-    here = copy.deepcopy(machine).set_params(max_iter=-1, tol=1e-3).fit(shifted, y).certificate_
-    there = copy.deepcopy(machine).set_params(max_iter=-1, tol=1e-3).fit(zero, y).certificate_
+    here = copy.deepcopy(estimator).set_params(max_iter=-1, tol=1e-3).fit(shifted, y).certificate_
+    there = copy.deepcopy(estimator).set_params(max_iter=-1, tol=1e-3).fit(zero, y).certificate_
     assert here.status.is_solved
     assert here.dual <= there.primal
     assert there.dual <= here.primal
 
 
-@pytest.mark.parametrize("machine", MODELS, ids=repr)
-def test_no_gap_is_above_the_primal_value(machine):
+@pytest.mark.parametrize("estimator", MODELS, ids=repr)
+def test_no_gap_is_above_the_primal_value(estimator):
     X, y, _ = data(3, n=4000)
-    model = copy.deepcopy(machine).set_params(time_limit=0.0)
+    model = copy.deepcopy(estimator).set_params(time_limit=0.0)
     with pytest.warns(ConvergenceWarning, match="time limit"):
         model.fit(X, y)
     proof = model.certificate_
@@ -179,18 +179,18 @@ def test_no_gap_is_above_the_primal_value(machine):
     assert verify(model, X, y).primal >= proof.dual
 
 
-@pytest.mark.parametrize("machine", MODELS, ids=repr)
-def test_time_limits_are_kept(machine):
+@pytest.mark.parametrize("estimator", MODELS, ids=repr)
+def test_time_limits_are_kept(estimator):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 40))
     y = rng.integers(0, 2, len(X))
-    model = copy.deepcopy(machine).set_params(C=1e4, tol=1e-10, max_iter=-1, time_limit=0.1)
+    model = copy.deepcopy(estimator).set_params(C=1e4, tol=1e-10, max_iter=-1, time_limit=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.set_params(time_limit=0.0).fit(X[:50], y[:50])  # compiled beforehand
         began = time.perf_counter()
         model.set_params(time_limit=0.1).fit(X, y)
-    assert time.perf_counter() - began < 10  # some tenths on an idle machine
+    assert time.perf_counter() - began < 10  # some tenths on an idle computer
     assert np.isfinite(model.certificate_.gap)
 
 
@@ -296,7 +296,7 @@ def test_edges_that_were_rounded_are_known():
 def test_sparse_rows_of_any_size_have_the_certificate_of_dense_ones():
     X, y, _ = data(8, n=400, d=60)
     X[np.abs(X) < 1] = 0.0
-    for machine in (LinearSVC(loss="hinge"), LinearSVC(), LogisticRegression()):
-        dense, sparse = (copy.deepcopy(machine).fit(Z, y) for Z in (X, sp.csr_matrix(X)))
+    for estimator in (LinearSVC(loss="hinge"), LinearSVC(), LogisticRegression()):
+        dense, sparse = (copy.deepcopy(estimator).fit(Z, y) for Z in (X, sp.csr_matrix(X)))
         assert dense.certificate_.dual <= sparse.certificate_.primal
         assert sparse.certificate_.dual <= dense.certificate_.primal

@@ -1,4 +1,4 @@
-"""`mercer.verify` on linear machines: against what fits state, and on tampered models."""
+"""`mercer.verify` on linear models: against what fits state, and on tampered models."""
 
 import copy
 

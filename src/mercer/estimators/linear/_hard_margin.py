@@ -110,7 +110,7 @@ def _solve(
     dtype = design.X.dtype
     stored_w, stored_b = w.astype(dtype).astype(np.float64), float(dtype.type(b))
     bounded = bound_hard_margin_gap(problem, design, stored_w, stored_b, beta, estimator.tol)
-    effort = {
+    effort: dict[str, Any] = {
         "status": certificate.status,
         "iterations": certificate.iterations,
         "rounds": certificate.rounds,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 
 import numpy as np
@@ -96,6 +97,7 @@ class CoordinateDescent:
         best = _zero_model(problem, design)
         epochs, rounds, check_factor = 0, 0, settings.first_check
         stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
+        progress = partial(Progress, tol=self.tol, state=lambda: [(problem, state.solution())])
         status: Status | None = None
         while status is None:
             is_cg = is_checked = state.next_cg <= state.visits
@@ -123,17 +125,7 @@ class CoordinateDescent:
                     missing = 0.9 * self.tol / (found.relative_gap or 1.0)
                     check_factor *= max(settings.next_check, missing)
                     state.reactivate(found)
-            if stopping.callback is not None:
-                stopping.report(
-                    Progress(
-                        stopping.seconds,
-                        rounds,
-                        epochs,
-                        best.relative_gap,
-                        self.tol,
-                        state=lambda: [(problem, state.solution())],
-                    )
-                )
+            stopping.report(progress(stopping.seconds, rounds, epochs, best.relative_gap))
             status = self._limit(epochs, state.visits / design.n, stopping)
             if status is None and stall.is_stalled:
                 status = Status.STALLED
@@ -193,12 +185,13 @@ class _State:
     ):
         self.problem, self.design, self.settings = problem, design, settings
         self.losses = problem.arrays
-        self.X = design.csr
-        self.sq_norm = design.sq_norms()
+        sq_norm = design.sq_norms()
         self.penalty = penalty = problem.intercept_penalty
         self.is_free = penalty == 0
-        is_squared, mean = problem.kind == SQUARED, float(self.sq_norm.mean())
+        is_squared, mean = problem.kind == SQUARED, float(sq_norm.mean())
         self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
+        arrays = csr_arrays(design.csr)
+        self.data = (problem.kind, *arrays, sq_norm, *self.losses, self.sq_ones)
         self.w, self.beta, self.b = np.zeros(design.d), np.zeros(design.n), 0.0
         visits = settings.squared_cg_visits if is_squared else settings.interval_cg_visits
         uses_cg = is_squared or design.d > design.n  # otherwise few duals are free
@@ -218,18 +211,9 @@ class _State:
         gap = worst = 0.0
         self.stays[: self.active.size] = True
         for s in row_slices(self.active.size, self.design):
+            order, stays = self.active[s], self.stays[s]
             self.b, more, worst_here = _epoch(
-                self.problem.kind,
-                *csr_arrays(self.X),
-                self.sq_norm,
-                *self.losses,
-                self.sq_ones,
-                self.active[s],
-                self.distance,
-                self.w,
-                self.beta,
-                self.b,
-                self.stays[s],
+                *self.data, order, self.distance, self.w, self.beta, self.b, stays
             )
             gap, worst = gap + more, max(worst, worst_here)
             if stopping.stopped is not None:

@@ -114,8 +114,8 @@ class _State:
         self.penalty = penalty = problem.intercept_penalty
         self.mean, self.design = _centred(design, penalty == 0)
         design = self.design
-        self.sq_norm = design.sq_norms()
-        mean = float(self.sq_norm.mean())
+        sq_norm = design.sq_norms()
+        mean = float(sq_norm.mean())
         self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
         self.a = problem.simplex_weights(np.zeros((n, k)) if beta is None else beta)
         duals = problem.duals(self.a)
@@ -124,8 +124,12 @@ class _State:
         W = np.zeros((design.d, k)) if beta is None else _rmatmat(design, duals)
         self.W = W if design.is_sparse else np.ascontiguousarray(W.T)
         self.order = np.arange(n)
-        self.classes, self.count = np.tile(np.arange(k, dtype=np.int32), (n, 1)), np.empty(n, int)
-        self.work = np.empty(k), np.empty(k)
+        self.count = np.empty(n, int)
+        classes, work = np.tile(np.arange(k, dtype=np.int32), (n, 1)), np.empty((2, k))
+        arrays = csr_arrays(design.X) if design.is_sparse else (design.X,)
+        self.data = (*arrays, sq_norm, problem.codes, problem.C, self.sq_ones)
+        # Changed in place by every epoch.
+        self.variables = (self.W, self.b, self.a, classes, self.count, work)
         self.distance = np.inf
         self.activate_all()
 
@@ -141,32 +145,15 @@ class _State:
 
     def epoch(self, stopping: Stopping) -> float:
         """One visit of all active rows, or of as many as time allows; the running gap."""
-        problem, design = self.problem, self.design
-        run = _csr_epoch if design.is_sparse else _dense_epoch
-        arrays = csr_arrays(design.X) if design.is_sparse else (design.X,)
+        run = _csr_epoch if self.design.is_sparse else _dense_epoch
         self.is_full = False
         before, gap, worst = self.b.copy(), 0.0, 0.0
         active, inactive = [], []
-        for s in row_slices(self.n_active, design, problem.n_classes):
+        for s in row_slices(self.n_active, self.design, self.problem.n_classes):
             order = self.order[s]
             count, more, worst_here = order.size, 0.0, 0.0
             if stopping.stopped is None:
-                count, more, worst_here = run(
-                    *arrays,
-                    self.sq_norm,
-                    problem.codes,
-                    problem.C,
-                    self.sq_ones,
-                    order,
-                    order.size,
-                    self.distance,
-                    self.W,
-                    self.b,
-                    self.a,
-                    self.classes,
-                    self.count,
-                    *self.work,
-                )
+                count, more, worst_here = run(*self.data, order, self.distance, *self.variables)
             gap, worst = gap + more, max(worst, worst_here)
             active.append(order[:count])
             inactive.append(order[count:])
@@ -321,17 +308,15 @@ def _own_class_total(a, codes):
 
 
 @compiled
-def _dense_epoch(
-    X, sq_norm, codes, C, sq_ones, order, n_active, distance, W, b, a, classes, count, u, v
-):
-    """Visit order[:n_active] and shrink it; W (a row for each class), b and a change in place.
+def _dense_epoch(X, sq_norm, codes, C, sq_ones, order, distance, W, b, a, classes, count, work):
+    """Visit the rows and put the active ones first; W (a row for each class), b and a change, too.
 
-    ``sq_ones`` is s², by which a unit of β changes b; u and v are work arrays, one number for each
-    class. A row with one active class becomes inactive. Returns the number of active rows, the sum
+    ``sq_ones`` is s², by which a unit of β changes b; ``work`` has two numbers for each class. A
+    row with one active class becomes inactive. Returns the number of active rows, the sum
     of the gap terms at the visits (the running gap), and the largest change of a u.
     """
-    gap, worst, stay = 0.0, 0.0, 0
-    for step in range(n_active):
+    gap, worst, stay, u, v = 0.0, 0.0, 0, work[0], work[1]
+    for step in range(order.size):
         i = order[step]
         x, kept, m = X[i], classes[i], count[i]
         for j in range(m):
@@ -363,22 +348,20 @@ def _csr_epoch(
     C,
     sq_ones,
     order,
-    n_active,
     distance,
     W,
     b,
     a,
     classes,
     count,
-    u,
-    v,
+    work,
 ):
     """The same for CSR rows; W has a row for each column of X."""
-    gap, worst, stay = 0.0, 0.0, 0
-    for step in range(n_active):
+    gap, worst, stay, u, v = 0.0, 0.0, 0, work[0], work[1]
+    for step in range(order.size):
         i = order[step]
         kept, m = classes[i], count[i]
-        if step + 3 < n_active:  # three visits ahead
+        if step + 3 < order.size:  # three visits ahead
             prefetch_row(indptr, columns, values, order[step + 3])
         if 3 * m > u.size:  # all classes at once are as fast as a third of them one by one
             v[:] = b

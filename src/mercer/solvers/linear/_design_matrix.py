@@ -110,6 +110,7 @@ class LocalMatrix:
     """A `DesignMatrix` in memory; the subclasses say how a block of rows is handed to kernels."""
 
     is_sparse: bool
+    csr: sp.csr_matrix  # the rows as CSR
     _matvec: Callable
     _rmatvec: Callable
     _hessian_product: Callable
@@ -139,6 +140,10 @@ class LocalMatrix:
         raise NotImplementedError
 
     def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def sq_norms(self) -> np.ndarray:
+        """‖x‖² of each row."""
         raise NotImplementedError
 
     def _check_stopping(self) -> None:
@@ -276,12 +281,10 @@ class DenseMatrix(LocalMatrix):
         return DenseMatrix(self.X - shift, self.workers, self.settings)
 
     @cached_property
-    def csr(self) -> sp.csr_matrix:
-        """The rows as CSR."""
+    def csr(self) -> sp.csr_matrix:  # type: ignore[override]
         return as_csr(self.X, self.workers, self.settings)
 
     def sq_norms(self) -> np.ndarray:
-        """‖x‖² of each row."""
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
 
 
@@ -305,12 +308,10 @@ class SparseMatrix(LocalMatrix):
         kernels.csr_weighted_gram(*self._arrays(s), D[s], total)
 
     @property
-    def csr(self) -> sp.csr_matrix:
-        """The rows as CSR."""
+    def csr(self) -> sp.csr_matrix:  # type: ignore[override]
         return self.X
 
     def sq_norms(self) -> np.ndarray:
-        """‖x‖² of each row."""
         out = np.empty(self.n)
         kernels.csr_sq_norms(self.X.indptr, self.X.data, out)
         return out

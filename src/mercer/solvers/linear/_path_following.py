@@ -209,8 +209,9 @@ class _LBFGS:
     ) -> _LBFGS:
         assert state.gram is not None
         none = np.empty((0, len(state.gram)))
-        pairs = (none if v is None else v for v in (state.steps, state.curvature_pairs))
-        return cls(problem, state.gram, *pairs, settings)
+        steps = none if state.steps is None else state.steps
+        changes = none if state.curvature_pairs is None else state.curvature_pairs
+        return cls(problem, state.gram, steps, changes, settings)
 
     @classmethod
     def at(cls, here: GradientDual, design: DesignMatrix, settings: NewtonSettings) -> _LBFGS:

@@ -91,7 +91,7 @@ _RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
 _RIDGE_GROWTH = 30.0
 # Equations are scaled to a unit diagonal where the ratio of diagonal entries exceeds this.
 _UNEVEN = 1e4
-# The line search ends where the derivative is this fraction of the first, or after so many steps.
+# The line search ends at this fraction of the first derivative, or at this number of steps.
 _LINE_REDUCTION, _LINE_STEPS = 0.1, 40
 
 
