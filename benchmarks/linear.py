@@ -78,8 +78,14 @@ class _Runs:
         self.fresh.add(key)
         if self.file is not None:
             self.file.write_text(json.dumps({"machine": machine(), "runs": self.found}, indent=1))
-        print(" ".join(f"{v:.3g}" if isinstance(v, float) else str(v) for v in new.values()
-                       if not isinstance(v, list)), flush=True)  # fmt: skip
+        print(
+            " ".join(
+                f"{v:.3g}" if isinstance(v, float) else str(v)
+                for v in new.values()
+                if not isinstance(v, list)
+            ),
+            flush=True,
+        )
         return new
 
     def fits(self, case: str, loss: str, peer: str) -> None:

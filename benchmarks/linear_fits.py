@@ -72,9 +72,14 @@ def _snapml(loss: str, C: float, tol: float) -> Any:
     from snapml import LogisticRegression, SupportVectorMachine
 
     common = {
-        "regularizer": 1.0 / C, "fit_intercept": True, "intercept_scaling": 1.0, "tol": tol,
-        "max_iter": 100_000, "n_jobs": os.cpu_count(), "random_state": 0,
-    }  # fmt: skip
+        "regularizer": 1.0 / C,
+        "fit_intercept": True,
+        "intercept_scaling": 1.0,
+        "tol": tol,
+        "max_iter": 100_000,
+        "n_jobs": os.cpu_count(),
+        "random_state": 0,
+    }
     if loss == "logistic":
         return LogisticRegression(**common)
     return SupportVectorMachine(loss=loss, **common)
@@ -168,27 +173,27 @@ def measure(spec: dict[str, Any], timed_fit: Callable) -> dict[str, Any]:
         "primal": primal,
         "relative_gap": (primal - spec["bound"]) / primal,
         "iterations": int(np.max(getattr(best.model, "n_iter_", 0))),
-        "solver": getattr(best.model, "solver_", ""),
+        "solver": str(getattr(best.model, "solver_", "")),
         "version": _version(peer),
     }
 
 
 def _products(model: Any, X: Any, y: np.ndarray) -> float:
-    """Passes' worth of XᵀDX in such a fit: the rows that went into it, over all rows."""
-    from mercer.solvers.linear._design_matrix import Rows
+    """The rows with a nonzero weight in all XᵀDX of such a fit, divided by the number of rows."""
+    from mercer.solvers.linear._design_matrix import LocalMatrix
 
-    gram, used = Rows.gram, 0
+    gram, used = LocalMatrix.weighted_gram, 0
 
-    def counted(rows: Any, curvature: np.ndarray, *settings: Any) -> np.ndarray:
+    def counted(design: Any, D: np.ndarray, *settings: Any) -> np.ndarray:
         nonlocal used
-        used += int(np.count_nonzero(curvature))
-        return gram(rows, curvature, *settings)
+        used += int(np.count_nonzero(D))
+        return gram(design, D, *settings)
 
-    Rows.gram = counted  # type: ignore[assignment,method-assign]
+    LocalMatrix.weighted_gram = counted  # type: ignore[assignment,method-assign]
     try:
         _quiet_fit(clone(model), X, y)
     finally:
-        Rows.gram = gram  # type: ignore[method-assign]
+        LocalMatrix.weighted_gram = gram  # type: ignore[method-assign]
     return used / len(y)
 
 

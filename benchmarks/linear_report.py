@@ -40,9 +40,10 @@ def seconds_to(runs: list[Run], gap: float, timeout: float) -> tuple[float | Non
 
 def _fits(runs: list[Run], case: str, loss: str, peer: str) -> list[Run]:
     found = [
-        run for run in runs
+        run
+        for run in runs
         if run["what"] == "fit" and (run["case"], run["loss"], run["peer"]) == (case, loss, peer)
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda run: -run["tol"])
 
 
@@ -92,8 +93,9 @@ def _paths(runs: list[Run]) -> str:
 def _products(runs: list[Run]) -> str:
     rows = [
         [run["case"], run["loss"], f"{run['tol']:g}", f"{run['products']:.2f}"]
-        for run in runs if run.get("products")
-    ]  # fmt: skip
+        for run in runs
+        if run.get("products")
+    ]
     return table(["case", "loss", "gap", "passes"], rows) if rows else ""
 
 

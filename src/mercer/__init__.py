@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         NuSVR,
         OneClassSVM,
     )
-    from mercer.estimators.linear._classes import LinearSVC, LinearSVR, LogisticRegression
+    from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
     from mercer.estimators.linear._path import path
     from mercer.estimators.pegasos._classes import PegasosClassifier, PegasosRegressor
     from mercer.estimators.svm._geometry import Geometry, geometry

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Halted", "LinearResult", "Result", "Status"]
+__all__ = ["Halted", "LinearResult", "Result", "Status", "WarmStartState"]
 
 
 class Halted(Exception):
@@ -140,45 +141,45 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Wake:
-    """What a fit leaves for the next prices, as far as its method needs it.
+class WarmStartState:
+    """Warm-start state of a linear fit, reused by the next fit on the same data with another C.
 
     Attributes
     ----------
-    step_w, step_b, step_g : float64 array, float, float64 array
-        How the model and its scores differ from those of the prices before.
-    step_beta : float64 array
-        How the duals do.
-    growth : float
-        The ratio of its prices to those before; 0 where there were none.
-    sums, totals : float64 arrays, shapes (2, d) and (2,), of smooth losses
-        Xᵀβ and Σ|β| of the model's own duals above and below zero.
+    delta_w, delta_b, delta_g : float64 array, float, float64 array
+        The model and its scores minus those of the previous C.
+    delta_beta : float64 array
+        The duals minus those of the previous C.
+    C_ratio : float
+        C of this fit divided by the previous one; 0 where there was none.
+    signed_sums, signed_totals : float64 arrays, shapes (2, d) and (2,), of smooth losses
+        Xᵀβ and Σ|β| over the positive and the negative entries of β = −L'(g).
     gram : float64 array or None
-        XᵀDX where it was needed last, in the proportion of the present prices.
-    steps, bends : float64 arrays, shape (m, d+1)
-        Steps since then, and how they changed −Σ β (x, 1), in that proportion.
+        XᵀDX where it was computed last, scaled to the present C.
+    steps, curvature_pairs : float64 arrays, shape (m, d+1)
+        The steps (w, b) since then, and the changes of −Σ β (x, 1) along them, scaled likewise.
     """
 
-    step_w: np.ndarray | None = None
-    step_b: float = 0.0
-    step_g: np.ndarray | None = None
-    step_beta: np.ndarray | None = None
-    growth: float = 0.0
-    sums: np.ndarray | None = None
-    totals: np.ndarray | None = None
+    delta_w: np.ndarray | None = None
+    delta_b: float = 0.0
+    delta_g: np.ndarray | None = None
+    delta_beta: np.ndarray | None = None
+    C_ratio: float = 0.0
+    signed_sums: np.ndarray | None = None
+    signed_totals: np.ndarray | None = None
     gram: np.ndarray | None = None
     steps: np.ndarray | None = None
-    bends: np.ndarray | None = None
+    curvature_pairs: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LinearResult:
-    """The answer of a solver to a `LinearPrimal`.
+    """The solution of a `LinearPrimal` as a solver found it.
 
     Attributes
     ----------
     w, b : float64 array, float
-        The model; of all classes at once, a row of w and an entry of b for each.
+        The model; of Crammer and Singer's problem, a row of w and an entry of b for each class.
     beta : float64 array
         One signed dual per row (and class), feasible.
     g, w_beta : float64 arrays
@@ -189,12 +190,12 @@ class LinearResult:
     iterations : int
         Newton steps, or epochs of coordinate descent.
     rounds : int
-        Passes over all rows that checked the gap.
+        How often the gap of all rows was evaluated.
     seconds : float
-    wake : Wake or None
-        For fits to other prices.
-    own : bool
-        Whether β follows from g, as that of smooth losses can.
+    warm_start : WarmStartState or None
+        For a fit with another C.
+    is_gradient_dual : bool
+        Whether β = −L'(g), scaled to be feasible: then it follows from the scores.
     bounded : bool
         Whether ``primal`` and ``gap`` are upper bounds, rounding included, and ``primal − gap`` is
         at most the optimal value.
@@ -207,10 +208,33 @@ class LinearResult:
     w_beta: np.ndarray
     primal: float
     gap: float
-    status: Status
-    iterations: int
-    rounds: int
-    seconds: float
-    wake: Wake | None = None
-    own: bool = False
+    status: Status = Status.SOLVED
+    iterations: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+    warm_start: WarmStartState | None = None
+    is_gradient_dual: bool = False
     bounded: bool = False
+
+    def meets(self, tol: float) -> bool:
+        """Whether the relative gap is at most ``tol``."""
+        return bool(self.gap <= tol * self.primal)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap divided by the primal value, as far as the solver knows them."""
+        return self.gap / self.primal if self.primal > 0 else float(self.gap > 0)
+
+    @property
+    def finite_gap(self) -> float:
+        """The gap, infinite where numbers overflowed: the key by which solutions are compared."""
+        return self.gap if math.isfinite(self.primal) and self.gap >= 0 else math.inf
+
+    def with_effort_of(self, *runs: LinearResult) -> LinearResult:
+        """This solution with the iterations, rounds and seconds of several runs."""
+        return replace(
+            self,
+            iterations=sum(run.iterations for run in runs),
+            rounds=sum(run.rounds for run in runs),
+            seconds=sum(run.seconds for run in runs),
+        )

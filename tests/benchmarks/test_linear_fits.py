@@ -8,7 +8,7 @@ import pytest
 from benchmarks.linear_fits import _products
 from benchmarks.linear_report import summary
 from mercer import LinearSVC
-from mercer.solvers.linear._design_matrix import Rows
+from mercer.solvers.linear._design_matrix import LocalMatrix
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.0])
@@ -18,14 +18,22 @@ def test_products_are_rows_with_a_curvature(shift):
     X = rng.normal(size=(200, 3)) + shift
     y = np.where(rng.random(200) < 0.5, 1, -1)
     model = LinearSVC(C=1e-9).fit(X, y)  # no score leaves its side of the margin
-    before = Rows.gram
+    before = LocalMatrix.weighted_gram
     assert _products(model, X, y) == model.n_iter_
-    assert Rows.gram is before
+    assert LocalMatrix.weighted_gram is before
 
 
 def test_products_are_reported():
-    run = {"what": "fit", "case": "a9a", "loss": "hinge", "peer": "mercer", "tol": 1e-3,
-           "seconds": 1.0, "relative_gap": 1e-4, "products": 0.847}  # fmt: skip
+    run = {
+        "what": "fit",
+        "case": "a9a",
+        "loss": "hinge",
+        "peer": "mercer",
+        "tol": 1e-3,
+        "seconds": 1.0,
+        "relative_gap": 1e-4,
+        "products": 0.847,
+    }
     assert "0.85" in summary([run], (1e-3,), 600.0)
 
 

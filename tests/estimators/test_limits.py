@@ -19,7 +19,7 @@ from sklearn.base import clone
 import mercer
 from mercer._result import Status
 from mercer.embeddings import EmpiricalKernelMap, Nystroem
-from mercer.estimators.linear._classes import LogisticRegression
+from mercer.estimators.linear import LogisticRegression
 from mercer.exceptions import InterruptWarning
 from tests.read_only import read_only
 

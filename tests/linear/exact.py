@@ -1,4 +1,4 @@
-"""Linear machines in extended precision: values of stored models, feasible duals, optimal values.
+"""Linear models in extended precision: values of stored models, feasible duals, optimal values.
 
 Everything is written from the problem statements, with balls of 400 bits (python-flint's arb), so
 that a comparison is proved or not; nothing is shared with the package. Tasks are plain dicts:
@@ -204,12 +204,19 @@ def _newton(task, steps=400):
     for _ in range(steps):
         w, b = _model(task, v)
         g, beta = scores(task, w, b), own_duals(task, w, b)
-        gradient = [penalty[j] * v[j] - sum((beta[i] * X[i][j] for i in range(len(X))), arb(0))
-                    for j in range(d)]  # fmt: skip
+        gradient = [
+            penalty[j] * v[j] - sum((beta[i] * X[i][j] for i in range(len(X))), arb(0))
+            for j in range(d)
+        ]
         curvature = [_curvature(task, i, g[i]) for i in range(len(X))]
         top = max((float(abs(c)) for c in curvature), default=1.0) or 1.0
-        H = [[sum((curvature[i] * X[i][j] * X[i][k] for i in range(len(X))), arb(0))
-              for k in range(d)] for j in range(d)]  # fmt: skip
+        H = [
+            [
+                sum((curvature[i] * X[i][j] * X[i][k] for i in range(len(X))), arb(0))
+                for k in range(d)
+            ]
+            for j in range(d)
+        ]
         for j in range(d):
             H[j][j] = H[j][j] + penalty[j] + tiny * top
         step = _solve(H, gradient)
@@ -263,25 +270,45 @@ def _interior_point(task, steps=300):
             break
         aim = mu / 10
         # Residuals of  penalty·v = Σ α row  and of  row·v + u − z = t.
-        low = [sum((a[k] * rows[k][j] for k in range(m)), arb(0)) - penalty[j] * v[j]
-               for j in range(d)]  # fmt: skip
-        off = [t[k] - sum((x * y for x, y in zip(rows[k], v, strict=True)), arb(0)) - u[k] + z[k]
-               for k in range(m)]  # fmt: skip
+        low = [
+            sum((a[k] * rows[k][j] for k in range(m)), arb(0)) - penalty[j] * v[j] for j in range(d)
+        ]
+        off = [
+            t[k] - sum((x * y for x, y in zip(rows[k], v, strict=True)), arb(0)) - u[k] + z[k]
+            for k in range(m)
+        ]
         room = [c[k] - a[k] for k in range(m)]
         weight = [1 / (z[k] / a[k] + u[k] / room[k]) for k in range(m)]
         rest = [off[k] - (aim / room[k] - u[k]) + (aim / a[k] - z[k]) for k in range(m)]
-        H = [[sum((weight[k] * rows[k][i] * rows[k][j] for k in range(m)), arb(0))
-              + (penalty[i] if i == j else 0) for j in range(d)] for i in range(d)]  # fmt: skip
-        right = [low[j] + sum((weight[k] * rest[k] * rows[k][j] for k in range(m)), arb(0))
-                 for j in range(d)]  # fmt: skip
+        H = [
+            [
+                sum((weight[k] * rows[k][i] * rows[k][j] for k in range(m)), arb(0))
+                + (penalty[i] if i == j else 0)
+                for j in range(d)
+            ]
+            for i in range(d)
+        ]
+        right = [
+            low[j] + sum((weight[k] * rest[k] * rows[k][j] for k in range(m)), arb(0))
+            for j in range(d)
+        ]
         dv = _solve(H, right)
-        da = [middle(weight[k] * (rest[k] - sum((x * y for x, y in zip(rows[k], dv, strict=True)),
-              arb(0)))) for k in range(m)]  # fmt: skip
+        da = [
+            middle(
+                weight[k]
+                * (rest[k] - sum((x * y for x, y in zip(rows[k], dv, strict=True)), arb(0)))
+            )
+            for k in range(m)
+        ]
         dz = [middle(aim / a[k] - z[k] - z[k] / a[k] * da[k]) for k in range(m)]
         du = [middle(aim / room[k] - u[k] + u[k] / room[k] * da[k]) for k in range(m)]
         s = arb(1)
-        pairs = [*zip(a, da, strict=True), *zip(room, [-x for x in da], strict=True),
-                 *zip(z, dz, strict=True), *zip(u, du, strict=True)]  # fmt: skip
+        pairs = [
+            *zip(a, da, strict=True),
+            *zip(room, [-x for x in da], strict=True),
+            *zip(z, dz, strict=True),
+            *zip(u, du, strict=True),
+        ]
         for value, change in pairs:
             if change < 0:
                 s = s.min(arb(fmpq(99, 100)) * value / -change)
@@ -333,8 +360,13 @@ def joint_feasible(task, beta):
     old = ctx.prec
     ctx.prec = 6000  # sums without rounding
     for _ in range(k):
-        over = [sum((sum(shares[i], arb(0)) if y == r else -shares[i][r]
-                     for i, y in enumerate(codes)), arb(0)) for r in range(k)]  # fmt: skip
+        over = [
+            sum(
+                (sum(shares[i], arb(0)) if y == r else -shares[i][r] for i, y in enumerate(codes)),
+                arb(0),
+            )
+            for r in range(k)
+        ]
         r, s = (pick(range(k), key=lambda c: float(over[c])) for pick in (max, min))
         by = over[r].min(-over[s])
         if over[r] == 0 or over[s] == 0:

@@ -90,6 +90,8 @@ def problem(seed):
             params["multi_class"] = "crammer_singer"
     if name != "LogisticRegression":
         params["dual"] = [True, False, "auto", "auto"][rng.integers(4)]
+    if "multi_class" in params:  # which has one loss and one method
+        params.update(loss="hinge", dual="auto")
     weight = None
     if rng.random() < 0.3:
         weight = 10.0 ** rng.uniform(-4, 4, size=n)
@@ -171,8 +173,8 @@ def _tasks(case, model):
         sign = [1 if m else -1 for m in mine]
         low = [arb(1) if m else None for m in mine]
         high = [None if m else arb(-1) for m in mine]
-        kind = "logistic" if case["name"] == "LogisticRegression" else (
-            "squared" if params["loss"] == "squared_hinge" else "tube")  # fmt: skip
+        kind = "squared" if params.get("loss") == "squared_hinge" else "tube"
+        kind = "logistic" if case["name"] == "LogisticRegression" else kind
         task = {**common, "kind": kind, "cost": cost, "y": sign, "low": low, "high": high}
         yield task, _stored(coef, b, duals, t)
 

@@ -1,4 +1,4 @@
-"""Linear machines against dense QPs, kernel machines, LIBLINEAR and their own certificates."""
+"""Linear models against dense QPs, kernel models, LIBLINEAR and their own certificates."""
 
 from __future__ import annotations
 
@@ -16,22 +16,14 @@ from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer.problems import svc, svr
 from tests.estimators.weights import with_tol
 from tests.oracles.dense_qp import solve_problem
-from tests.read_only import read_only
 
+rng = np.random.default_rng(7)
 N, D = 60, 4
-
-
-def _data():
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(N, D))
-    LABELS = np.where(X[:, 0] + 0.7 * rng.normal(size=N) > 0.3, 1, -1)
-    CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
-    TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.normal(size=N)
-    WEIGHT = rng.integers(0, 3, N).astype(float)
-    return read_only(X, LABELS, CLASSES, TARGETS, WEIGHT)
-
-
-X, LABELS, CLASSES, TARGETS, WEIGHT = _data()
+X = rng.normal(size=(N, D))
+LABELS = np.where(X[:, 0] + 0.7 * rng.normal(size=N) > 0.3, 1, -1)
+CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
+TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.normal(size=N)
+WEIGHT = rng.integers(0, 3, N).astype(float)
 TIGHT = {"tol": 1e-9, "max_iter": -1}
 ROUTES = [True, False]
 
@@ -89,11 +81,13 @@ def test_logistic_is_scikit_learns():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "liblinear", "newton-cholesky", "saga"])
 def test_logistic_takes_scikit_learns_parameters(solver):
+    """And says that they are not used."""
     expected = LogisticRegression(tol=1e-10).fit(X, LABELS)
-    given = LogisticRegression("l2", solver=solver, dual=solver == "liblinear", l1_ratio=None,
-                               tol=1e-10).fit(X, LABELS)  # fmt: skip
+    given = LogisticRegression("l2", solver=solver, dual=solver == "liblinear", l1_ratio=None)
+    with pytest.warns(UserWarning, match=f"solver='{solver}'.* not used"):
+        given.set_params(tol=1e-10).fit(X, LABELS)
     assert_array_equal(given.coef_, expected.coef_)
-    assert "Newton" in given.solver_
+    assert given.solver_.name == "newton"
 
 
 @pytest.mark.parametrize("other", [{"penalty": "l1"}, {"penalty": None}, {"l1_ratio": 0.5}])
@@ -127,10 +121,10 @@ def test_weights_are_repetitions(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("kappa", [None, 1.0], ids=["free intercept", "penalised"])
-def test_sparse_rows_and_float32(name, kappa):
+@pytest.mark.parametrize("scaling", [None, 1.0], ids=["free intercept", "penalised"])
+def test_sparse_rows_and_float32(name, scaling):
     cls, params, y = MODELS[name]
-    params = {**params, "intercept_scaling": kappa, "tol": 1e-6, "max_iter": -1}
+    params = {**params, "intercept_scaling": scaling, "tol": 1e-6, "max_iter": -1}
     dense = cls(**params).fit(X, y)
     sparse = cls(**params).fit(sp.csr_matrix(X), y)
     single = cls(**params).fit(X.astype(np.float32), y)
@@ -157,11 +151,9 @@ def test_the_gap_is_a_bound(seed, name, C):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_threads_do_not_change_the_model(rng, loss, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.linear._base.THREADS_PAY", 0)
-    monkeypatch.setattr("mercer.solvers.linear._design_matrix.PIECE", 5_000)
-    X = rng.normal(size=(20_000, 3))
-    y = np.where(X[:, 0] + rng.normal(size=20_000) > 0, 1, -1)
+def test_threads_do_not_change_the_model(loss):
+    X = rng.normal(size=(200_000, 3))  # three blocks of rows, and large enough for threads
+    y = np.where(X[:, 0] + rng.normal(size=200_000) > 0, 1, -1)
     one, two = (LinearSVC(loss=loss, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     assert_array_equal(one.coef_, two.coef_)
     assert_array_equal(one.intercept_, two.intercept_)
@@ -177,11 +169,35 @@ def test_limits_leave_a_usable_model():
     assert stopped.certificate_.gap >= 0
 
 
-def test_the_solver_says_why(rng):
-    assert "proximal Newton with 4 × 4" in LinearSVC(loss="hinge").fit(X, LABELS).solver_
-    assert "asked for" in LinearSVC(dual=True).fit(X, LABELS).solver_
+def test_the_solver_says_why():
+    chosen = LinearSVC(loss="hinge").fit(X, LABELS).solver_
+    assert chosen.name == "newton"
+    assert "proximal Newton with 4 × 4" in chosen.reason
+    assert "asked for" in LinearSVC(dual=True).fit(X, LABELS).solver_.reason
     wide = rng.normal(size=(10, 40))
-    assert "coordinate descent" in LinearSVC().fit(wide, np.repeat([0, 1], 5)).solver_
+    assert LinearSVC().fit(wide, np.repeat([0, 1], 5)).solver_.name == "coordinate-descent"
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
+def test_the_threshold_is_a_confidence_level(threshold):
+    model = LogisticRegression(threshold=threshold).fit(X, LABELS)
+    expected = np.where(model.predict_proba(X)[:, 1] >= threshold, 1, -1)
+    assert_array_equal(model.predict(X), expected)
+    several = LogisticRegression(threshold=threshold).fit(X, CLASSES)
+    if threshold == 0.5:
+        assert_array_equal(several.predict(X), several.predict_proba(X).argmax(axis=1))
+    else:
+        with pytest.raises(ValueError, match="confidence level between two classes"):
+            several.predict(X)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), LogisticRegression()], ids=repr)
+def test_a_fitted_model_holds_no_training_data(estimator):
+    """Besides dual_coef_, which is sparse and has an entry for each support vector only."""
+    many = np.repeat(X, 50, axis=0)
+    model = estimator.fit(many, np.repeat(LABELS, 50))
+    sizes = {k: np.size(v) for k, v in vars(model).items() if isinstance(v, np.ndarray)}
+    assert max(sizes.values()) < len(many)
 
 
 def test_path_follows_the_single_fits():
@@ -197,7 +213,7 @@ def test_path_follows_the_single_fits():
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge"), LinearSVR(), LogisticRegression()])
 def test_check_estimator(estimator, check):
-    """A hinge or tube ends at a vertex of its bounds, a squared hinge only comes near."""
+    """A hinge ends at a vertex of its bounds, a squared hinge converges only in the limit."""
     tol = 1e-15 if getattr(estimator, "loss", None) == "squared_hinge" else 1e-10
     if not isinstance(estimator, LogisticRegression):  # whose Newton steps end nearer anyway
         estimator = with_tol(estimator, check, tol)

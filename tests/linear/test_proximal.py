@@ -14,79 +14,80 @@ from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer._numba import prefetch
 from mercer._result import Status
 from mercer._threads import Workers
-from mercer.problems._losses import SQUARED, TUBE
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
 from mercer.problems._regularized_loss import classification, logistic, regression
 from mercer.solvers import Stopping
-from mercer.solvers.linear import _two_phase as both
-from mercer.solvers.linear import as_rows, evaluate, foreseen
-from mercer.solvers.linear._coordinate_core import gains
-from mercer.solvers.linear._coordinate_descent import Descent
+from mercer.solvers.linear import as_design_matrix, evaluate, warm_start
+from mercer.solvers.linear._coordinate_descent import CoordinateDescent
+from mercer.solvers.linear._free_variable_cg import dual_gain
 from mercer.solvers.linear._newton import Newton
-from mercer.solvers.linear._proximal_core import prox_slope, respond
-from mercer.solvers.linear._two_phase import HANDOVER, Both
-from tests.read_only import read_only
+from mercer.solvers.linear._proximal_newton import proximal_derivatives, update_duals
+from mercer.solvers.linear._selection import CoordinateDescentThenNewton, HandoverSettings
+from mercer.solvers.linear._smooth_newton import NewtonSettings
 
+rng = np.random.default_rng(11)
 N, D = 300, 6
-
-
-def _data():
-    rng = np.random.default_rng(11)
-    X = rng.normal(size=(N, D))
-    Y = np.where(X[:, 0] + rng.normal(size=N) > 0.2, 1.0, -1.0)
-    return read_only(X, Y)
-
-
-X, Y = _data()
+X = rng.normal(size=(N, D))
+Y = np.where(X[:, 0] + rng.normal(size=N) > 0.2, 1.0, -1.0)
 PROBLEMS = {
-    "hinge": lambda kappa: classification(Y, np.full(N, 0.7), squared=False, kappa=kappa),
-    "tube": lambda kappa: regression(3 * X[:, 1], np.full(N, 0.7), 0.1, squared=False, kappa=kappa),
+    "hinge": lambda intercept_penalty: classification(
+        Y, np.full(N, 0.7), squared=False, intercept_penalty=intercept_penalty
+    ),
+    "regression": lambda intercept_penalty: regression(
+        3 * X[:, 1], np.full(N, 0.7), 0.1, squared=False, intercept_penalty=intercept_penalty
+    ),
 }
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_smooth_dual_is_the_best_of_its_row(rng, name):
+def test_the_smooth_dual_is_the_best_of_its_row(name):
     """β(g) maximises low·β₊ − high·β₋ − gβ − ω(β − β₀)²/(2C) among all β of a fine grid."""
     problem = PROBLEMS[name](0.0)
-    g, present, width = rng.normal(size=N), problem.cost * rng.uniform(-1, 1, N), 0.4
+    g, present, width = rng.normal(size=N), problem.C * rng.uniform(-1, 1, N), 0.4
     beta, change = np.zeros(N), np.empty(N)
-    total, apart = respond(g, *problem.arrays, present, width, beta, change)
+    total, apart = update_duals(g, *problem.arrays, present, width, beta, change)
     grid = np.linspace(-0.7, 0.7, 2001)[:, None]
     value = (
-        problem.low * np.maximum(grid, 0) - problem.high * np.maximum(-grid, 0) - g * grid
-        - width * (grid - present) ** 2 / (2 * problem.cost)
-    )  # fmt: skip
+        problem.low * np.maximum(grid, 0)
+        - problem.high * np.maximum(-grid, 0)
+        - g * grid
+        - width * (grid - present) ** 2 / (2 * problem.C)
+    )
     assert_allclose(beta, grid[value.argmax(axis=0), 0], atol=1e-3)
     assert_array_equal(change, beta)
     assert_allclose(total, beta.sum())
     assert apart >= 0
 
 
-def test_the_slope_is_that_of_its_integral(rng):
-    problem = PROBLEMS["tube"](0.0)
+def test_the_slope_is_that_of_its_integral():
+    problem = PROBLEMS["regression"](0.0)
     g, h = rng.normal(size=N), rng.normal(size=N)
     present, width = np.zeros(N), 0.5
     ts = np.linspace(0, 1, 4001)
-    slopes = np.array([prox_slope(g, h, t, *problem.arrays, present, width) for t in ts])
+    slopes = np.array([proximal_derivatives(g, h, t, *problem.arrays, present, width) for t in ts])
     rise = np.sum((slopes[1:, 1] + slopes[:-1, 1]) / 2) * (ts[1] - ts[0])
     assert_allclose(slopes[-1, 0] - slopes[0, 0], rise, rtol=1e-3)
 
 
-@pytest.mark.parametrize("kappa", [None, 0.0, 1.0])
+@pytest.mark.parametrize("intercept_penalty", [None, 0.0, 1.0])
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("columns", ["few", "many"])
-def test_all_roads_lead_to_one_optimum(name, kappa, columns, monkeypatch):
+def test_all_methods_find_one_optimum(name, intercept_penalty, columns):
     """Direct equations or conjugate gradients, with and without coordinate descent first."""
-    if columns == "many":
-        monkeypatch.setattr("mercer.solvers.linear._smooth_newton.DIRECT_COLUMNS", 1)
-    problem = PROBLEMS[name](kappa)
-    rows = as_rows(X, Workers(1))
+    settings = NewtonSettings() if columns == "few" else NewtonSettings(direct_columns=1)
+    problem = PROBLEMS[name](intercept_penalty)
+    rows = as_design_matrix(X, Workers(1))
     values = []
-    for solver in (Newton(1e-8), Both(1e-8), Descent(1e-8)):
+    for solver in (
+        Newton(1e-8, settings=settings),
+        CoordinateDescentThenNewton(1e-8, newton=settings),
+        CoordinateDescent(1e-8),
+    ):
         with Stopping(None, None) as stopping:
             found = solver.solve(problem, rows, stopping)
         assert found.gap <= 1e-8 * found.primal
         assert_allclose(found.w_beta, X.T @ found.beta, atol=1e-9)
-        assert (np.abs(found.beta) <= problem.cost).all()
+        assert (np.abs(found.beta) <= problem.C).all()
         values.append(found.primal)
     assert_allclose(values, values[0], rtol=2e-8)
 
@@ -101,18 +102,19 @@ def test_duals_far_from_their_edges_are_at_their_bounds():
 
 
 def test_descent_hands_over_only_where_it_must():
-    rows = as_rows(X, Workers(1))
-    for tol in (HANDOVER, HANDOVER / 100):
+    rows = as_design_matrix(X, Workers(1))
+    handover = HandoverSettings().gap
+    for tol in (handover, handover / 100):
         with Stopping(None, None) as stopping:
-            both = Both(tol).solve(PROBLEMS["hinge"](1.0), rows, stopping)
+            both = CoordinateDescentThenNewton(tol).solve(PROBLEMS["hinge"](1.0), rows, stopping)
         with Stopping(None, None) as stopping:
-            alone = Descent(HANDOVER).solve(PROBLEMS["hinge"](1.0), rows, stopping)
-        assert (both.iterations == alone.iterations) == (tol == HANDOVER)
+            alone = CoordinateDescent(handover).solve(PROBLEMS["hinge"](1.0), rows, stopping)
+        assert (both.iterations == alone.iterations) == (tol == handover)
 
 
 @pytest.mark.parametrize("intercept_scaling", [None, 1.0])
 @pytest.mark.parametrize("spread", [1e3, 1e6])
-def test_uneven_weights_are_solved(rng, spread, intercept_scaling):
+def test_uneven_weights_are_solved(spread, intercept_scaling):
     weight = spread ** rng.uniform(-1, 1, N)
     params = {"loss": "hinge", "tol": 1e-6, "intercept_scaling": intercept_scaling}
     model = LinearSVC(dual=False, **params).fit(X, Y, sample_weight=weight)
@@ -120,22 +122,28 @@ def test_uneven_weights_are_solved(rng, spread, intercept_scaling):
     assert model.certificate_.relative_gap <= 1.01e-6
 
 
-def test_arrays_with_few_nonzeros_are_kept_as_sparse_rows(rng):
+def test_arrays_with_few_nonzeros_are_kept_as_sparse_rows():
     wide = rng.normal(size=(400, 100)) * (rng.random((400, 100)) < 0.1)
-    rows = as_rows(wide, Workers(2))
+    rows = as_design_matrix(wide, Workers(2))
     assert rows.is_sparse
     assert_array_equal(rows.X.toarray(), wide)
     assert rows.X.has_canonical_format
-    assert not as_rows(rng.normal(size=(400, 100)), Workers(1)).is_sparse
+    assert not as_design_matrix(rng.normal(size=(400, 100)), Workers(1)).is_sparse
     y = np.where(wide[:, 0] + wide[:, 1] > 0, 1, -1)
     dense, sparse = (LinearSVC(loss="hinge").fit(Z, y) for Z in (wide, sp.csr_matrix(wide)))
     assert_allclose(dense.coef_, sparse.coef_)
 
 
-@pytest.mark.parametrize("estimator", [
-    LinearSVC(loss="hinge", tol=1e-6), LinearSVC(tol=1e-6), LinearSVR(epsilon=0.1, tol=1e-6),
-    LinearSVC(loss="hinge", tol=1e-6, dual=True, max_iter=-1),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearSVC(loss="hinge", tol=1e-6),
+        LinearSVC(tol=1e-6),
+        LinearSVR(epsilon=0.1, tol=1e-6),
+        LinearSVC(loss="hinge", tol=1e-6, dual=True, max_iter=-1),
+    ],
+    ids=repr,
+)
 def test_a_path_is_certified_at_every_C(estimator):
     found = mercer.path(X, Y, Cs=np.logspace(-3, 3, 9), estimator=estimator)
     for C, model, certificate in zip(found.Cs, found.models, found.certificates, strict=True):
@@ -156,9 +164,15 @@ SIDES = np.where(TALL[:, 0] + 1.5 * np.random.default_rng(6).normal(size=9000) >
 
 
 @pytest.mark.parametrize("intercept_scaling", [None, 1.0])
-@pytest.mark.parametrize("estimator", [
-    LinearSVC(loss="hinge"), LinearSVC(), LogisticRegression(),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LinearSVC(loss="hinge"),
+        LinearSVC(),
+        LogisticRegression(),
+    ],
+    ids=repr,
+)
 def test_every_model_of_a_path_is_proved_again(estimator, intercept_scaling):
     """From the data alone, and as near to an independent fit as the two gaps allow."""
     estimator = clone(estimator).set_params(intercept_scaling=intercept_scaling, max_iter=-1)
@@ -186,83 +200,88 @@ def test_a_path_ends_where_all_duals_are_free():
         assert mercer.verify(model, wide, y).relative_gap <= 1.01e-5
 
 
-@pytest.mark.parametrize("kappa", [None, 0.0, 1.0])
-def test_prices_and_duals_times_a_number_are_known_without_the_rows(kappa):
-    problem = PROBLEMS["hinge"](kappa)
-    rows = as_rows(X, Workers(1))
+@pytest.mark.parametrize("intercept_penalty", [None, 0.0, 1.0])
+def test_C_and_duals_times_a_number_are_known_without_the_rows(intercept_penalty):
+    problem = PROBLEMS["hinge"](intercept_penalty)
+    rows = as_design_matrix(X, Workers(1))
     with Stopping(None, None) as stopping:
         last = Newton(1e-3).solve(problem, rows, stopping)
-    dearer = problem.with_price(3.0)
-    start = foreseen(dearer, last, problem.cost)
+    dearer = problem.with_C(3.0)
+    start = warm_start(dearer, last, problem.C)
     expected = evaluate(dearer, rows, start.w, start.b, start.beta)
     assert_allclose(start.known.primal, expected.primal, rtol=1e-12)
     assert_allclose(start.known.gap, expected.gap, rtol=1e-9)
     assert_allclose(start.known.w_beta, expected.w_beta, atol=1e-9)
 
 
-def test_rows_left_out_keep_their_duals_and_join_again(monkeypatch):
-    """With hardly a row in sight at first, the answer is that of all rows all the same."""
+def test_inactive_rows_keep_their_duals_and_are_activated_again():
+    """With hardly an active row at first, the solution is that of all rows all the same."""
     Cs = [0.01, 0.02, 0.5, 1.0]
-    estimator = LinearSVC(loss="hinge", tol=1e-6)
-    expected = mercer.path(TALL, SIDES, Cs=Cs, estimator=estimator)
-    monkeypatch.setattr("mercer.solvers.linear._active_rows.SLACK", 1e-6)
-    found = mercer.path(TALL, SIDES, Cs=Cs, estimator=estimator)
-    for mine, other in zip(found.certificates, expected.certificates, strict=True):
-        assert mine.relative_gap <= 1.01e-6
-        assert_allclose(mine.primal, other.primal, rtol=2e-6)
+    expected = mercer.path(TALL, SIDES, Cs=Cs, estimator=LinearSVC(loss="hinge", tol=1e-6))
+    design = as_design_matrix(TALL)
+    one = classification(SIDES, np.ones(9000), squared=False, intercept_penalty=0.0)
+    newton, start, last = Newton(1e-6, settings=NewtonSettings(active_margin=1e-6)), None, None
+    for C, other in zip(Cs, expected.certificates, strict=True):
+        problem = one.with_C(C)
+        start = None if last is None else warm_start(problem, *last)
+        found = newton.solve(problem, design, Stopping(), start)
+        last = found, problem.C
+        assert found.meets(1e-6)
+        assert_allclose(found.primal, other.primal, rtol=2e-6)
 
 
-@pytest.mark.parametrize("kappa", [None, 0.0, 1.0])
+@pytest.mark.parametrize("intercept_penalty", [None, 0.0, 1.0])
 @pytest.mark.parametrize("patience", [0.5, np.inf])
-def test_descent_returns_the_duals_of_its_model(patience, kappa):
-    """Also where it is stopped, or went on from its best: w is Xᵀβ, stretched by at most 1 in 100
-    where that is better, and the gap is theirs.
-    """
-    problem = PROBLEMS["hinge"](kappa)
-    rows = as_rows(sp.csr_matrix(X), Workers(1))
-    found = Descent(1e-6, 2_000, 0, patience).solve(problem, rows, Stopping())
+def test_descent_returns_the_duals_of_its_model(patience, intercept_penalty):
+    """Also where it is stopped: w is Xᵀβ times at most 1.01, and the gap is theirs."""
+    problem = PROBLEMS["hinge"](intercept_penalty)
+    rows = as_design_matrix(sp.csr_matrix(X), Workers(1))
+    found = CoordinateDescent(1e-6, 2_000, 0, patience).solve(problem, rows, Stopping())
     assert (found.status is Status.STALLED) == (patience < 1)
     w_beta = X.T @ found.beta
-    stretch = np.linalg.norm(found.w) / np.linalg.norm(w_beta)
-    assert 1 - 1e-12 <= stretch <= 1.01
-    assert_allclose(found.w, stretch * w_beta, atol=1e-10)
-    again = problem.values(found.w, found.b, found.beta, X @ found.w + found.b, w_beta)
+    factor = np.linalg.norm(found.w) / np.linalg.norm(w_beta)
+    assert 1 - 1e-12 <= factor <= 1.01
+    assert_allclose(found.w, factor * w_beta, atol=1e-10)
+    again = problem.primal_and_gap(found.w, found.b, found.beta, X @ found.w + found.b, w_beta)
     assert_allclose((found.primal, found.gap), again, rtol=1e-9, atol=1e-9)
 
 
-def test_newton_takes_over_where_descent_is_too_slow(monkeypatch):
-    monkeypatch.setattr(both, "PATIENCE", 2.0)
-    rows = as_rows(sp.csr_matrix(X), Workers(1))
-    found = Both(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Stopping())
+def test_newton_takes_over_where_descent_is_too_slow():
+    rows = as_design_matrix(sp.csr_matrix(X), Workers(1))
+    handover = HandoverSettings(max_visits=2.0)
+    found = CoordinateDescentThenNewton(1e-9, handover=handover).solve(
+        PROBLEMS["hinge"](0.0), rows, Stopping()
+    )
     whole = Newton(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Stopping())
     assert found.status is Status.SOLVED
     assert_allclose(found.primal, whole.primal, rtol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [TUBE, SQUARED])
-def test_what_duals_gain_is_the_dual_without_its_square(rng, kind):
+@pytest.mark.parametrize("kind", [EPSILON_INSENSITIVE, SQUARED])
+def test_what_duals_gain_is_the_dual_without_its_square(kind):
     """D = −ΣL*(−β) − ½‖Xᵀβ‖², and P − D is the gap of any model."""
-    problem = classification(Y, np.full(N, 0.7), squared=kind == SQUARED, kappa=None)
+    problem = classification(Y, np.full(N, 0.7), squared=kind == SQUARED, intercept_penalty=None)
     beta = Y * rng.uniform(0, 0.7, N)
     w = X.T @ beta
-    primal, gap = problem.values(w, 0.0, beta, X @ w, w)
-    assert_allclose(gains(kind, beta, *problem.arrays) - w @ w / 2, primal - gap, rtol=1e-12)
+    primal, gap = problem.primal_and_gap(w, 0.0, beta, X @ w, w)
+    assert_allclose(dual_gain(kind, beta, *problem.arrays) - w @ w / 2, primal - gap, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kappa", [None, 0.0, 1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("intercept_penalty", [None, 0.0, 1e-4, 1.0, 100.0])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-def test_conjugate_gradients_end_where_the_equations_do(loss, kappa, monkeypatch):
+def test_conjugate_gradients_end_where_the_equations_do(loss, intercept_penalty):
     """With a column that makes the intercept matter; tol is reached by the model's own duals."""
     shifted = X + np.arange(D)
     C = np.full(N, 2.0)
     problem = (
-        logistic(Y, C, kappa=kappa) if loss == "logistic"
-        else classification(Y, C, squared=True, kappa=kappa)
-    )  # fmt: skip
-    rows = as_rows(shifted, Workers(1))
+        logistic(Y, C, intercept_penalty=intercept_penalty)
+        if loss == "logistic"
+        else classification(Y, C, squared=True, intercept_penalty=intercept_penalty)
+    )
+    rows = as_design_matrix(shifted, Workers(1))
     direct = Newton(tol=1e-12).solve(problem, rows, Stopping())
-    monkeypatch.setattr("mercer.solvers.linear._smooth_newton.DIRECT_COLUMNS", 0)
-    found = Newton(tol=1e-9).solve(problem, rows, Stopping())
+    settings = NewtonSettings(direct_columns=0)
+    found = Newton(tol=1e-9, settings=settings).solve(problem, rows, Stopping())
     assert found.status is Status.SOLVED
     assert found.gap <= 1e-9 * found.primal
     assert_allclose(found.primal, direct.primal, rtol=2e-9)
@@ -270,19 +289,19 @@ def test_conjugate_gradients_end_where_the_equations_do(loss, kappa, monkeypatch
 
 
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_bent_product_is_that_of_the_matrices(rng, dense):
+def test_a_hessian_product_is_that_of_the_matrices(dense):
     """XᵀD(Xw + b), rows without curvature included, in several pieces."""
     tall = rng.normal(size=(6_000, 200)) * (rng.random((6_000, 200)) < 0.5)
     curvature = np.maximum(rng.normal(size=6_000), 0.0)
     w = rng.normal(size=200)
-    rows = as_rows(tall if dense else sp.csr_matrix(tall), Workers(1))
-    out, total = rows.bend(curvature, w, 0.3)
+    rows = as_design_matrix(tall if dense else sp.csr_matrix(tall), Workers(1))
+    out, total = rows.hessian_product(curvature, w, 0.3)
     bent = curvature * (tall @ w + 0.3)
     assert_allclose(out, tall.T @ bent, rtol=1e-9, atol=1e-9)
     assert_allclose(total, bent.sum(), rtol=1e-10)
 
 
-def test_asking_for_memory_ahead_changes_nothing():
+def test_a_prefetch_changes_nothing():
     """Also outside the array."""
 
     @numba.njit

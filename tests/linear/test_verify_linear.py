@@ -1,4 +1,4 @@
-"""`mercer.verify` on linear machines: against what fits state, and on tampered models."""
+"""`mercer.verify` on linear models: against what fits state, and on tampered models."""
 
 import copy
 
@@ -25,7 +25,7 @@ def _data():
 
 X, LABELS, CLASSES, TARGETS, WEIGHT = _data()
 
-JOINT = {"multi_class": "crammer_singer"}
+JOINT = {"multi_class": "crammer_singer", "loss": "hinge"}
 MODELS = {
     "hinge": (LinearSVC, {"loss": "hinge"}, LABELS),
     "hinge, descent": (LinearSVC, {"loss": "hinge", "dual": True}, LABELS),

@@ -1,6 +1,6 @@
-"""Certificates of models that are no box QP: linear ones and logistic regression.
+"""Certificates of models that are not solutions of a box QP: linear models, logistic regression.
 
-What each states is in its problem's file; here it is put into the one form of `Certificate`.
+The gap itself is written in the problems; here it is put into the one form of `Certificate`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from mercer._result import LinearResult, Result, Status, final_status
 from mercer.certificates._certificate import EPS, MARGIN, ROUNDING_UNITS, Certificate, relative
 from mercer.problems import Logistic
 from mercer.problems._crammer_singer import CrammerSinger
-from mercer.problems._losses import kkt
+from mercer.problems._losses import kkt_violation
 from mercer.problems._regularized_loss import LinearPrimal
 
 __all__ = [
-    "certify_joint",
+    "certify_crammer_singer",
     "certify_linear",
     "certify_logistic",
     "gap_status",
@@ -38,7 +38,7 @@ def _width(length: float) -> float:
 def _stated(result: LinearResult, tol: float | None) -> tuple[float, float, float, Status]:
     """Gap, dual, relative gap and status.
 
-    Values that are no bounds, of a fit on its way, get some units of rounding.
+    Values that are not bounds (snapshots of a running fit) get some units of rounding.
     """
     gap = result.gap
     if not result.bounded:
@@ -50,19 +50,20 @@ def _stated(result: LinearResult, tol: float | None) -> tuple[float, float, floa
     part = relative(gap, result.primal)
     if gap > 0 and result.bounded:
         dual, part = float(np.nextafter(dual, -np.inf)), float(np.nextafter(part, np.inf))
-    return gap, dual, part, (
-        result.status if tol is None else final_status(result.status, part, tol)
-    )  # fmt: skip
+    status = result.status if tol is None else final_status(result.status, part, tol)
+    return gap, dual, part, status
 
 
 def certify_linear(
     problem: LinearPrimal, result: LinearResult, name: str = "", tol: float | None = None
 ) -> Certificate:
-    """The certificate of a linear machine; with ``tol``, its status follows from the gap.
+    """The certificate of a linear model; with ``tol``, its status follows from the gap.
 
-    ``kkt_violation`` is how far a score is, at the most, from where its dual would be optimal.
+    ``kkt_violation`` is the largest distance of a score from where its dual would be optimal.
     """
-    violation, n_zero, n_bound = kkt(problem.kind, result.g, result.beta, *problem.arrays)
+    violation, n_zero, n_bound = kkt_violation(
+        problem.kind, result.g, result.beta, problem.low, problem.high, problem.C
+    )
     gap, dual, part, status = _stated(result, tol)
     return Certificate(
         primal=result.primal,
@@ -73,7 +74,7 @@ def certify_linear(
         bias_interval=(result.b, result.b),
         margin=_width(_length(result.w)),
         n_zero=n_zero,
-        n_free=problem.n - n_zero - n_bound,
+        n_free=result.beta.size - n_zero - n_bound,
         n_bound=n_bound,
         status=status,
         iterations=result.iterations,
@@ -83,24 +84,24 @@ def certify_linear(
     )
 
 
-def certify_joint(
+def certify_crammer_singer(
     problem: CrammerSinger, result: LinearResult, tol: float | None = None
 ) -> Certificate:
-    """The certificate of all classes at once.
+    """The certificate of Crammer and Singer's problem.
 
-    ``kkt_violation`` is how far a class with a share of a row is, at the most, below the row's best
-    one (that of the row's own class counts, too); ``margin`` is the smallest between two classes.
-    There is no interval for several intercepts, of which only differences count.
+    ``kkt_violation`` is the largest distance of the u of a class with positive simplex weight below
+    the largest u of its row; ``margin`` is the smallest between two classes. There is no interval
+    for several intercepts, of which only differences count.
     """
     rows = np.arange(problem.n)
-    at_home = result.beta[rows, problem.codes]
+    own_beta = result.beta[rows, problem.codes]
     u = 1.0 + result.g - result.g[rows, problem.codes][:, np.newaxis]
     u[rows, problem.codes] = 0.0
     used = result.beta < 0
-    below_bound = at_home < problem.cost * (1 - 1e-12)  # shares sum to C up to rounding
+    below_bound = own_beta < problem.C * (1 - 1e-12)  # weights sum to C up to rounding
     used[rows, problem.codes] = below_bound
     below = u.max(axis=1, keepdims=True) - u
-    zero = at_home == 0
+    zero = own_beta == 0
     bound = ~zero & ~below_bound
     w = result.w
     widest = max(_length(other - w[r]) for r in range(len(w)) for other in w[r + 1 :])

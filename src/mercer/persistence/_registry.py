@@ -42,9 +42,9 @@ OBJECTS = {
     "EigenCertificate": "mercer.certificates._residuals",
     "Expansion": "mercer._expansion",
     "LinearResult": "mercer._result",
-    "Answer": "mercer.solvers.linear._stored_model",
-    "_Last": "mercer.estimators.linear._base",
-    "Wake": "mercer._result",
+    "StoredModel": "mercer.solvers.linear._stored_model",
+    "LastFit": "mercer.estimators.linear._base",
+    "WarmStartState": "mercer._result",
     "Samples": "mercer.kernels._samples",
     "RidgeCertificate": "mercer.certificates._residuals",
     "Schema": "mercer.data._schema",
@@ -60,7 +60,26 @@ _ARGUMENTS = {
 
 
 # Names in files of version 0.1 → present names.
-_RENAMED = {"Points": "Samples"}
+_RENAMED = {
+    "Points": "Samples",
+    "Answer": "StoredModel",
+    "StoredModel.found": "solution",
+    "StoredModel.proof": "bounded",
+    "_Last": "LastFit",
+    "LastFit.answers": "models",
+    "LastFit.costs": "C",
+    "LinearResult.own": "is_gradient_dual",
+    "LinearResult.wake": "warm_start",
+    "Wake": "WarmStartState",
+    "WarmStartState.bends": "curvature_pairs",
+    "WarmStartState.growth": "C_ratio",
+    "WarmStartState.step_b": "delta_b",
+    "WarmStartState.step_beta": "delta_beta",
+    "WarmStartState.step_g": "delta_g",
+    "WarmStartState.step_w": "delta_w",
+    "WarmStartState.sums": "signed_sums",
+    "WarmStartState.totals": "signed_totals",
+}
 
 
 def find(name: Any, among: dict[str, str]) -> type:

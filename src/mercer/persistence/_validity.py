@@ -337,19 +337,19 @@ def _check_kept_steps(state: Mapping[str, Any], sizes: Mapping[str, int]) -> Non
 
 
 def _check_last(last: Any, sizes: Mapping[str, int]) -> None:
-    """What a linear machine's next fit goes on from: answers for n rows of d columns."""
+    """The warm start of a linear model: solutions for n rows of d columns."""
     n, d = last.shape
-    if type(n) is not int or d != sizes.get("d") or len(last.answers) != len(last.costs):
-        raise ValueError("the last answers do not fit the model")
-    for answer, cost in zip(last.answers, last.costs, strict=True):
-        for one in (answer.found, answer.proof):
+    if type(n) is not int or d != sizes.get("d") or len(last.models) != len(last.C):
+        raise ValueError("the last solutions do not fit the model")
+    for model, C in zip(last.models, last.C, strict=True):
+        for one in (model.solution, model.bounded):
             end = one.beta.shape[1:]  # a column for each class, of all classes at once
             fits = _is_floats(one.beta, (n, *end)) and _is_floats(one.g, (n, *end))
             fits = fits and all(_is_floats(w, (*end, d)) for w in (one.w, one.w_beta))
             if not fits or np.shape(one.b) != end or not np.isfinite(one.b).all():
-                raise ValueError("the last answers do not fit each other")
-        if not _is_floats(cost, (n,)):
-            raise ValueError("the costs of the last answers do not fit")
+                raise ValueError("the last solutions do not fit each other")
+        if not _is_floats(C, (n,)):
+            raise ValueError("the C of the last solutions do not fit")
 
 
 def _is_floats(array: Any, shape: tuple) -> bool:

@@ -1,178 +1,177 @@
-"""All classes at once, after Crammer and Singer (JMLR 2001): the primal, its dual and their gap.
+"""Multiclass SVM of Crammer and Singer (JMLR 2001): the primal, its dual and their gap.
 
     minimise over w_r, b_r   P = ½ Σ_r ‖w_r‖² + ½ κ Σ_r b_r² + Σ Cᵢ max_r (u_ir),
                              u_ir = [r ≠ yᵢ] + g_ir − g_i,yᵢ,   g_ir = w_r·xᵢ + b_r
     maximise over β          D = Σ β_i,yᵢ − ½ Σ_r ‖Xᵀβ_r‖² − Σ_r (Σᵢ β_ir)²/(2κ)
                              with Σ_r β_ir = 0 and β_ir ≤ Cᵢ [r = yᵢ]
 
-κ is that of `_regularized_loss`: 0 leaves the intercepts free, and then Σᵢ β_ir = 0 for every
-class. With the shares a_ir = Cᵢ [r = yᵢ] − β_ir, which are not negative and sum to Cᵢ in each row,
+κ is the ``intercept_penalty`` of `_regularized_loss`: 0 leaves the intercepts free, and then
+Σᵢ β_ir = 0 for every class. With the simplex weights a_ir = Cᵢ [r = yᵢ] − β_ir ≥ 0, which sum to Cᵢ
+in each row,
 
     P − D = ½ Σ_r ‖w_r − Xᵀβ_r‖² + ½ κ Σ_r (b_r − Σᵢβ_ir/κ)² + Σ a_ir (max_s u_is − u_ir)
 
-a sum of terms none of which is negative (the second is −Σ_r b_r Σᵢβ_ir, zero, for κ = 0).
+a sum of non-negative terms (the second is −Σ_r b_r Σᵢβ_ir, zero, for κ = 0).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer._numba import compiled
 from mercer.problems._losses import UNIT
-from mercer.problems._regularized_loss import COST_UNITS, Bounds, half_square
+from mercer.problems._regularized_loss import Bounds, bounds_of_sums
 
 __all__ = ["CrammerSinger"]
 
-# Newton steps that balance the flow between classes, and where it counts as balanced.
-BALANCE_STEPS = 60
-BALANCED = 1e-13
+# Newton steps of `_circulation`, and the relative imbalance at which it stops.
+_BALANCE_STEPS = 60
+_BALANCED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class CrammerSinger:
-    """Pure data: the class and the price of each row, and what an intercept costs.
+    """Pure data: the class and C of each row, and the penalty of the intercepts.
 
     Attributes
     ----------
     codes : int array
         Number of each row's class.
-    cost : float64 array
+    C : float64 array, one entry per row
     n_classes : int
-    kappa : float or None
-        Price of ½ b²; 0 for free intercepts, None for none.
+    intercept_penalty : float or None
+        The factor κ of ½ b²; 0 for free intercepts, None for none.
     """
 
     codes: np.ndarray
-    cost: np.ndarray
+    C: np.ndarray
     n_classes: int
-    kappa: float | None = 0.0
+    intercept_penalty: float | None = 0.0
 
     @property
     def n(self) -> int:
         return self.codes.size
 
-    def with_price(self, factor: float) -> CrammerSinger:
-        """The same problem with all prices times a factor."""
-        return replace(self, cost=self.cost * factor)
+    def with_C(self, factor: float) -> CrammerSinger:
+        """The same problem with every C times a factor."""
+        return replace(self, C=self.C * factor)
 
-    def shares(self, beta: np.ndarray) -> np.ndarray:
-        """a = C [r = y] − β; from the duals of another C, those a row cannot have are scaled."""
+    def simplex_weights(self, beta: np.ndarray) -> np.ndarray:
+        """a = C [r = y] − β; duals of another C are scaled down to fit into the simplex."""
         a = np.maximum(-beta, 0.0)
         rows = np.arange(self.n)
         a[rows, self.codes] = 0.0
         total = a.sum(axis=1)
-        a *= np.minimum(1.0, self.cost / np.maximum(total, 1e-300))[:, np.newaxis]
-        a[rows, self.codes] = np.maximum(self.cost - a.sum(axis=1), 0.0)
+        a *= np.minimum(1.0, self.C / np.maximum(total, 1e-300))[:, np.newaxis]
+        a[rows, self.codes] = np.maximum(self.C - a.sum(axis=1), 0.0)
         return a
 
     def duals(self, a: np.ndarray) -> np.ndarray:
-        """β of the shares; a row's β sum to zero."""
+        """β of the simplex weights; a row's β sum to zero."""
         beta = -a
         rows = np.arange(self.n)
         beta[rows, self.codes] = 0.0
         beta[rows, self.codes] = -beta.sum(axis=1)
         return beta
 
-    def values(
+    def primal_and_gap(
         self, w: np.ndarray, b: np.ndarray, beta: np.ndarray, g: np.ndarray, w_beta: np.ndarray
     ) -> tuple[float, float]:
         """Primal value and gap, from g = X wᵀ + b and w_beta = βᵀX, one row for each class."""
-        loss, gap = _terms(self.codes, self.cost, beta, g)
+        loss, gap = _terms(self.codes, self.C, beta, g)
         primal = float(np.vdot(w, w)) / 2 + loss
         off = w - w_beta
         gap += float(np.vdot(off, off)) / 2
-        if self.kappa:
-            primal += self.kappa * float(b @ b) / 2
-            gap += self.kappa * float(np.sum((b - beta.sum(axis=0) / self.kappa) ** 2)) / 2
-        elif self.kappa == 0:
+        penalty = self.intercept_penalty
+        if penalty:
+            primal += penalty * float(b @ b) / 2
+            gap += penalty * float(np.sum((b - beta.sum(axis=0) / penalty) ** 2)) / 2
+        elif penalty == 0:
             gap += abs(float(b @ beta.sum(axis=0)))  # rounding of the sums
         return primal, gap
 
     def within_bounds(self, beta: np.ndarray) -> np.ndarray:
         """β that lie in their bounds, those of each row with a sum of exactly zero."""
         out = np.ascontiguousarray(beta, dtype=np.float64).copy()
-        _exact_rows(self.codes, self.cost, out)
+        _exact_rows(self.codes, self.C, out)
         return out
 
-    def moved(self, beta: np.ndarray, row: int, source: int, target: int, by: float) -> None:
-        """Move a share of a row from one class to another, in place."""
-        home = self.codes[row]
-        if source != home:
+    def move_weight(self, beta: np.ndarray, row: int, source: int, target: int, by: float) -> None:
+        """Move a part of a row's simplex weight from one class to another, in place."""
+        own = self.codes[row]
+        if source != own:
             beta[row, source] = min(beta[row, source] + by, 0.0)
-        if target != home:
+        if target != own:
             beta[row, target] -= by
-        _exact_rows(self.codes[row : row + 1], self.cost[row : row + 1], beta[row : row + 1])
+        _exact_rows(self.codes[row : row + 1], self.C[row : row + 1], beta[row : row + 1])
 
-    def share(self, beta: np.ndarray, r: int) -> np.ndarray:
-        """What each row gives to one class, itself included."""
-        return np.where(self.codes == r, self.cost, 0.0) - beta[:, r]
+    def class_weights(self, beta: np.ndarray, r: int) -> np.ndarray:
+        """The simplex weight a_ir of each row for one class."""
+        return np.where(self.codes == r, self.C, 0.0) - beta[:, r]
 
     def bounds(
-        self, w: np.ndarray, b: np.ndarray, beta: np.ndarray,
-        g: tuple[np.ndarray, np.ndarray], w_beta: tuple[np.ndarray, np.ndarray],
-        totals: tuple[np.ndarray, np.ndarray], takers: list[int],
-    ) -> Bounds:  # fmt: skip
-        """Bounds of value and gap from scores, sums and Σᵢβ_ir, each with its error.
+        self,
+        w: np.ndarray,
+        b: np.ndarray,
+        beta: np.ndarray,
+        g: tuple[np.ndarray, np.ndarray],
+        w_beta: tuple[np.ndarray, np.ndarray],
+        totals: tuple[np.ndarray, np.ndarray],
+        absorbing: Sequence[int] = (),
+    ) -> Bounds:
+        """Bounds of value and gap from scores, Xᵀβ and Σᵢβ_ir, each with its error.
 
-        Where intercepts are free, a drift of Σᵢβ_ir is taken up by shares of the rows ``takers``.
+        Where intercepts are free, the weights of the rows ``absorbing`` absorb a drift of Σᵢβ_ir.
         """
-        least, most, gap = _bounded_terms(self.codes, self.cost, beta, *g)
-        gap += 2 * COST_UNITS * UNIT * most
-        sums, error = w_beta
-        off = np.abs(w - sums) * (1 + 2 * UNIT) + error + (COST_UNITS + 1) * UNIT * np.abs(sums)
-        gap += half_square(off)
-        square = half_square(w)
-        least, most = (1 - COST_UNITS * UNIT) * least, (1 + COST_UNITS * UNIT) * most
-        if self.kappa:
-            square += self.kappa * float(b @ b) / 2
-            pull = self.kappa * b
-            size = np.abs(pull - totals[0]) + totals[1] + 8 * UNIT * np.abs(pull)
-            gap += float(np.sum((size + 8 * UNIT * np.abs(totals[0])) ** 2)) / (2 * self.kappa)
-        for row in takers:
+        losses = _bounded_terms(self.codes, self.C, beta, *g)
+        least, most, gap = bounds_of_sums(losses, w, b, w_beta, totals, self.intercept_penalty)
+        for row in absorbing:
             spread = 1.0 + float(np.ptp(g[0][row])) + 2 * float(g[1][row].max())
             gap += 1.01 * float(totals[1].sum()) * spread
-        return Bounds.of(least + square, most + square, gap, self.n, w.size + 8 * w.shape[0])
+        return Bounds.of(least, most, gap, self.n, w.size + 8 * w.shape[0])
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """β with Σᵢβ_ir = 0 for every class, where the intercepts are free.
 
-        The shares that rows of class y give to r are a flow from y to r, and the sums vanish where
-        it is a circulation. Rows with shares both at home and abroad take up what is over, in
-        proportion to their room; where they cannot, all shares are scaled down, flow by flow.
+        The weights a_ir of the rows of class y, r ≠ y, are a flow from y to r, and the sums vanish
+        where it is a circulation. Rows with positive weight for their own and for other classes
+        absorb the excess in proportion to their capacity; where they cannot, all weights for other
+        classes are scaled down, one factor for each pair of classes.
         """
-        if self.kappa != 0:
+        if self.intercept_penalty != 0:
             return beta
-        abroad = np.maximum(-beta, 0.0)
-        home = self.cost - np.maximum(beta[np.arange(self.n), self.codes], 0.0)
-        total = abroad.sum(axis=1)
-        room = abroad * np.minimum(1.0, home / np.maximum(total, 1e-300))[:, np.newaxis]
-        p = _potentials(self._flows(room), -beta.sum(axis=0))
+        others = np.maximum(-beta, 0.0)
+        own = self.C - np.maximum(beta[np.arange(self.n), self.codes], 0.0)
+        total = others.sum(axis=1)
+        capacity = others * np.minimum(1.0, own / np.maximum(total, 1e-300))[:, np.newaxis]
+        p = _potentials(self._flows(capacity), -beta.sum(axis=0))
         if p is not None and np.ptp(p) <= 1.0:
-            return self.duals(abroad + room * (p[:, np.newaxis] - p)[self.codes])
-        factor = _circulation(self._flows(abroad))
-        return self.duals(abroad * factor[self.codes])
+            return self.duals(others + capacity * (p[:, np.newaxis] - p)[self.codes])
+        factor = _circulation(self._flows(others))
+        return self.duals(others * factor[self.codes])
 
-    def _flows(self, shares: np.ndarray) -> np.ndarray:
-        """What the rows of each class give to each class."""
+    def _flows(self, a: np.ndarray) -> np.ndarray:
+        """The weights that the rows of each class have for each class, summed."""
         flows = np.zeros((self.n_classes, self.n_classes))
         for r in range(self.n_classes):
-            flows[:, r] = np.bincount(self.codes, shares[:, r], minlength=self.n_classes)
+            flows[:, r] = np.bincount(self.codes, a[:, r], minlength=self.n_classes)
         return flows
 
 
 def _potentials(flows: np.ndarray, wanted: np.ndarray) -> np.ndarray | None:
-    """p such that flows (p_y − p_r) change what leaves less what comes by ``wanted``, if any.
+    """p such that flows (p_y − p_r) change outflow − inflow of each class by ``wanted``, if any.
 
-    An equation with the Laplacian of the classes as a graph.
+    A linear system with the Laplacian of the graph of the classes.
     """
     both = flows + flows.T
     laplacian = np.diag(both.sum(axis=1)) - both
     p = np.linalg.lstsq(laplacian, wanted, rcond=1e-13)[0]
     missed = float(np.abs(laplacian @ p - wanted).sum())
-    # What is wanted sums to zero but for the rounding of the flows, which may be most of it.
-    rounding = BALANCED * float(flows.sum())
+    # ``wanted`` sums to zero but for the rounding of the flows, which may be most of it.
+    rounding = _BALANCED * float(flows.sum())
     return p if missed <= 1e-9 * float(np.abs(wanted).sum()) + rounding else None
 
 
@@ -183,10 +182,10 @@ def _circulation(flows: np.ndarray) -> np.ndarray:
     """
     p = np.zeros(len(flows))
     np.fill_diagonal(flows := flows.copy(), 0.0)
-    for _ in range(BALANCE_STEPS):
+    for _ in range(_BALANCE_STEPS):
         moved = flows * np.exp(p[:, np.newaxis] - p)
         over = moved.sum(axis=1) - moved.sum(axis=0)
-        if np.abs(over).sum() <= BALANCED * moved.sum():
+        if np.abs(over).sum() <= _BALANCED * moved.sum():
             factor = np.exp(p[:, np.newaxis] - p)
             return factor / factor[flows > 0].max(initial=1.0)
         step = _potentials(moved, -over)
@@ -197,7 +196,7 @@ def _circulation(flows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _terms(codes, cost, beta, g):
+def _terms(codes, C, beta, g):
     """Σ C max_r u_r, and Σ a_r (max_s u_s − u_r)."""
     loss, gap = 0.0, 0.0
     for i in range(codes.size):
@@ -206,17 +205,17 @@ def _terms(codes, cost, beta, g):
         for r in range(g.shape[1]):
             if r != y:
                 most = max(most, 1.0 + g[i, r] - g[i, y])
-        loss += cost[i] * most
+        loss += C[i] * most
         for r in range(g.shape[1]):
             if r != y:
                 gap -= beta[i, r] * (most - (1.0 + g[i, r] - g[i, y]))
-        gap += max(cost[i] - beta[i, y], 0.0) * most
+        gap += max(C[i] - beta[i, y], 0.0) * most
     return loss, gap
 
 
 @compiled
-def _exact_rows(codes, cost, beta):
-    """Cut β to their bounds; make the one of a row's own class the exact sum of the others.
+def _exact_rows(codes, C, beta):
+    """Clip β to their bounds; make the one of a row's own class the exact sum of the others.
 
     From the largest on, s' = s + a is rounded and a replaced by s' − s, which is exact as s ≥ a
     (Dekker's fast two-sum).
@@ -231,8 +230,8 @@ def _exact_rows(codes, cost, beta):
                 total -= row[r]
                 if top < 0 or row[r] < row[top]:
                     top = r
-        if total > cost[i] * (1 - k * UNIT):
-            keep = min(cost[i] / total, 1.0) * (1 - 2 * k * UNIT)
+        if total > C[i] * (1 - k * UNIT):
+            keep = min(C[i] / total, 1.0) * (1 - 2 * k * UNIT)
             for r in range(k):
                 if r != y:
                     row[r] *= keep
@@ -242,11 +241,11 @@ def _exact_rows(codes, cost, beta):
                 after = s - row[r]
                 row[r] = s - after
                 s = after
-        row[y] = min(s, cost[i])
+        row[y] = min(s, C[i])
 
 
 @compiled
-def _bounded_terms(codes, cost, beta, g, error):
+def _bounded_terms(codes, C, beta, g, error):
     """Smallest and largest Σ C max_r u_r, and the largest Σ a_r (max_s u_s − u_r)."""
     least, most, gap = 0.0, 0.0, 0.0
     first, k = 0, g.shape[1]
@@ -254,7 +253,7 @@ def _bounded_terms(codes, cost, beta, g, error):
         last = min(first + 256, codes.size)
         least_here, most_here, gap_here = 0.0, 0.0, 0.0
         for i in range(first, last):
-            y, c = codes[i], cost[i]
+            y, c = codes[i], C[i]
             low, high = 0.0, 0.0
             for r in range(k):
                 if r != y:

@@ -1,55 +1,58 @@
-"""The primal of a linear machine, its dual, and the gap between them.
+"""The primal problem of a linear model, its dual, and the gap between them.
 
     minimise over w, b   P = ½‖w‖² + ½ κ b² + Σ Lᵢ(xᵢ·w + b)
     maximise over β      D = −Σ Lᵢ*(−βᵢ) − ½‖Xᵀβ‖² − (Σβ)²/(2κ)
 
-κ = 0 leaves the intercept free, and then Σβ = 0 belongs to the dual; κ = 1/s² is the problem of
-LIBLINEAR with ``intercept_scaling=s``; without intercept b = 0 and the sum is free. The losses are
-those of `mercer.problems._losses`. For every (w, b) and every feasible β, with g = X w + b,
+κ is the ``intercept_penalty``: 0 leaves the intercept free, and then Σβ = 0 belongs to the dual;
+1/s² is the problem of LIBLINEAR with ``intercept_scaling=s``; without intercept (None) b = 0 and
+the sum is free. The losses are those of `mercer.problems._losses`. For every (w, b) and every
+feasible β, with g = X w + b,
 
     P − D = ½‖w − Xᵀβ‖² + ½ κ (b − Σβ/κ)² + Σ (Lᵢ(gᵢ) + Lᵢ*(−βᵢ) + βᵢ gᵢ)
 
-a sum of terms none of which is negative (the second is −b Σβ, zero, for κ = 0).
+a sum of non-negative terms (the second is −b Σβ, zero, for κ = 0).
 
 `LinearPrimal.bounds` is that sum with every rounding error at its worst: of the scores and of Xᵀβ
-as their passes bound them, of the edges y ± ε, of the prices (products of up to three factors:
+as their products bound them, of the interval ends y ± ε, of C (a product of up to three factors:
 duals are taken (1 − 3u) times as large, which keeps their sum and their bounds), of b and of the
-sums themselves. A drift Σβ ≠ 0 is what the caller moves onto one dual.
+sums themselves. A drift Σβ ≠ 0 is moved onto one dual by the caller.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.problems._losses import (
-    FAR,
+    EPSILON_INSENSITIVE,
     LOGISTIC,
     SQUARED,
-    TUBE,
+    UNBOUNDED,
     UNIT,
-    bounded_terms,
-    cut,
-    rebalance,
-    room,
-    terms,
+    bounded_gap_terms,
+    capacity,
+    clip_to_domain,
+    loss_and_gap,
+    restore_sum,
 )
 
 __all__ = [
-    "NO_PRICE",
+    "NO_PENALTY",
     "Bounds",
     "LinearPrimal",
+    "bounds_of_sums",
     "classification",
     "half_square",
     "logistic",
     "regression",
 ]
 
-# Prices are products of up to three factors.
-COST_UNITS = 3
-# The price of rows whose class has the weight 0: they have no edges.
-NO_PRICE = 1e-300
+# C of a row is a product of up to this many rounded factors.
+_C_FACTORS = 3
+# The C of rows whose class has the weight 0: their interval has no ends.
+NO_PENALTY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Bounds:
 
     @classmethod
     def of(cls, least: float, most: float, gap: float, n: int, d: int) -> Bounds:
-        """From bounds of the primal value and of the terms' sum, both summed in floats.
+        """From bounds of the primal value and of the sum of the gap terms, both summed in floats.
 
         ``primal − gap`` must not be above the dual value: what the primal value is rounded up by is
         added to the gap.
@@ -83,27 +86,55 @@ def half_square(v: np.ndarray, factor: float = 1.0) -> float:
     return float(np.vdot(scaled, scaled)) * factor / 2 * top * top + 1e-320
 
 
+def bounds_of_sums(
+    losses: tuple[float, float, float],
+    w: np.ndarray,
+    b: np.ndarray | float,
+    w_beta: tuple[np.ndarray, np.ndarray],
+    totals: tuple[np.ndarray | float, np.ndarray | float],
+    intercept_penalty: float | None,
+) -> tuple[float, float, float]:
+    """Least and most primal value and largest gap, from those of the losses.
+
+    ``w_beta`` and ``totals`` are Xᵀβ and Σβ, each with the bound of its error; of several classes
+    arrays.
+    """
+    least, most, gap = losses
+    gap += 2 * _C_FACTORS * UNIT * most
+    sums, error = w_beta
+    off = np.abs(w - sums) * (1 + 2 * UNIT) + error + (_C_FACTORS + 1) * UNIT * np.abs(sums)
+    gap += half_square(off)
+    square = half_square(w)
+    least, most = (1 - _C_FACTORS * UNIT) * least, (1 + _C_FACTORS * UNIT) * most
+    if intercept_penalty:
+        square += intercept_penalty * float(np.sum(np.square(b))) / 2
+        scaled = intercept_penalty * np.asarray(b)
+        size = np.abs(scaled - totals[0]) + totals[1] + 8 * UNIT * np.abs(scaled)
+        gap += float(np.sum((size + 8 * UNIT * np.abs(totals[0])) ** 2)) / (2 * intercept_penalty)
+    return least + square, most + square, gap
+
+
 @dataclass(frozen=True, eq=False)
 class LinearPrimal:
-    """Pure data: the losses of the rows, and what an intercept costs.
+    """Pure data: the losses of the rows, and the penalty of the intercept.
 
     Attributes
     ----------
     kind : int
-        TUBE, SQUARED or LOGISTIC.
-    low, high, cost : float64 arrays, one entry per row
-    kappa : float or None
-        Price of ½ b²; 0 for a free intercept, None for none.
-    edge_error : float64 array or None
-        By how much the edges were rounded; None where they are exact.
+        EPSILON_INSENSITIVE, SQUARED or LOGISTIC.
+    low, high, C : float64 arrays, one entry per row
+    intercept_penalty : float or None
+        The factor κ of ½ b²; 0 for a free intercept, None for none.
+    interval_error : float64 array or None
+        By how much low and high were rounded; None where they are exact.
     """
 
     kind: int
     low: np.ndarray
     high: np.ndarray
-    cost: np.ndarray
-    kappa: float | None = 0.0
-    edge_error: np.ndarray | None = None
+    C: np.ndarray
+    intercept_penalty: float | None = 0.0
+    interval_error: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -111,98 +142,102 @@ class LinearPrimal:
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.low, self.high, self.cost
+        return self.low, self.high, self.C
 
     def take(self, rows: np.ndarray, factor: float = 1.0) -> LinearPrimal:
-        """The losses of some rows, their prices times a factor."""
-        low, high, cost = (values[rows] for values in self.arrays)
-        error = None if self.edge_error is None else self.edge_error[rows]
-        return LinearPrimal(self.kind, low, high, cost * factor, self.kappa, error)
+        """The losses of some rows, their C times a factor."""
+        low, high, C = (values[rows] for values in self.arrays)
+        error = None if self.interval_error is None else self.interval_error[rows]
+        return LinearPrimal(self.kind, low, high, C * factor, self.intercept_penalty, error)
 
-    def with_price(self, factor: float) -> LinearPrimal:
-        """The same problem with all prices times a factor."""
-        return replace(self, cost=self.cost * factor)
+    def with_C(self, factor: float) -> LinearPrimal:
+        """The same problem with every C times a factor."""
+        return replace(self, C=self.C * factor)
 
-    def values(
+    def primal_and_gap(
         self, w: np.ndarray, b: float, beta: np.ndarray, g: np.ndarray, w_beta: np.ndarray
     ) -> tuple[float, float]:
         """Primal value and gap, from g = X w + b and w_beta = Xᵀβ."""
-        loss, gap = terms(self.kind, g, beta, *self.arrays)
-        off = w - w_beta
+        loss, gap = loss_and_gap(self.kind, g, beta, self.low, self.high, self.C)
+        off, penalty = w - w_beta, self.intercept_penalty
         primal = w @ w / 2 + loss
         gap += off @ off / 2
-        if self.kappa:
-            primal += self.kappa * b * b / 2
-            gap += self.kappa * (b - beta.sum() / self.kappa) ** 2 / 2
+        if penalty:
+            primal += penalty * b * b / 2
+            gap += penalty * (b - beta.sum() / penalty) ** 2 / 2
         return float(primal), float(gap)
 
     def gap_terms(
         self, beta: np.ndarray, g: np.ndarray, error: np.ndarray
-    ) -> tuple[np.ndarray, float, float, float]:
-        """Largest term of each row over g ± error; smallest and largest loss, and their sum."""
-        if self.edge_error is not None:
-            error = error + self.edge_error
+    ) -> tuple[np.ndarray, tuple[float, float, float]]:
+        """Largest term of each row over g ± error; smallest and largest loss and their sum."""
+        if self.interval_error is not None:
+            error = error + self.interval_error
         out = np.empty(self.n)
         if not (np.isfinite(g).all() and np.isfinite(error).all()):
-            return np.full(self.n, np.inf), 0.0, np.inf, np.inf
-        return out, *bounded_terms(self.kind, g, error, beta, *self.arrays, out)
+            return np.full(self.n, np.inf), (0.0, np.inf, np.inf)
+        return out, bounded_gap_terms(self.kind, g, error, beta, *self.arrays, out)
 
     def bounds(
-        self, w: np.ndarray, b: float, beta: np.ndarray,
-        g: tuple[np.ndarray, np.ndarray], w_beta: tuple[np.ndarray, np.ndarray],
+        self,
+        w: np.ndarray,
+        b: float,
+        beta: np.ndarray,
+        g: tuple[np.ndarray, np.ndarray],
+        w_beta: tuple[np.ndarray, np.ndarray],
         total: tuple[float, float],
-    ) -> Bounds:  # fmt: skip
+        absorbing: Sequence[int] = (),
+    ) -> Bounds:
         """Bounds of value and gap from X w + b, Xᵀβ and Σβ, each with its error.
 
-        Where the intercept is free, Σβ must be zero up to what its error and that of Xᵀβ include.
+        Where the intercept is free Σβ is zero up to its error, by which one of the duals
+        ``absorbing`` is changed; the error of Xᵀβ must include that.
         """
-        _, least, most, gap = self.gap_terms(beta, *g)
-        gap += 2 * COST_UNITS * UNIT * most
-        sums, error = w_beta
-        off = np.abs(w - sums) * (1 + 2 * UNIT) + error + (COST_UNITS + 1) * UNIT * np.abs(sums)
-        gap += half_square(off)
-        square = half_square(w)
-        least, most = (1 - COST_UNITS * UNIT) * least, (1 + COST_UNITS * UNIT) * most
-        if self.kappa:
-            square += self.kappa * b * b / 2
-            pull = self.kappa * b
-            size = abs(pull - total[0]) + total[1] + 8 * UNIT * (abs(pull) + abs(total[0]))
-            gap += size * size / (2 * self.kappa)
-        return Bounds.of(least + square, most + square, gap, self.n, w.size)
+        losses = self.gap_terms(beta, *g)[1]
+        sums = bounds_of_sums(losses, w, b, w_beta, total, self.intercept_penalty)
+        bounds = Bounds.of(*sums, self.n, w.size)
+        more = 0.0
+        for k in absorbing:
+            one, at = self.take(np.array([k])), (g[0][k : k + 1], g[1][k : k + 1])
+            old = beta[k : k + 1]
+            now = one.gap_terms(old, *at)[1][2]
+            then = one.gap_terms(old - np.sign(old) * total[1], *at)[1][2]
+            more += max(then - now, 0.0) + 16 * UNIT * max(now, then)
+        return replace(bounds, gap=bounds.gap + 1.01 * more)
 
-    def in_domain(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        """A copy of β in which no dual is beyond its bounds, and the sum of what was cut off."""
+    def clipped(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
+        """A copy of β within its bounds, and Σ of the absolute changes."""
         beta = beta.copy()
-        return beta, cut(self.kind, beta, *self.arrays)
+        return beta, clip_to_domain(self.kind, beta, *self.arrays)
 
     def constant_fit(self) -> float | None:
-        """An intercept that alone costs nothing, if there is one."""
+        """An intercept that makes every loss zero with w = 0, if there is one."""
         if self.kind == LOGISTIC:
             return None
         low, high = float(self.low.max()), float(self.high.min())
-        if low > high or (self.kappa != 0 and not low <= 0 <= high):
+        if low > high or (self.intercept_penalty != 0 and not low <= 0 <= high):
             return None
         if low <= 0 <= high:
             return 0.0
-        ends = [end for end in (low, high) if abs(end) < FAR]
+        ends = [end for end in (low, high) if abs(end) < UNBOUNDED]
         return ends[0] + (ends[-1] - ends[0]) / 2
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """β with Σβ = 0 where the intercept is free.
 
-        Free duals of a tube take up what is over, within their bounds; where they cannot, and for
-        smooth losses, the heavier side is scaled down.
+        Free duals of the ε-insensitive loss absorb the excess within their bounds; where they
+        cannot, and for smooth losses, the duals of the sign with the larger sum are scaled down.
         """
-        if self.kappa != 0:
+        if self.intercept_penalty != 0:
             return beta
-        over = float(beta.sum())
-        if over == 0:
+        excess = float(beta.sum())
+        if excess == 0:
             return beta
-        if self.kind == TUBE:
-            total = room(beta, self.cost, over)
-            if total > abs(over):
+        if self.kind == EPSILON_INSENSITIVE:
+            total = capacity(beta, self.C, excess)
+            if total > abs(excess):
                 out = np.empty_like(beta)
-                rebalance(beta, self.cost, over, over / total, out)
+                restore_sum(beta, self.C, excess, excess / total, out)
                 return out
         up, down = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
         more, less = up.sum(), down.sum()
@@ -212,24 +247,24 @@ class LinearPrimal:
 
 
 def classification(
-    y: np.ndarray, C: np.ndarray, *, squared: bool, kappa: float | None
+    y: np.ndarray, C: np.ndarray, *, squared: bool, intercept_penalty: float | None
 ) -> LinearPrimal:
     """Hinge, or its square: labels y = ±1."""
-    kind = SQUARED if squared else TUBE
-    has_price = C > NO_PRICE
-    low = np.where((y > 0) & has_price, 1.0, -FAR)
-    high = np.where((y > 0) | ~has_price, FAR, -1.0)
-    return LinearPrimal(kind, low, high, C, kappa)
+    kind = SQUARED if squared else EPSILON_INSENSITIVE
+    is_penalised = C > NO_PENALTY
+    low = np.where((y > 0) & is_penalised, 1.0, -UNBOUNDED)
+    high = np.where((y > 0) | ~is_penalised, UNBOUNDED, -1.0)
+    return LinearPrimal(kind, low, high, C, intercept_penalty)
 
 
 def regression(
-    y: np.ndarray, C: np.ndarray, epsilon: float, *, squared: bool, kappa: float | None
+    y: np.ndarray, C: np.ndarray, epsilon: float, *, squared: bool, intercept_penalty: float | None
 ) -> LinearPrimal:
     """ε-insensitive, or its square."""
-    kind = SQUARED if squared else TUBE
+    kind = SQUARED if squared else EPSILON_INSENSITIVE
     low, high = y - epsilon, y + epsilon
     error = np.maximum(_rounding(y, -epsilon, low), _rounding(y, epsilon, high))
-    return LinearPrimal(kind, low, high, C, kappa, error if error.any() else None)
+    return LinearPrimal(kind, low, high, C, intercept_penalty, error if error.any() else None)
 
 
 def _rounding(y: np.ndarray, more: float, total: np.ndarray) -> np.ndarray:
@@ -238,6 +273,6 @@ def _rounding(y: np.ndarray, more: float, total: np.ndarray) -> np.ndarray:
     return np.abs((y - (total - part)) + (more - part))
 
 
-def logistic(y: np.ndarray, C: np.ndarray, *, kappa: float | None) -> LinearPrimal:
+def logistic(y: np.ndarray, C: np.ndarray, *, intercept_penalty: float | None) -> LinearPrimal:
     """log(1 + exp(−y g)): labels y = ±1."""
-    return LinearPrimal(LOGISTIC, np.asarray(y, dtype=np.float64), y, C, kappa)
+    return LinearPrimal(LOGISTIC, np.asarray(y, dtype=np.float64), y, C, intercept_penalty)

@@ -79,7 +79,8 @@ def find_linear(
             beta = None if duals is None else duals[t]
             task = _Task(X, coef[t], float(b[t]), s, low, high, error, beta, _kappa(model), kind,
                          name)  # fmt: skip
-            found.append(_twice(partial(_look, model, task), X))
+            look = _hard_margin if np.isinf(model.C) else _look
+            found.append(_twice(partial(look, model, task), X))
     return summarise(found)
 
 
@@ -229,6 +230,39 @@ def _look(model: Any, task: _Task, precise: bool) -> tuple[Certificate, float]:
         model, (least + square, most + square), gap, broken, violation, beta, at_bound,
         (task.b, task.b), _length(task.w), task.name,
     ), plain  # fmt: skip
+
+
+def _hard_margin(model: Any, task: _Task, precise: bool) -> tuple[Certificate, float]:
+    """C = ∞: with the smallest t for which t (w, b) satisfies y g ≥ 1 in the worst case,
+    P − D = ½‖t w − Xᵀβ‖² + Σ|β| (t y g − 1).
+    """
+    assert task.beta is not None
+    g, e = scores(task.X, task.w, task.b, precise)
+    broken = _broken(task, task.beta)
+    beta, k, drift = _balanced(task, task.beta)
+    broken = broken or abs(drift) > abs(beta[k])
+    w_beta, error = sums(task.X, beta, precise)
+    if drift:
+        error = error + 1.01 * abs(drift) * _sizes(task.X, k)
+    margin, norm = _labels(task) * g, total(task.w**2) / 2
+    least, most = float((margin - e).min()), float((margin + e).min())
+    gap = plain = primal = np.inf
+    if least > 0:
+        t = (1 + 4 * UNIT) / least
+        apart = np.abs(t * task.w - w_beta)
+        away = apart + error + 8 * UNIT * (np.abs(w_beta) + np.abs(t * task.w))
+        excess = np.maximum(t * (margin + e) * (1 + 4 * UNIT) - 1, 0.0)
+        gap = total(away**2) / 2 + total(np.abs(beta) * excess) * (1 + 8 * UNIT)
+        plain = total(apart**2) / 2 + total(np.abs(beta) * np.maximum(t * margin - 1, 0.0))
+        primal = t * t * norm * (1 + 8 * UNIT)
+    low = norm / most**2 * (1 - 8 * UNIT) if most > 0 else 0.0
+    slack = 1 - margin
+    violation = np.where(beta != 0, np.abs(slack), np.maximum(slack, 0.0)).max(initial=0.0)
+    certificate = _certificate(
+        model, (low, primal), gap, broken, float(violation), beta, np.zeros(len(beta), bool),
+        (task.b, task.b), _length(task.w), task.name,
+    )  # fmt: skip
+    return certificate, plain
 
 
 def _violation(task: _Task, g: np.ndarray, beta: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,13 +1,16 @@
 """LinearSVC, LinearSVR and LogisticRegression.
 
-==================  ===============================================================
-_base.py            validation, binary tasks, certificate
-_classes.py         the public estimators
-_crammer_singer.py  all classes in one problem (``multi_class="crammer_singer"``)
-_path.py            `path`: a sequence of fits along C
-==================  ===============================================================
+=======================  ===============================================================
+_base.py                 the steps of ``fit``: validate, encode, bind, pose, solve, keep
+_classes.py              `LinearSVC` and `LinearSVR`
+_logistic_regression.py  `LogisticRegression`
+_multiclass.py           all classes in one problem (``multi_class="crammer_singer"``)
+_hard_margin.py          ``LinearSVC(C=inf)``
+_path.py                 `path`: a sequence of fits along C
+=======================  ===============================================================
 """
 
-from mercer.estimators.linear._classes import LinearSVC, LinearSVR, LogisticRegression
+from mercer.estimators.linear._classes import LinearSVC, LinearSVR
+from mercer.estimators.linear._logistic_regression import LogisticRegression
 
 __all__ = ["LinearSVC", "LinearSVR", "LogisticRegression"]

@@ -1,4 +1,4 @@
-"""The base of the linear machines: ``fit`` as validate, encode, pose, solve, keep."""
+"""The base of the linear estimators: ``fit`` as validate, encode, bind, pose, solve, keep."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._result import LinearResult, Status
@@ -29,48 +31,69 @@ from mercer.estimators._validation import (
     dense_if_small,
 )
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.problems._regularized_loss import NO_PRICE, LinearPrimal
-from mercer.solvers import Stopping
+from mercer.problems._regularized_loss import NO_PENALTY, LinearPrimal
+from mercer.solvers import Choice, Stopping
 from mercer.solvers.linear import (
-    Answer,
-    Rows,
-    Shifted,
+    LocalMatrix,
+    ShiftedDesign,
     Start,
-    again,
-    as_rows,
-    choose,
-    foreseen,
-    solve_and_prove,
+    StoredModel,
+    as_design_matrix,
+    choose_linear,
+    restart,
+    solve_and_bound,
+    warm_start,
 )
 
-__all__ = ["LINEAR_CONSTRAINTS", "LinearClassifier", "LinearMachine"]
+__all__ = ["LinearClassifier", "LinearEstimator", "LinearTask", "bind", "constraints_without"]
 
-# Threads pay from so many stored numbers on.
-THREADS_PAY = 250_000
+# Stored numbers of X from which on threads are faster than one.
+_THREADS_FROM = 250_000
 
-LINEAR_CONSTRAINTS: dict[str, list] = {
-    name: CONSTRAINTS[name]
-    for name in ("tol", "verbose", "random_state", "time_limit", "n_jobs", "callback",
-                 "on_interrupt", "warm_start", "fit_intercept", "class_weight", "epsilon")
-}  # fmt: skip
+_SHARED = (
+    "tol verbose random_state time_limit n_jobs callback on_interrupt warm_start fit_intercept "
+    "class_weight epsilon"
+)
+_CONSTRAINTS: dict[str, list] = {
+    **{name: CONSTRAINTS[name] for name in _SHARED.split()},
+    "C": [Interval(Real, 0.0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "dual": ["boolean", StrOptions({"auto"})],
+    "intercept_scaling": [None, Interval(Real, 0.0, None, closed="neither")],
+}
+
+
+def constraints_without(*names: str) -> dict[str, list]:
+    """The parameter constraints of linear estimators, without some."""
+    return {name: allowed for name, allowed in _CONSTRAINTS.items() if name not in names}
 
 
 @dataclass(frozen=True, eq=False)
-class _Last:
-    """What a fit leaves for the next: answers, prices, intercepts, the loss, the rows' shape."""
+class LinearTask:
+    """One problem of a fit: its name, its targets (±1 of classes) and factors of C per row."""
 
-    answers: list[Answer]
-    costs: list[np.ndarray]
+    name: str
+    y: np.ndarray
+    class_weight: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LastFit:
+    """Warm start of the next fit: models, C per row, intercepts, the loss, the shape of X."""
+
+    models: list[StoredModel]
+    C: list[np.ndarray]
     stored_b: list[Any]
     kind: int | None
     shape: tuple[int, int]
 
 
-class LinearMachine(HasDualView, BaseEstimator):
+class LinearEstimator(HasDualView, BaseEstimator):
     """Common to `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
 
     _parameter_constraints: ClassVar[dict] = {}
-    kernel: ClassVar[str] = "linear"  # for the validation shared with kernel machines
+    kernel: ClassVar[str] = "linear"  # for the validation shared with kernel estimators
+    solver_: Choice
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -89,48 +112,59 @@ class LinearMachine(HasDualView, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        self._check_parameters()
+        if np.isinf(self.C):
+            return self._fit_hard_margin(X, y, sample_weight)
         with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
-            with _bound(data.X, self.n_jobs) as rows:
+            with bind(data.X, self.n_jobs) as design:
                 problems = [self._pose(task, data) for task in tasks]
-                with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                    # Numbers beyond float64 lose against finite ones, and are never proved.
-                    answers = self._solve(rows, problems, stopping, same_rows=False)
-                    self._keep(data, rows, problems, answers, stopping)
+                self._solve_and_keep(data, design, tasks, problems, stopping, same_rows=False)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit_path(self, X: Any, y: Any, sample_weight: Any, Cs: Sequence[float]) -> list:
-        """Models for rising C, each begun from the last; what does not depend on C is done once."""
+        """Models for increasing C, each from the last one; what does not depend on C once."""
+        self._check_parameters()
         data = check_training(self, X, y, sample_weight)
         tasks = self._encode(data)
-        models: list[LinearMachine] = []
+        models: list[LinearEstimator] = []
         last = None
-        with _bound(data.X, self.n_jobs) as rows:
+        with bind(data.X, self.n_jobs) as design:
             self.C = 1.0
             posed = [self._pose(task, data) for task in tasks]
             for C in Cs:
                 model = copy(self)
                 model.__dict__.update(C=C, warm_start=True, _last=last)
                 with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
-                    problems = [problem.with_price(C) for problem in posed]
-                    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                        answers = model._solve(rows, problems, stopping, same_rows=True)
-                        model._keep(data, rows, problems, answers, stopping)
+                    problems = [problem.with_C(C) for problem in posed]
+                    model._solve_and_keep(data, design, tasks, problems, stopping, same_rows=True)
                 last = model._last
                 model.__dict__.update(warm_start=self.warm_start, _last=None)
                 models.append(model)
         return models
 
-    def _encode(self, data: Data) -> list[np.ndarray]:
+    def _fit_hard_margin(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        raise NotImplementedError  # estimators whose C may be infinite
+
+    def _check_parameters(self) -> None:
+        """Refuse or warn of combinations of parameters."""
+
+    def _encode(self, data: Data) -> list[LinearTask]:
         raise NotImplementedError
 
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
+    def _pose(self, task: LinearTask, data: Data) -> Any:
         raise NotImplementedError
 
-    def _kappa(self) -> float | None:
-        """The price of the intercept."""
+    def _sample_C(self, task: LinearTask, data: Data) -> np.ndarray:
+        """C times class weight times sample weight."""
+        C = self.C * (np.ones(data.n) if task.class_weight is None else task.class_weight)
+        C = C * (1.0 if data.weight is None else data.weight)
+        return C if task.class_weight is None else np.maximum(C, NO_PENALTY)
+
+    def _intercept_penalty(self) -> float | None:
+        """The factor κ of ½b²; None without an intercept."""
         if not self.fit_intercept:
             return None
         return 0.0 if self.intercept_scaling is None else 1.0 / self.intercept_scaling**2
@@ -138,52 +172,78 @@ class LinearMachine(HasDualView, BaseEstimator):
     def _seed(self) -> int:
         return check_random_state(self.random_state).randint(2**31 - 1) if self.random_state else 0
 
+    def _solve_and_keep(
+        self,
+        data: Data,
+        design: LocalMatrix,
+        tasks: Sequence[LinearTask],
+        problems: Sequence[Any],
+        stopping: Stopping,
+        same_rows: bool,
+    ) -> None:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            # Numbers that overflow have an infinite gap: finite solutions are preferred.
+            models = self._solve(design, problems, stopping, same_rows)
+            self._keep(data, design, tasks, problems, models, stopping)
+
     def _solve(
-        self, rows: Rows, problems: Sequence[LinearPrimal], stopping: Stopping, same_rows: bool
-    ) -> list[Answer]:
-        """The stored models, proved; ``same_rows``: those of the last fit, at other prices."""
-        solver, self.solver_ = choose(
-            rows, problems[0].kind, self.dual, self.tol, self.max_iter, self._seed()
+        self,
+        design: LocalMatrix,
+        problems: Sequence[LinearPrimal],
+        stopping: Stopping,
+        same_rows: bool,
+    ) -> list[StoredModel]:
+        """The stored models with their gaps; ``same_rows``: those of the last fit, another C."""
+        solver, self.solver_ = choose_linear(
+            design, problems[0].kind, self.dual, self.tol, self.max_iter, self._seed()
         )
-        shifted = Shifted.of(rows, problems[0].kappa)
+        shifted = ShiftedDesign.of(design, problems[0].intercept_penalty)
         starts = self._starts(shifted, problems, same_rows)
         return [
-            solve_and_prove(solver, problem, shifted, stopping.of_task(t, len(problems)), start)
+            solve_and_bound(solver, problem, shifted, stopping.of_task(t, len(problems)), start)
             for t, (problem, start) in enumerate(zip(problems, starts, strict=True))
         ]
 
     def _starts(
-        self, shifted: Shifted, problems: Sequence[LinearPrimal], same_rows: bool
-    ) -> list[Start | None]:
+        self, shifted: ShiftedDesign, problems: Sequence[LinearPrimal], same_rows: bool
+    ) -> Sequence[Start | None]:
         """From the last fit, where ``warm_start`` asks for it and the data have its shape."""
-        last: _Last | None = getattr(self, "_last", None)
+        last: LastFit | None = getattr(self, "_last", None)
+        cold = [None] * len(problems)
         if not getattr(self, "warm_start", False) or last is None:
-            return [None] * len(problems)
-        if len(last.answers) != len(problems) or last.kind != problems[0].kind:
-            return [None] * len(problems)
-        olds = [(answer.found, cost) for answer, cost in zip(last.answers, last.costs, strict=True)]
+            return cold
+        if len(last.models) != len(problems) or last.kind != problems[0].kind:
+            return cold
+        solutions = [model.solution for model in last.models]
         if same_rows:
-            return [foreseen(p, *old) for p, old in zip(problems, olds, strict=True)]
-        if last.shape[1] != shifted.rows.d:
-            return [None] * len(problems)
-        moved = [
-            (replace(old, b=shifted.seen_b(old.w, b)), cost)
-            for (old, cost), b in zip(olds, last.stored_b, strict=True)
+            given = zip(problems, solutions, last.C, strict=True)
+            return [warm_start(problem, solution, C) for problem, solution, C in given]
+        if last.shape[1] != shifted.design.d:
+            return cold
+        seen = [
+            replace(solution, b=shifted.seen_b(solution.w, b))
+            for solution, b in zip(solutions, last.stored_b, strict=True)
         ]
-        return [again(p, shifted.seen, *old) for p, old in zip(problems, moved, strict=True)]
+        given = zip(problems, seen, last.C, strict=True)
+        return [restart(problem, shifted.seen, solution, C) for problem, solution, C in given]
 
     def _keep(
-        self, data: Data, rows: Rows, problems: Sequence[LinearPrimal],
-        answers: Sequence[Answer], stopping: Stopping,
-    ) -> None:  # fmt: skip
-        proofs = [answer.proof for answer in answers]
-        coef, intercept = self._model(proofs)
-        self.coef_, self.intercept_ = (v.astype(rows.X.dtype) for v in (coef, intercept))
+        self,
+        data: Data,
+        design: LocalMatrix,
+        tasks: Sequence[LinearTask],
+        problems: Sequence[Any],
+        models: Sequence[StoredModel],
+        stopping: Stopping,
+    ) -> None:
+        stored = [model.bounded for model in models]
+        coef, intercept = self._coefficients(stored)
+        self.coef_, self.intercept_ = (v.astype(design.X.dtype) for v in (coef, intercept))
         if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
             raise ValueError("The coefficients are not finite: scale the columns of X first.")
-        self.n_iter_ = max(int(proof.iterations) for proof in proofs)
-        self.certificate_: Certificate = self._prove(problems, proofs)
-        duals = self._duals(problems, proofs)
+        self.n_iter_ = max(int(result.iterations) for result in stored)
+        self.certificate_: Certificate = self._certify(tasks, problems, stored)
+        duals = self._duals(stored)
         if duals is not None:
             self.dual_coef_ = _over_all_rows(duals, data)
         elif hasattr(self, "dual_coef_"):
@@ -191,51 +251,46 @@ class LinearMachine(HasDualView, BaseEstimator):
         self._last = None
         if getattr(self, "warm_start", False):
             kind = getattr(problems[0], "kind", None)
-            costs, stored_b = [p.cost for p in problems], [proof.b for proof in proofs]
-            self._last = _Last(list(answers), costs, stored_b, kind, (rows.n, rows.d))
+            C, stored_b = [problem.C for problem in problems], [result.b for result in stored]
+            self._last = LastFit(list(models), C, stored_b, kind, (design.n, design.d))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         if not self.certificate_.status.is_solved and not stopping.interrupted:
-            self._warn()
+            self._warn_not_converged()
 
-    def _model(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:
+    def _coefficients(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:
         """``coef_`` and ``intercept_`` in float64, a row for each task."""
         return np.array([result.w for result in results]), np.array([r.b for r in results])
 
-    def _prove(
-        self, problems: Sequence[LinearPrimal], proofs: Sequence[LinearResult]
+    def _certify(
+        self,
+        tasks: Sequence[LinearTask],
+        problems: Sequence[Any],
+        results: Sequence[LinearResult],
     ) -> Certificate:
-        names = self._task_names(len(proofs))
-        return summarise([
-            certify_linear(p, proof, name, self.tol)
-            for p, proof, name in zip(problems, proofs, names, strict=True)
-        ])  # fmt: skip
+        given = zip(problems, results, tasks, strict=True)
+        return summarise([certify_linear(p, result, t.name, self.tol) for p, result, t in given])
 
-    def _duals(
-        self, problems: Sequence[LinearPrimal], results: Sequence[LinearResult]
-    ) -> Sequence[np.ndarray] | None:
-        """β of each task, where it cannot be told from the scores."""
-        return None if all(r.own for r in results) else [r.beta for r in results]
+    def _duals(self, results: Sequence[LinearResult]) -> Sequence[np.ndarray] | None:
+        """β of each task, where it does not follow from the scores."""
+        return None if all(r.is_gradient_dual for r in results) else [r.beta for r in results]
 
-    def _warn(self) -> None:
+    def _warn_not_converged(self) -> None:
         certificate = self.certificate_
-        lever = {
+        remedy = {
             Status.ITERATION_LIMIT: f"Raise max_iter={self.max_iter} (-1: no limit).",
             Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}.",
         }.get(certificate.status, "Scale the columns (StandardScaler), or raise tol.")
         if certificate.status is Status.STALLED and self.coef_.dtype == np.float32:
-            lever = "Give X as float64: coefficients in float32 are rounded too far for this tol."
+            remedy = "Give X as float64: coefficients in float32 are rounded too far for this tol."
         if certificate.status is not Status.STOPPED:
             warn_user(
                 f"{type(self).__name__} failed to converge ({certificate.status}): "
-                f"{self.solver_}; {certificate.iterations:,} iterations, "
+                f"{self.solver_.reason}; {certificate.iterations:,} iterations, "
                 f"{certificate.seconds:.3g} s, relative gap {certificate.relative_gap:.3g} "
-                f"(tol={self.tol:g}). {lever}",
+                f"(tol={self.tol:g}). {remedy}",
                 ConvergenceWarning,
             )
-
-    def _task_names(self, n_tasks: int) -> list[str]:
-        return [""] * n_tasks
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
@@ -248,26 +303,26 @@ class LinearMachine(HasDualView, BaseEstimator):
         return tags
 
 
-class LinearClassifier(ClassifierMixin, LinearMachine):
-    """Linear machines whose targets are classes: one task, or one for each class."""
+class LinearClassifier(ClassifierMixin, LinearEstimator):
+    """Linear estimators whose targets are classes: one task, or one for each class."""
 
-    def _encode(self, data: Data) -> list[np.ndarray]:
+    def _class_codes(self, data: Data) -> np.ndarray:
+        """The number of each row's class; sets ``classes_`` and ``class_weight_``."""
         self.classes_, codes = class_codes(data)
-        k = self.classes_.size
         self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, data.weight)
-        self._codes = codes
-        return [np.where(codes == c, 1.0, -1.0) for c in ([1] if k == 2 else range(k))]
+        return codes
 
-    def _prices(self, y: np.ndarray, data: Data) -> np.ndarray:
-        """C times class weight times sample weight; against the rest, the rest counts once."""
-        of_row = self.class_weight_[self._codes]
-        if self.classes_.size > 2:
-            of_row = np.where(y > 0, of_row, 1.0)
-        prices = self.C * of_row * (1.0 if data.weight is None else data.weight)
-        return np.maximum(prices, NO_PRICE)
-
-    def _task_names(self, n_tasks: int) -> list[str]:
-        return [""] if n_tasks == 1 else [f"{c} / rest" for c in self.classes_]
+    def _encode(self, data: Data) -> list[LinearTask]:
+        codes = self._class_codes(data)
+        weight = self.class_weight_[codes]
+        if self.classes_.size == 2:
+            return [LinearTask("", np.where(codes == 1, 1.0, -1.0), weight)]
+        tasks = []
+        for c, label in enumerate(self.classes_):
+            y = np.where(codes == c, 1.0, -1.0)
+            # The weight of the rest is one, whatever the weights of its classes.
+            tasks.append(LinearTask(f"{label} / rest", y, np.where(y > 0, weight, 1.0)))
+        return tasks
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores w·x + b: one for each row, or one for each row and class.
@@ -311,10 +366,10 @@ def _over_all_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:
 
 
 @contextmanager
-def _bound(X: Any, n_jobs: int | None) -> Iterator[Rows]:
-    """The rows as solvers take them, with threads where they pay."""
+def bind(X: Any, n_jobs: int | None) -> Iterator[LocalMatrix]:
+    """The rows as solvers take them, with threads where they are faster."""
     X = dense_if_small(X)
     size = X.nnz if sp.issparse(X) else X.size
-    threads = thread_count(n_jobs) if size > THREADS_PAY else 1
+    threads = thread_count(n_jobs) if size > _THREADS_FROM else 1
     with Workers(threads) as workers, single_threaded_blas():
-        yield as_rows(X, workers)
+        yield as_design_matrix(X, workers)

@@ -1,38 +1,23 @@
-"""Linear machines: `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
+"""`LinearSVC` and `LinearSVR`."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
+from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data
-from mercer.estimators.linear._base import LINEAR_CONSTRAINTS, LinearClassifier, LinearMachine
-from mercer.estimators.linear._crammer_singer import JointClassifier
-from mercer.problems._regularized_loss import LinearPrimal, classification, logistic, regression
+from mercer.estimators.linear._base import LinearEstimator, LinearTask, constraints_without
+from mercer.estimators.linear._hard_margin import HardMarginClassifier
+from mercer.problems._regularized_loss import LinearPrimal, classification, regression
 
-__all__ = ["LinearSVC", "LinearSVR", "LogisticRegression"]
-
-_COMMON = {
-    **LINEAR_CONSTRAINTS,
-    "C": [Interval(Real, 0.0, None, closed="neither")],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
-    "dual": ["boolean", StrOptions({"auto"})],
-    "intercept_scaling": [None, Interval(Real, 0.0, None, closed="neither")],
-}
+__all__ = ["LinearSVC", "LinearSVR"]
 
 
-_SOLVERS_OF_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
-
-
-def _without(*names: str) -> dict[str, list]:
-    return {name: allowed for name, allowed in _COMMON.items() if name not in names}
-
-
-class LinearSVC(JointClassifier):
+class LinearSVC(HardMarginClassifier):
     """Linear support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ (w·xᵢ + b))^p with p = 1 ("hinge") or 2
@@ -49,9 +34,13 @@ class LinearSVC(JointClassifier):
     tol : float, default=1e-4
         Relative duality gap.
     C : float, default=1.0
+        Penalty of the errors, positive. ``inf`` is the hard margin, for which both losses are the
+        same problem, solved as that of ``SVC(kernel="linear")`` (``max_iter`` is not used): on
+        classes that cannot be separated `NotSeparableError` is raised, with the proof.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         "crammer_singer" minimises ½ Σ_r ‖w_r‖² + C Σ sᵢ max_r ([r ≠ yᵢ] + f_r(xᵢ) − f_yᵢ(xᵢ)) over
-        all classes at once; as in scikit-learn, ``loss`` and ``dual`` do not count then.
+        all classes at once by the sequential dual method. That loss is a hinge: pass
+        ``loss="hinge"``; a fit warns that another ``loss`` or ``dual`` is not used.
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
         A number s penalises the intercept by ½ (b/s)²: LIBLINEAR's problem.
@@ -84,8 +73,8 @@ class LinearSVC(JointClassifier):
     classes_ : ndarray of shape (n_classes,)
     certificate_ : Certificate
         What is proved about the fit: primal, dual, gap, status.
-    solver_ : str
-        Which method was chosen, and why.
+    solver_ : Choice
+        Which method was chosen (``name``), and why (``reason``).
     dual_coef_ : CSR of shape (n_tasks, n_samples)
         Signed duals, for the hinge, and for squared losses by coordinate descent; for
         "crammer_singer" a row for each class.
@@ -100,7 +89,8 @@ class LinearSVC(JointClassifier):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **_without("epsilon"),
+        **constraints_without("epsilon"),
+        "C": CONSTRAINTS["C"],
         "penalty": [StrOptions({"l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
@@ -145,14 +135,18 @@ class LinearSVC(JointClassifier):
         self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
-    def _pose(self, y: np.ndarray, data: Data) -> Any:
-        if self._is_joint:
-            return self._pose_joint(data)
-        squared = self.loss == "squared_hinge"
-        return classification(y, self._prices(y, data), squared=squared, kappa=self._kappa())
+    def _pose(self, task: LinearTask, data: Data) -> Any:
+        if self._is_crammer_singer:
+            return super()._pose(task, data)
+        return classification(
+            task.y,
+            self._sample_C(task, data),
+            squared=self.loss == "squared_hinge" and bool(np.isfinite(self.C)),
+            intercept_penalty=self._intercept_penalty(),
+        )
 
 
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − w·xᵢ − b) − ε)^p, p = 1 or 2; the intercept is not
@@ -182,7 +176,7 @@ n_jobs, callback, on_interrupt, warm_start
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **_without("class_weight"),
+        **constraints_without("class_weight"),
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
 
@@ -221,13 +215,17 @@ n_jobs, callback, on_interrupt, warm_start
         self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
-    def _encode(self, data: Data) -> list[np.ndarray]:
-        return [np.asarray(data.y, dtype=np.float64)]
+    def _encode(self, data: Data) -> list[LinearTask]:
+        return [LinearTask("", np.asarray(data.y, dtype=np.float64))]
 
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
-        C = self.C * (np.ones(y.size) if data.weight is None else data.weight)
-        squared = self.loss.startswith("squared")
-        return regression(y, C, self.epsilon, squared=squared, kappa=self._kappa())
+    def _pose(self, task: LinearTask, data: Data) -> LinearPrimal:
+        return regression(
+            task.y,
+            self._sample_C(task, data),
+            self.epsilon,
+            squared=self.loss.startswith("squared"),
+            intercept_penalty=self._intercept_penalty(),
+        )
 
     def _keep(self, *args: Any) -> None:
         super()._keep(*args)
@@ -245,115 +243,3 @@ n_jobs, callback, on_interrupt, warm_start
         y : ndarray of shape (n_samples,)
         """
         return self._scores(X)
-
-
-class LogisticRegression(LinearClassifier):
-    """Logistic regression with an L2 penalty.
-
-    Minimises ½‖w‖² + C Σ sᵢ log(1 + exp(−yᵢ (w·xᵢ + b))); several classes one against the rest,
-    their probabilities scaled to one. The intercept is not penalised.
-
-    Parameters
-    ----------
-    penalty : {"l2"}, default="l2"
-    l1_ratio : {0.0} or None, default=0.0
-        The penalties of scikit-learn that Mercer does not have are refused.
-    dual : bool, default=False
-    solver : str, default="auto"
-        Any of scikit-learn's names ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag",
-        "saga"). The problem is the same for all, and is solved by Newton's method: ``solver_``.
-    C, tol, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, \
-warm_start, n_jobs, time_limit, callback, on_interrupt
-        As in `LinearSVC`.
-
-    Attributes
-    ----------
-    coef_, intercept_, classes_, certificate_, solver_, n_iter_
-        As in `LinearSVC`.
-
-    Examples
-    --------
-    >>> from mercer import LogisticRegression
-    >>> model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
-    >>> model.predict_proba([[0.0]]).round(6)
-    array([[0.5, 0.5]])
-    """
-
-    _parameter_constraints: ClassVar[dict] = {
-        **_without("epsilon"),
-        "penalty": [StrOptions({"l1", "l2", "elasticnet", "deprecated"}), None],
-        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
-        "dual": ["boolean"],
-        "solver": [StrOptions({"auto", *_SOLVERS_OF_SCIKIT_LEARN})],
-    }
-
-    def __init__(
-        self,
-        penalty: str | None = "l2",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "auto",
-        max_iter: int = 100,
-        verbose: Any = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-    ):
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-
-    def _encode(self, data: Data) -> list[np.ndarray]:
-        if self.penalty not in ("l2", "deprecated") or self.l1_ratio:
-            raise ValueError(
-                'penalty must be "l2" with l1_ratio 0 or None, got '
-                f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}: other penalties have no "
-                "certificate here. Without a penalty: a large C, such as C=1e6."
-            )
-        return super()._encode(data)
-
-    def _pose(self, y: np.ndarray, data: Data) -> LinearPrimal:
-        return logistic(y, self._prices(y, data), kappa=self._kappa())
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-        """
-        p = 0.5 * (1 + np.tanh(0.5 * self._scores(X)))
-        if p.shape[1] == 1:
-            return np.hstack([1 - p, p])
-        return p / p.sum(axis=1, keepdims=True)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))

@@ -1,4 +1,4 @@
-"""`path`: linear machines along C, each begun from the last."""
+"""`path`: linear models along C, each fit started from the last one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Path", "path"]
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Fitted models along C.
+    """Fitted models for several C.
 
     Attributes
     ----------
     Cs : ndarray
-        In rising order.
+        In increasing order.
     models : list of estimators
     certificates : list of Certificate
     support : list of int
@@ -35,7 +35,7 @@ class Path:
 
 
 def path(X: Any, y: Any, *, Cs: Any, estimator: Any = None, sample_weight: Any = None) -> Path:
-    """Fit a linear machine for every C, in rising order, each from the model before it.
+    """Fit a linear model for every C, in increasing order, each from the model before it.
 
     Parameters
     ----------
@@ -62,4 +62,4 @@ def path(X: Any, y: Any, *, Cs: Any, estimator: Any = None, sample_weight: Any =
     template = LinearSVC(loss="hinge") if estimator is None else estimator
     models = clone(template)._fit_path(X, y, sample_weight, Cs.tolist())
     certificates = [model.certificate_ for model in models]
-    return Path(Cs, models, certificates, [proof.n_support for proof in certificates])
+    return Path(Cs, models, certificates, [c.n_support for c in certificates])

@@ -1,41 +1,54 @@
-"""How the primal of a linear machine is solved.
+"""How linear models are solved.
 
-choose.py    which method fits the shape of the data, and why
-newton.py    tall data: from a sample to all rows, and the check of the gap
-smooth.py    Newton's method for smooth losses, direct or by conjugate gradients
-proximal.py  the same for tubes, by proximal steps in the dual; compiled: _proximal.py
-nearby.py    tubes along prices: proximal steps on the rows near their edges
-own.py       a model of a smooth loss with its own duals: gradient and gap from one pass
-chord.py     smooth losses along prices: quasi-Newton steps from the equations of the last fit
-descent.py   dual coordinate descent; compiled: _epoch.py
-leap.py      beside it: free duals settled together by conjugate gradients
-both.py      sparse and wide data: coordinate descent, then Newton's method
-joint.py     all classes at once: the sequential dual method; compiled: _shares.py
-rows.py      the data as passes over rows; compiled: _passes.py, with bounds of rounding _bounded.py
-proof.py     bounds of value and gap of a model as it is stored
-stored.py    solved, rounded as it is stored, proved; again where the proof asks for more
+======================  ===========================================================================
+_selection.py           which method fits the shape of the data; coordinate descent, then Newton
+_newton.py              Newton's method from a subsample to all rows
+_smooth_newton.py       its steps for smooth losses; settings; conjugate gradients, line search
+_proximal_newton.py     its steps for the ε-insensitive loss; active rows along a path
+_path_following.py      warm starts; L-BFGS along a path for smooth losses
+_gradient_dual.py       value and gap of a model; the dual β = −L'(g)
+_coordinate_descent.py  dual coordinate descent with shrinking
+_free_variable_cg.py    beside it: conjugate gradients on the free duals
+_crammer_singer.py      the sequential dual method for all classes at once
+_design_matrix.py       the contract `DesignMatrix`; dense and sparse rows in memory
+_matvec.py              compiled products with the data matrix, also with bounds of rounding
+_bounded_gap.py         bounds of value and gap of a model as it is stored
+_stored_model.py        solve, round as stored, bound the gap; continue where it is too large
+======================  ===========================================================================
 """
 
-from mercer.solvers.linear._bounded_gap import prove, prove_joint
-from mercer.solvers.linear._crammer_singer import Joint
-from mercer.solvers.linear._design_matrix import Rows, as_rows
-from mercer.solvers.linear._newton import Start, again, evaluate, foreseen
-from mercer.solvers.linear._selection import choose
-from mercer.solvers.linear._stored_model import Answer, Shifted, solve_and_prove, until_proved
+from mercer.solvers.linear._bounded_gap import (
+    bound_crammer_singer_gap,
+    bound_gap,
+    bound_hard_margin_gap,
+)
+from mercer.solvers.linear._crammer_singer import SequentialDualMethod
+from mercer.solvers.linear._design_matrix import DesignMatrix, LocalMatrix, as_design_matrix
+from mercer.solvers.linear._gradient_dual import evaluate
+from mercer.solvers.linear._path_following import Start, restart, warm_start
+from mercer.solvers.linear._selection import choose_linear
+from mercer.solvers.linear._stored_model import (
+    ShiftedDesign,
+    StoredModel,
+    solve_and_bound,
+    until_bounded,
+)
 
 __all__ = [
-    "Answer",
-    "Joint",
-    "Rows",
-    "Shifted",
+    "DesignMatrix",
+    "LocalMatrix",
+    "SequentialDualMethod",
+    "ShiftedDesign",
     "Start",
-    "again",
-    "as_rows",
-    "choose",
+    "StoredModel",
+    "as_design_matrix",
+    "bound_crammer_singer_gap",
+    "bound_gap",
+    "bound_hard_margin_gap",
+    "choose_linear",
     "evaluate",
-    "foreseen",
-    "prove",
-    "prove_joint",
-    "solve_and_prove",
-    "until_proved",
+    "restart",
+    "solve_and_bound",
+    "until_bounded",
+    "warm_start",
 ]

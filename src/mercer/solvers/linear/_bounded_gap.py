@@ -1,223 +1,247 @@
 """Bounds of value and gap of a linear model as it is stored, rounding included.
 
-Scores and sums are computed from the rows, not taken from a solver, whose sums were updated step
-by step. Passes in float64 sum up their worst-case rounding; where that matters against the gap
-(large offsets, columns of very different size), they are taken again with doubled precision.
+Scores and Xᵀβ are computed from the rows, not taken from a solver, whose sums were updated step by
+step. Products in float64 come with their worst-case rounding; where that matters against the gap
+(large offsets, columns of very different scale) they are computed again with doubled precision.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._result import LinearResult, Status
+from mercer._result import LinearResult
 from mercer.problems._crammer_singer import CrammerSinger
-from mercer.problems._losses import UNIT, responses
-from mercer.problems._regularized_loss import Bounds, LinearPrimal
-from mercer.solvers.linear._bounded_sums import precise_total
-from mercer.solvers.linear._design_matrix import Rows
+from mercer.problems._losses import UNBOUNDED, UNIT, negative_gradient
+from mercer.problems._regularized_loss import LinearPrimal, half_square
+from mercer.solvers.linear._design_matrix import LocalMatrix
+from mercer.solvers.linear._matvec import sum_doubled
 
-__all__ = ["prove", "prove_joint"]
+__all__ = ["bound_crammer_singer_gap", "bound_gap", "bound_hard_margin_gap"]
 
-# Doubled precision is asked for where rounding adds more than these parts, of the gap and of the
-# gap that is asked for.
-OF_GAP, OF_TOL = 0.02, 0.01
+# Doubled precision is used where rounding adds more than these fractions, of the gap itself and of
+# the gap that is asked for.
+_GAP_FRACTION, _TARGET_FRACTION = 0.02, 0.01
 
 
-def prove(
-    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, beta: np.ndarray | None, tol: float
+def _with_enough_precision(
+    evaluate: Callable[[bool], tuple[LinearResult, float]], tol: float
 ) -> LinearResult:
-    """Value and gap of a model with these duals, or with its own, from passes over the rows."""
-    best = None
-    for precise in (False, True):
-        g = rows.bounded_scores(w, b, precise)
-        duals = _settled(problem, _own(problem, g[0]) if beta is None else beta)
-        w_beta = rows.bounded_sum(duals.beta, precise)
-        found = _stated(problem, rows, w, b, duals, g, w_beta, beta is None)
-        if best is None or found.gap < best.gap:
-            best = found
-        if precise or not np.isfinite(found.gap):
-            continue
-        _, plain = problem.values(w, b, duals.beta, g[0], w_beta[0])
-        if _is_small(found, plain, tol):
-            break
-    assert best is not None
-    return _at_most_primal(best)
+    """The bounds in float64 or, where rounding matters, with doubled precision.
+
+    ``evaluate(doubled)`` returns them and the gap without rounding errors.
+    """
+    best, plain = evaluate(False)
+    rounding = best.gap - plain
+    if not rounding <= _GAP_FRACTION * plain + _TARGET_FRACTION * tol * best.primal:
+        found, _ = evaluate(True)
+        best = found if found.gap < best.gap else best
+    if not np.isfinite(best.primal):
+        return replace(best, primal=np.inf, gap=np.inf)
+    # No loss is negative: β = 0 has the dual value 0.
+    return best if best.gap <= best.primal else replace(best, gap=best.primal)
 
 
-def _at_most_primal(found: LinearResult) -> LinearResult:
-    """No loss is negative: β = 0 has the dual value 0."""
-    if not np.isfinite(found.primal):
-        return replace(found, primal=np.inf, gap=np.inf)
-    return found if found.gap <= found.primal else replace(found, gap=found.primal)
+def bound_gap(
+    problem: LinearPrimal,
+    design: LocalMatrix,
+    w: np.ndarray,
+    b: float,
+    beta: np.ndarray | None,
+    tol: float,
+) -> LinearResult:
+    """Bounds for a model with these duals, or with β = −L'(g), from products with the rows."""
+
+    def evaluate(doubled: bool) -> tuple[LinearResult, float]:
+        g = design.bounded_matvec(w, b, doubled)
+        given = _gradient_dual(problem, g[0]) if beta is None else beta
+        duals = _make_feasible(problem, given)
+        sums, error = design.bounded_rmatvec(duals.beta, doubled)
+        for k in duals.absorbing:
+            error = error + 1.01 * duals.total[1] * _row_sizes(design, k)
+        bounds = problem.bounds(w, b, duals.beta, g, (sums, error), duals.total, duals.absorbing)
+        found = LinearResult(
+            w,
+            b,
+            duals.beta,
+            g[0],
+            sums,
+            bounds.primal,
+            bounds.gap,
+            is_gradient_dual=beta is None,
+            bounded=True,
+        )
+        return found, problem.primal_and_gap(w, b, duals.beta, g[0], sums)[1]
+
+    return _with_enough_precision(evaluate, tol)
 
 
-def _is_small(found: LinearResult, plain: float, tol: float) -> bool:
-    """Whether rounding adds little to the gap."""
-    return found.gap - plain <= OF_GAP * plain + OF_TOL * tol * found.primal
-
-
-def _stated(
-    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, duals: _Duals,
-    g: tuple[np.ndarray, np.ndarray], w_beta: tuple[np.ndarray, np.ndarray], own: bool,
-) -> LinearResult:  # fmt: skip
-    bounds = _bounds(problem, rows, w, b, duals, g, w_beta)
-    return LinearResult(
-        w, b, duals.beta, g[0], w_beta[0], bounds.primal, bounds.gap, Status.SOLVED, 0, 0, 0.0,
-        own=own, bounded=True,
-    )  # fmt: skip
-
-
-def _own(problem: LinearPrimal, g: np.ndarray) -> np.ndarray:
-    """The duals β = −L'(g) of a smooth loss, with Σβ = 0 where the intercept is free."""
+def _gradient_dual(problem: LinearPrimal, g: np.ndarray) -> np.ndarray:
+    """β = −L'(g) of a smooth loss, with Σβ = 0 where the intercept is free."""
     beta = np.empty(problem.n)
-    responses(problem.kind, g, *problem.arrays, beta)
+    negative_gradient(problem.kind, g, *problem.arrays, beta)
     return problem.feasible(beta)
 
 
 @dataclass(frozen=True, eq=False)
 class _Duals:
-    """Feasible duals; Σβ with a bound of its error; Σ|β|; Σ|change| that made them feasible.
+    """Feasible duals, and Σβ with a bound of its error.
 
-    Where the intercept is free Σβ is zero, and ``takers`` take up what its error bounds: a real
-    number that no float states, moved in the proof alone.
+    Where the intercept is free Σβ is zero, and one of the duals ``absorbing`` absorbs what its
+    error bounds: a real number that no float states, moved in the proof alone.
     """
 
     beta: np.ndarray
     total: tuple[float, float]
-    size: float
-    changed: float
-    takers: tuple[int, ...] = ()
+    absorbing: tuple[int, ...] = ()
 
 
-def _settled(problem: LinearPrimal, given: np.ndarray) -> _Duals:
-    """Where the intercept is free a drift is moved onto the largest dual, and what its rounding
-    leaves onto a small one.
-    """
-    beta, changed = problem.in_domain(given)
-    total, error, size = _total(beta)
-    if problem.kappa != 0:
-        return _Duals(beta, (total, error), size, changed)
-    nothing = _Duals(np.zeros_like(beta), (0.0, 0.0), 0.0, size + changed)
-    for small in (False, True):
+def _make_feasible(problem: LinearPrimal, given: np.ndarray) -> _Duals:
+    """Clip β; with a free intercept move Σβ onto the largest dual, the rest onto a small one."""
+    beta, _ = problem.clipped(given)
+    total, error = _total(beta)
+    if problem.intercept_penalty != 0:
+        return _Duals(beta, (total, error))
+    zero = _Duals(np.zeros_like(beta), (0.0, 0.0))
+    for is_second in (False, True):
         drift = total
-        if drift == 0 or (small and abs(drift) <= 4 * error):
+        if drift == 0 or (is_second and abs(drift) <= 4 * error):
             break
         side = beta if drift > 0 else -beta
-        if small:
+        if is_second:
             able = np.flatnonzero(side >= 2 * abs(drift))
             if able.size == 0:
                 break
             k = able[np.argmin(side[able])]
         else:
-            k = np.argmax(np.where(side < problem.cost, side, 0.0))  # of a tube: a free one
+            k = np.argmax(np.where(side < problem.C, side, 0.0))  # a free one, if there is one
             k = k if side[k] >= abs(drift) else np.argmax(side)
             if side[k] < abs(drift):
-                return nothing
+                return zero
         beta[k] -= drift
-        changed += 1.01 * abs(drift)
-        total, error, size = _total(beta)
+        total, error = _total(beta)
     left = abs(total) + error
     if left == 0:
-        return _Duals(beta, (0.0, 0.0), size, changed)
+        return _Duals(beta, (0.0, 0.0))
     up, down = int(np.argmax(beta)), int(np.argmin(beta))
     if min(beta[up], -beta[down]) < left:
-        return nothing
-    return _Duals(beta, (0.0, left), size, changed, (up, down))
+        return zero
+    return _Duals(beta, (0.0, left), (up, down))
 
 
-def _total(beta: np.ndarray) -> tuple[float, float, float]:
-    """Σβ, by how much it may be off, and Σ|β|."""
-    total, size = precise_total(beta)
-    error = 1.01 * (UNIT * abs(total) + (beta.size * UNIT) ** 2 * size)
-    return float(total), float(error), float(size) * (1 + beta.size * UNIT)
+def _total(beta: np.ndarray) -> tuple[float, float]:
+    """Σβ, and a bound of its error."""
+    total, size = sum_doubled(beta)
+    return float(total), float(1.01 * (UNIT * abs(total) + (beta.size * UNIT) ** 2 * size))
 
 
-def _bounds(
-    problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, duals: _Duals,
-    g: tuple[np.ndarray, np.ndarray], w_beta: tuple[np.ndarray, np.ndarray],
-) -> Bounds:  # fmt: skip
-    """Those of the problem, with the drift of Σβ taken up by one of two duals."""
-    (sums, error), beta = w_beta, duals.beta
-    more, drift = 0.0, duals.total[1]
-    for k in duals.takers:
-        error = error + 1.01 * drift * _sizes(rows, k)
-        one, at = problem.take(np.array([k])), (g[0][k : k + 1], g[1][k : k + 1])
-        shifted = beta[k : k + 1] - np.sign(beta[k]) * drift
-        now, then = (one.gap_terms(v, *at)[3] for v in (beta[k : k + 1], shifted))
-        more += max(then - now, 0.0) + 16 * UNIT * max(now, then)
-    bounds = problem.bounds(w, b, beta, g, (sums, error), duals.total)
-    return replace(bounds, gap=bounds.gap + 1.01 * more)
-
-
-def prove_joint(
-    problem: CrammerSinger, rows: Rows, w: np.ndarray, b: np.ndarray, beta: np.ndarray, tol: float
+def bound_hard_margin_gap(
+    problem: LinearPrimal,
+    design: LocalMatrix,
+    w: np.ndarray,
+    b: float,
+    beta: np.ndarray,
+    tol: float,
 ) -> LinearResult:
-    """The same for all classes at once: a row of w and an entry of b for each."""
-    best = None
-    beta, totals, takers = _settled_joint(problem, beta)
+    """Bounds for C = ∞, where only a separating model has a finite value.
+
+    With the smallest t for which t (w, b) satisfies every constraint y g ≥ 1, in the worst case
+    over the errors, P − D = ½‖t w − Xᵀβ‖² + Σ |β| (t y g − 1), a sum of non-negative terms.
+    """
+    y = np.where(problem.low > -UNBOUNDED, 1.0, -1.0)
+    duals = _make_feasible(problem, beta)
+    alpha, units = np.abs(duals.beta), (design.n + design.d + 16) * UNIT
+
+    def primal_and_gap(
+        margin: np.ndarray, error: np.ndarray, sums: np.ndarray, sums_error: np.ndarray
+    ) -> tuple[float, float]:
+        least = float((margin - error).min()) * (1 - 2 * UNIT)
+        if not least > 0:
+            return np.inf, np.inf
+        t = (1 + 4 * UNIT) / least
+        off = np.abs(t * w - sums) + sums_error + 4 * UNIT * (np.abs(t * w) + np.abs(sums))
+        excess = np.maximum(t * (margin + error) * (1 + 4 * UNIT) - 1, 0.0)
+        gap = (half_square(off) + float(alpha @ excess)) * (1 + units)
+        return half_square(t * w) * (1 + units), gap + units * half_square(t * w)
+
+    def evaluate(doubled: bool) -> tuple[LinearResult, float]:
+        g, g_error = design.bounded_matvec(w, b, doubled)
+        sums, error = design.bounded_rmatvec(duals.beta, doubled)
+        for k in duals.absorbing:  # |β| falls: the terms of the rows do not grow
+            error = error + 1.01 * duals.total[1] * _row_sizes(design, k)
+        primal, gap = primal_and_gap(y * g, g_error, sums, error)
+        found = LinearResult(w, b, duals.beta, g, sums, primal, gap, bounded=True)
+        return found, primal_and_gap(y * g, 0 * g, sums, 0 * sums)[1]
+
+    return _with_enough_precision(evaluate, tol)
+
+
+def bound_crammer_singer_gap(
+    problem: CrammerSinger,
+    design: LocalMatrix,
+    w: np.ndarray,
+    b: np.ndarray,
+    beta: np.ndarray,
+    tol: float,
+) -> LinearResult:
+    """The same for Crammer and Singer's problem: a row of w and an entry of b for each class."""
+    beta, totals, absorbing = _make_feasible_classes(problem, beta)
     k = problem.n_classes
-    for precise in (False, True):
-        scores = [rows.bounded_scores(w[r], float(b[r]), precise) for r in range(k)]
-        sums = [rows.bounded_sum(np.ascontiguousarray(beta[:, r]), precise) for r in range(k)]
+
+    def evaluate(doubled: bool) -> tuple[LinearResult, float]:
+        scores = [design.bounded_matvec(w[r], float(b[r]), doubled) for r in range(k)]
+        sums = [design.bounded_rmatvec(np.ascontiguousarray(v), doubled) for v in beta.T]
         g, g_error = (np.stack([s[i] for s in scores], axis=1) for i in (0, 1))
         w_beta, error = (np.stack([s[i] for s in sums]) for i in (0, 1))
-        for row in takers:
-            error = error + 1.01 * float(totals[1].sum()) * _sizes(rows, row)
-        bounds = problem.bounds(w, b, beta, (g, g_error), (w_beta, error), totals, takers)
-        found = LinearResult(
-            w, b, beta, g, w_beta, bounds.primal, bounds.gap, Status.SOLVED, 0, 0, 0.0,
-            bounded=True,
-        )  # fmt: skip
-        if best is None or found.gap < best.gap:
-            best = found
-        plain = problem.values(w, b, beta, g, w_beta)[1]
-        if found.gap - plain <= OF_GAP * plain + OF_TOL * tol * found.primal:
-            break
-    assert best is not None
-    return _at_most_primal(best)
+        for row in absorbing:
+            error = error + 1.01 * float(totals[1].sum()) * _row_sizes(design, row)
+        bounds = problem.bounds(w, b, beta, (g, g_error), (w_beta, error), totals, absorbing)
+        found = LinearResult(w, b, beta, g, w_beta, bounds.primal, bounds.gap, bounded=True)
+        return found, problem.primal_and_gap(w, b, beta, g, w_beta)[1]
+
+    return _with_enough_precision(evaluate, tol)
 
 
-def _settled_joint(
+def _make_feasible_classes(
     problem: CrammerSinger, beta: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], list[int]]:
-    """Feasible duals, Σᵢβ_ir with bounds of their errors, and who takes up what is left of them."""
+    """Feasible duals, Σᵢβ_ir with bounds of their errors, and the rows that absorb these."""
     beta = problem.within_bounds(beta)
     k = problem.n_classes
-    totals = _totals(beta)
-    if problem.kappa != 0:
+    totals = _class_totals(beta)
+    if problem.intercept_penalty != 0:
         return beta, totals, []
     for _ in range(2 * k):
         over, under = int(np.argmax(totals[0])), int(np.argmin(totals[0]))
         by = min(totals[0][over], -totals[0][under])
         if not by > 0:
             break
-        share = problem.share(beta, under)
-        row = int(np.argmax(share))
-        if share[row] < 2 * by:
+        weights = problem.class_weights(beta, under)
+        row = int(np.argmax(weights))
+        if weights[row] < 2 * by:
             break
-        problem.moved(beta, row, under, over, by)
-        totals = _totals(beta)
+        problem.move_weight(beta, row, under, over, by)
+        totals = _class_totals(beta)
     left = np.abs(totals[0]) + totals[1]
     if not left.any():
         return beta, (left, left), []
-    takers = [int(np.argmax(problem.share(beta, r))) for r in range(k)]
-    room = min(float(problem.share(beta, r)[i]) for r, i in enumerate(takers))
-    if room < 2 * left.sum():
-        nothing = np.zeros(k)
-        return np.zeros_like(beta), (nothing, nothing), []
-    return beta, (np.zeros(k), left), takers
+    absorbing = [int(np.argmax(problem.class_weights(beta, r))) for r in range(k)]
+    capacity = min(float(problem.class_weights(beta, r)[i]) for r, i in enumerate(absorbing))
+    if capacity < 2 * left.sum():
+        return np.zeros_like(beta), (np.zeros(k), np.zeros(k)), []
+    return beta, (np.zeros(k), left), absorbing
 
 
-def _totals(beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Σᵢβ_ir of every class, and by how much they may be off."""
-    pairs = [_total(np.ascontiguousarray(column))[:2] for column in beta.T]
+def _class_totals(beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Σᵢβ_ir of every class, and bounds of their errors."""
+    pairs = [_total(np.ascontiguousarray(column)) for column in beta.T]
     return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
 
 
-def _sizes(rows: Rows, k: int) -> np.ndarray:
+def _row_sizes(design: LocalMatrix, k: int) -> np.ndarray:
     """|x| of one row."""
-    x = rows.take(np.array([k])).X
-    x = x.toarray() if rows.is_sparse else x
+    x = design.take(np.array([k])).X
+    x = x.toarray() if design.is_sparse else x
     return np.abs(x[0].astype(np.float64))

@@ -1,270 +1,292 @@
 """Dual coordinate descent with shrinking, for sparse and wide data (Hsieh et al., ICML 2008).
 
+For one row with everything else fixed the dual is a parabola in β with a kink at zero; its maximum
+is a clipped step from either end of the interval (Hsieh et al., eq. 9; Ho and Lin, JMLR 2012, for
+the two ends of regression).
+
 An intercept is a column of ones of squared length s² = 1/κ. A free intercept is the limit of
 proximal steps: b is penalised around its last value, ½ (b − b₀)²/s², and b₀ follows after each
-epoch (the method of multipliers on Σβ = 0). Where epochs go on for long, free duals are settled
-together by conjugate gradients in between; along prices from the beginning.
+epoch (the method of multipliers on Σβ = 0). Where many epochs are needed, and along a path from the
+beginning, the free duals are solved for jointly in between (`_free_variable_cg`).
 """
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer._result import Halted, LinearResult, Status, Wake
-from mercer.problems._losses import SQUARED, TUBE
+from mercer._numba import compiled, prefetch
+from mercer._result import Halted, LinearResult, Status
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, interval_gap
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers._stopping import Progress, Stopping
-from mercer.solvers.linear._coordinate_core import epoch, gains, in_sight
-from mercer.solvers.linear._design_matrix import Rows, csr_arrays
-from mercer.solvers.linear._free_variable_cg import leap, level, onward
-from mercer.solvers.linear._newton import Start, by_gap, evaluate, ratio
+from mercer.solvers.linear._design_matrix import LocalMatrix, csr_arrays, halting
+from mercer.solvers.linear._free_variable_cg import (
+    cg_step_on_free_variables,
+    dual_changes,
+    dual_gain,
+    first_duals,
+    intercept_correction,
+)
+from mercer.solvers.linear._gradient_dual import evaluate
+from mercer.solvers.linear._matvec import csr_add, csr_dot
+from mercer.solvers.linear._path_following import Start
 
-__all__ = ["Descent", "Slowness", "slices"]
-
-# The gap met on the way is that of moving duals and of the rows that were left in, mostly a little
-# more than the true one. The true one is looked at where the former is this many times what is
-# asked for; after a look that was too early, where it has fallen as far as the true one has to, or
-# to this part.
-FIRST_LOOK, LOOK_AGAIN = 1.2, 0.3
-# Rows leave when they are further off than this part of the last epoch's largest change.
-FAR = 0.5
-# Duals are settled together (`leap`) after so many visits of each row, from nothing and from duals
-# to begin with; again at once where the last time left no more than this part of the gap.
-LEAP_AFTER = {SQUARED: (10.0, 0.0), TUBE: (40.0, 8.0)}
-HELPED = 0.5
-# The first ridge of a tube, in squared lengths of rows; it falls and grows as steps are taken whole
-# or are cut short.
-RIDGE, WHOLE, SHORT, RIDGE_CHANGES = 0.1, 0.9, 0.3, 5.0
-# By what a model is stretched, in powers of ten.
-STRETCH = (-7.0, -2.0)
-# Numbers of rows visited between two looks at the clock, some 20 ms of work.
-SLICE = 1 << 23
-# Rounding has stopped the method where this many epochs leave more than this part of the gap.
-WINDOW, WINDOW_LEFT = 20_000, 0.9
+__all__ = ["CoordinateDescent", "CoordinateDescentSettings", "StallDetector", "row_slices"]
 
 
 @dataclass(frozen=True)
-class Descent:
+class CoordinateDescentSettings:
+    """Tuning of dual coordinate descent."""
+
+    # The running gap (duals still changing, active rows only) slightly overestimates the true gap.
+    # The true gap is evaluated when the running gap falls below this multiple of the target; after
+    # a failed check the multiple is reduced by the missing factor, at most to ``next_check``.
+    first_check: float = 1.2
+    next_check: float = 0.3
+    # Rows become inactive if their distance exceeds this fraction of the largest change of a score
+    # in the last epoch.
+    shrink_fraction: float = 0.5
+    # Visits per row before the first CG step on the free duals, from zero and from a warm start;
+    # the step is repeated at once where the last one left at most this fraction of the gap.
+    squared_cg_visits: tuple[float, float] = (10.0, 0.0)
+    interval_cg_visits: tuple[float, float] = (40.0, 8.0)
+    repeat_cg_gap: float = 0.5
+    # The proximal term of the CG step in units of the mean ‖x‖²; divided by the factor after a step
+    # of at least ``whole_step``, multiplied by it after one below ``short_step``.
+    ridge: float = 0.1
+    ridge_factor: float = 5.0
+    whole_step: float = 0.9
+    short_step: float = 0.3
+    # A gap that is still above this fraction after this many epochs: rounding stops the method.
+    stall_epochs: int = 20_000
+    stall_fraction: float = 0.9
+
+
+@dataclass(frozen=True)
+class CoordinateDescent:
     """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit).
 
-    After ``patience`` visits of each row, in the mean, it ends as stalled.
+    After ``max_visits`` visits of each row, in the mean, it ends as stalled.
     """
 
     tol: float = 1e-4
     max_iter: int = -1
     seed: int = 0
-    patience: float = np.inf
+    max_visits: float = np.inf
+    settings: CoordinateDescentSettings = field(default=CoordinateDescentSettings(), repr=False)
 
     def solve(
-        self, problem: LinearPrimal, rows: Rows, stopping: Stopping, start: Start | None = None
+        self,
+        problem: LinearPrimal,
+        design: LocalMatrix,
+        stopping: Stopping,
+        start: Start | None = None,
     ) -> LinearResult:
         """The model w = Xᵀβ, its duals and its gap."""
         began = time.perf_counter()
-        state = _State(problem, rows, start)
+        settings = self.settings
+        state = _State(problem, design, start, settings)
         rng = np.random.default_rng(self.seed)
-        best = _nothing(problem, rows)
-        epochs, rounds, part = 0, 0, FIRST_LOOK
-        slowness = Slowness()
+        best = _zero_model(problem, design)
+        epochs, rounds, check_factor = 0, 0, settings.first_check
+        stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
+        progress = partial(Progress, tol=self.tol, state=lambda: [(problem, state.solution())])
         status: Status | None = None
         while status is None:
-            leaps = looked = state.leap_at <= state.visits
-            if not leaps:
+            is_cg = is_checked = state.next_cg <= state.visits
+            if not is_cg:
                 rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
-                is_full = state.active.size == rows.n
+                is_full = state.active.size == design.n
                 gap = state.epoch(stopping)
-                slowness.met(gap, is_full)
-                looked = gap <= part * self.tol * (max(state.dual(), 0.0) + gap)
+                stall.add(gap, is_full)
+                is_checked = gap <= check_factor * self.tol * (max(state.dual(), 0.0) + gap)
             epochs += 1
-            if looked or state.active.size == 0:
-                looked, rounds = True, rounds + 1
-                found = state.look()
-                stretched = _stretched(problem, found)
-                best = stretched if rounds == 1 else min(best, stretched, key=by_gap)
-                if best.gap <= self.tol * best.primal:
+            if is_checked or state.active.size == 0:
+                is_checked, rounds = True, rounds + 1
+                found = state.solution()
+                rescaled = _rescaled(problem, found)
+                best = (
+                    rescaled if rounds == 1 else min(best, rescaled, key=attrgetter("finite_gap"))
+                )
+                if best.meets(self.tol):
                     status = Status.SOLVED
                     break
-                if leaps:
-                    with suppress(Halted), rows.asking(stopping):
-                        state.leap(found, self.tol * best.primal)
+                if is_cg:
+                    with suppress(Halted), halting(design, stopping):
+                        state.cg_step(found, self.tol * best.primal)
                 else:
-                    part *= max(LOOK_AGAIN, 0.9 * self.tol / (ratio(found) or 1.0))
-                    state.look_around(found)
-            stopping.report(Progress(
-                stopping.seconds, rounds, epochs, ratio(best), self.tol,
-                state=lambda: [(problem, state.look())],
-            ))  # fmt: skip
-            status = self._limit(epochs, state.visits / rows.n, stopping)
-            if status is None and slowness.is_stalled:
+                    missing = 0.9 * self.tol / (found.relative_gap or 1.0)
+                    check_factor *= max(settings.next_check, missing)
+                    state.reactivate(found)
+            stopping.report(progress(stopping.seconds, rounds, epochs, best.relative_gap))
+            status = self._limit(epochs, state.visits / design.n, stopping)
+            if status is None and stall.is_stalled:
                 status = Status.STALLED
-        if not looked:
-            best = min(best, _stretched(problem, state.look()), key=by_gap)
-            status = Status.SOLVED if best.gap <= self.tol * best.primal else status
-        seconds = time.perf_counter() - began
+        if not is_checked:
+            best = min(best, _rescaled(problem, state.solution()), key=attrgetter("finite_gap"))
+            status = Status.SOLVED if best.meets(self.tol) else status
         return replace(
-            best, status=status, iterations=epochs, rounds=rounds, seconds=seconds,
-            wake=_wake(problem, best, start),
-        )  # fmt: skip
+            best,
+            status=status,
+            iterations=epochs,
+            rounds=rounds,
+            seconds=time.perf_counter() - began,
+            warm_start=dual_changes(problem, best, start),
+        )
 
     def _limit(self, epochs: int, visits: float, stopping: Stopping) -> Status | None:
         if 0 <= self.max_iter <= epochs:
             return Status.ITERATION_LIMIT
-        return stopping.stopped or (Status.STALLED if visits > self.patience else None)
+        return stopping.stopped or (Status.STALLED if visits > self.max_visits else None)
 
 
-class Slowness:
-    """Whether a gap that is met once an epoch still falls, over all rows or over those in sight."""
+class StallDetector:
+    """Whether the running gap still falls, over all rows or over the active ones."""
 
-    def __init__(self) -> None:
-        self.of_all = self.of_some = np.inf
+    def __init__(self, max_epochs: int, fraction: float):
+        self.max_epochs, self.fraction = max_epochs, fraction
+        self.of_all = self.of_active = np.inf
         self.epochs = 0
 
-    def met(self, gap: float, all_rows: bool) -> None:
+    def add(self, gap: float, is_full: bool) -> None:
         self.epochs += 1
-        if all_rows and gap <= self.of_all:
-            self.of_all, self.of_some, self.epochs = WINDOW_LEFT * gap, np.inf, 0
-        elif not all_rows and gap <= self.of_some:
-            self.of_some, self.epochs = WINDOW_LEFT * gap, 0
+        if is_full and gap <= self.of_all:
+            self.of_all, self.of_active, self.epochs = self.fraction * gap, np.inf, 0
+        elif not is_full and gap <= self.of_active:
+            self.of_active, self.epochs = self.fraction * gap, 0
 
     @property
     def is_stalled(self) -> bool:
-        return self.epochs >= WINDOW
+        return self.epochs >= self.max_epochs
 
 
-def slices(count: int, rows: Rows, width: int = 1) -> list[slice]:
-    """Parts of so many rows that take some milliseconds each; ``width`` models at once."""
-    size = max(1, int(SLICE / max(1.0, width * rows.stored / rows.n)))
+def row_slices(count: int, design: LocalMatrix, width: int = 1) -> list[slice]:
+    """Slices of ``count`` rows of about 20 ms of work each; ``width`` models at once."""
+    size = max(1, int((1 << 23) / max(1.0, width * design.nnz / design.n)))
     return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 class _State:
-    """The duals and the model that belongs to them, and which rows are in sight."""
+    """The duals, the model w = Xᵀβ, and the active rows."""
 
-    def __init__(self, problem: LinearPrimal, rows: Rows, start: Start | None):
-        self.problem, self.rows = problem, rows
-        self.X = rows.csr
-        self.sq_norm = rows.sq_norms()
-        self.free = problem.kappa == 0
-        self.pull_b = 0.0 if problem.kappa is None else float(self.sq_norm.mean()) or 1.0
-        if problem.kappa:
-            self.pull_b = 1.0 / problem.kappa
-        self.w, self.beta, self.b = np.zeros(rows.d), np.zeros(rows.n), 0.0
-        leaps = problem.kind == SQUARED or rows.d > rows.n  # of others few duals are free
-        self.leap_at = LEAP_AFTER[problem.kind][start is not None] * rows.n if leaps else np.inf
-        self.ridge = RIDGE * float(self.sq_norm.mean()) if problem.kind == TUBE else 0.0
+    def __init__(
+        self,
+        problem: LinearPrimal,
+        design: LocalMatrix,
+        start: Start | None,
+        settings: CoordinateDescentSettings,
+    ):
+        self.problem, self.design, self.settings = problem, design, settings
+        self.losses = problem.arrays
+        sq_norm = design.sq_norms()
+        self.penalty = penalty = problem.intercept_penalty
+        self.is_free = penalty == 0
+        is_squared, mean = problem.kind == SQUARED, float(sq_norm.mean())
+        self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
+        arrays = csr_arrays(design.csr)
+        self.data = (problem.kind, *arrays, sq_norm, *self.losses, self.sq_ones)
+        self.w, self.beta, self.b = np.zeros(design.d), np.zeros(design.n), 0.0
+        visits = settings.squared_cg_visits if is_squared else settings.interval_cg_visits
+        uses_cg = is_squared or design.d > design.n  # otherwise few duals are free
+        self.next_cg = visits[start is not None] * design.n if uses_cg else np.inf
+        self.ridge = 0.0 if is_squared else settings.ridge * mean
         self.last_gap = np.inf
         if start is not None and start.beta is not None:
-            self.beta, self.w = _begin(problem, rows, start)
-            self.b = start.b if self.free else self.pull_b * float(self.beta.sum())
-        self.active, self.far = np.arange(rows.n), np.inf
-        self.stays = np.empty(rows.n, np.bool_)
+            self.beta, self.w = first_duals(problem, design, start)
+            self.b = start.b if self.is_free else self.sq_ones * float(self.beta.sum())
+        self.active, self.distance = np.arange(design.n), np.inf
+        self.stays = np.empty(design.n, np.bool_)
         self.visits = 0
 
     def epoch(self, stopping: Stopping) -> float:
-        """One visit of all rows in sight, or of as many as time allows; the gap met on the way."""
+        """One visit of all active rows, or of as many as time allows; the running gap."""
         self.visits += self.active.size
         gap = worst = 0.0
         self.stays[: self.active.size] = True
-        for s in slices(self.active.size, self.rows):
-            self.b, more, worst_here = epoch(
-                self.problem.kind, *csr_arrays(self.X), self.sq_norm, *self.problem.arrays,
-                self.pull_b, self.active[s], self.far, self.w, self.beta, self.b, self.stays[s],
-            )  # fmt: skip
+        for s in row_slices(self.active.size, self.design):
+            order, stays = self.active[s], self.stays[s]
+            self.b, more, worst_here = _epoch(
+                *self.data, order, self.distance, self.w, self.beta, self.b, stays
+            )
             gap, worst = gap + more, max(worst, worst_here)
             if stopping.stopped is not None:
                 break
         self.active = self.active[self.stays[: self.active.size]]
-        if self.free:  # what was b is what the next one is penalised around
-            self.b += self.pull_b * float(self.beta.sum())
-        self.far = max(FAR * worst, 1e-12)
+        if self.is_free:  # b₀ of the next epoch
+            self.b += self.sq_ones * float(self.beta.sum())
+        self.distance = max(self.settings.shrink_fraction * worst, 1e-12)
         return gap
 
-    def leap(self, found: LinearResult, enough: float) -> None:
-        """Settle duals together; again at once where it helps, else after as much work."""
-        made = leap(self.problem, self.rows, found, enough, self.ridge)
-        self.beta, self.w = made.beta, made.w
-        if made.part > WHOLE:
-            self.ridge /= RIDGE_CHANGES
-        elif made.part < SHORT:
-            self.ridge *= RIDGE_CHANGES
-        self.b = found.b if self.free else self.pull_b * float(self.beta.sum())
-        self.leap_at = self.visits + (
-            0 if found.gap < HELPED * self.last_gap else made.work + 2 * self.rows.n
-        )
+    def cg_step(self, found: LinearResult, target_gap: float) -> None:
+        """Solve for the free duals; again at once where it helps, else after as much work."""
+        settings = self.settings
+        step = cg_step_on_free_variables(self.problem, self.design, found, target_gap, self.ridge)
+        self.beta, self.w = step.beta, step.w
+        if step.fraction > settings.whole_step:
+            self.ridge /= settings.ridge_factor
+        elif step.fraction < settings.short_step:
+            self.ridge *= settings.ridge_factor
+        self.b = found.b if self.is_free else self.sq_ones * float(self.beta.sum())
+        helped = found.gap < settings.repeat_cg_gap * self.last_gap
+        self.next_cg = self.visits + (0 if helped else step.rows_read + 2 * self.design.n)
         self.last_gap = found.gap
-        self.active, self.far = np.arange(self.rows.n), np.inf
+        self.activate_all()
 
-    def dual(self) -> float:
-        """The dual's value, without what the intercept's price adds."""
-        gain = gains(self.problem.kind, self.beta, *self.problem.arrays)
-        return gain - float(self.w @ self.w) / 2
+    def activate_all(self) -> None:
+        self.active, self.distance = np.arange(self.design.n), np.inf
 
-    def look(self) -> LinearResult:
-        """The true gap, at the model that belongs to the duals."""
-        beta = self.problem.feasible(self.beta.copy())
-        w, b = self.rows.sum(beta), self.b
-        if self.problem.kappa:
-            b = float(beta.sum()) / self.problem.kappa
-        found = evaluate(self.problem, self.rows, w, b, beta, w)
-        more = level(self.problem, beta, found.g) if self.free else 0.0
-        g = found.g + more
-        primal, gap = self.problem.values(w, b + more, beta, g, w)
-        if gap >= found.gap:
-            return found
-        return replace(found, b=b + more, g=g, primal=primal, gap=gap)
-
-    def look_around(self, found: LinearResult) -> None:
-        """Bring back rows that had been left out too early."""
-        arrays = self.problem.arrays
-        in_sight(self.problem.kind, found.g, self.beta, *arrays, self.far, self.stays)
+    def reactivate(self, found: LinearResult) -> None:
+        """Activate the rows that were shrunk too early."""
+        _mark_active(self.problem.kind, found.g, self.beta, *self.losses, self.distance, self.stays)
         self.active = np.flatnonzero(self.stays)
         if self.active.size == 0:
-            self.active, self.far = np.arange(self.rows.n), np.inf
+            self.activate_all()
+
+    def dual(self) -> float:
+        """The dual value without the term of the penalised intercept."""
+        gain = dual_gain(self.problem.kind, self.beta, *self.losses)
+        return gain - float(self.w @ self.w) / 2
+
+    def solution(self) -> LinearResult:
+        """The model of the duals, and its true gap."""
+        beta = self.problem.feasible(self.beta.copy())
+        w, b = self.design.rmatvec(beta), self.b
+        if self.penalty:
+            b = float(beta.sum()) / self.penalty
+        found = evaluate(self.problem, self.design, w, b, beta, w)
+        shift = intercept_correction(self.problem, beta, found.g) if self.is_free else 0.0
+        g = found.g + shift
+        primal, gap = self.problem.primal_and_gap(w, b + shift, beta, g, w)
+        if gap >= found.gap:
+            return found
+        return replace(found, b=b + shift, g=g, primal=primal, gap=gap)
 
 
-def _begin(problem: LinearPrimal, rows: Rows, start: Start) -> tuple[np.ndarray, np.ndarray]:
-    """Duals to begin with, and Xᵀβ: further along the way they went, where the dual is better."""
-    known, wake = start.known, start.wake
-    if known is None or wake is None or wake.step_beta is None or wake.growth in (0.0, 1.0):
-        assert start.beta is not None
-        bound = problem.cost if problem.kind == TUBE else np.inf
-        beta = np.clip(start.beta, -bound, bound)
-        return beta, rows.sum(beta)
-    beta = onward(problem, known, wake, start.growth)
-    w = rows.sum(beta)
-    dual = gains(problem.kind, beta, *problem.arrays) - float(w @ w) / 2
-    if dual > known.primal - known.gap:
-        return beta, w
-    return known.beta.copy(), known.w_beta.copy()
+def _rescaled(problem: LinearPrimal, found: LinearResult) -> LinearResult:
+    """The model of an ε-insensitive loss times up to 1.01, where that reduces the gap.
 
-
-def _wake(problem: LinearPrimal, best: LinearResult, start: Start | None) -> Wake | None:
-    """What the prices changed; duals of tubes are known as they were, others in proportion."""
-    if start is None or start.known is None or not start.growth:
-        return None
-    known = start.known
-    before = known.beta if problem.kind == TUBE else known.beta / start.growth
-    step_g = best.g - best.b - (known.g - known.b)
-    return Wake(step_g=step_g, growth=start.growth, step_beta=best.beta - before)
-
-
-def _stretched(problem: LinearPrimal, found: LinearResult) -> LinearResult:
-    """The model of a tube times a little more than 1, where that brings the gap down.
-
-    At high prices it is cheaper to have a larger w than many margins that are short by little.
+    With a large C a larger w costs less than many margins that are short by little.
     """
-    if problem.kind != TUBE:
+    if problem.kind != EPSILON_INSENSITIVE:
         return found
 
     def at(s: float) -> tuple[float, float]:
-        return problem.values(s * found.w, s * found.b, found.beta, s * found.g, found.w_beta)
+        return problem.primal_and_gap(
+            s * found.w, s * found.b, found.beta, s * found.g, found.w_beta
+        )
 
     best = minimize_scalar(
-        lambda log: at(1 + 10**log)[1], bounds=STRETCH, method="bounded", options={"xatol": 0.05}
+        lambda log: at(1 + 10**log)[1],
+        bounds=(-7.0, -2.0),
+        method="bounded",
+        options={"xatol": 0.05},
     )
     if best.fun >= found.gap:
         return found
@@ -273,8 +295,100 @@ def _stretched(problem: LinearPrimal, found: LinearResult) -> LinearResult:
     return replace(found, w=s * found.w, b=s * found.b, g=s * found.g, primal=primal, gap=gap)
 
 
-def _nothing(problem: LinearPrimal, rows: Rows) -> LinearResult:
-    """The model w = 0, for which no pass is needed."""
-    w, zero = np.zeros(rows.d), np.zeros(rows.n)
-    primal, gap = problem.values(w, 0.0, zero, zero, w)
-    return LinearResult(w, 0.0, zero, zero, w, primal, gap, Status.SOLVED, 0, 0, 0.0)
+def _zero_model(problem: LinearPrimal, design: LocalMatrix) -> LinearResult:
+    """The model w = 0, which needs no product."""
+    w, zero = np.zeros(design.d), np.zeros(design.n)
+    return LinearResult(w, 0.0, zero, zero, w, *problem.primal_and_gap(w, 0.0, zero, zero, w))
+
+
+# ---------------------------------------------------------------------- compiled
+
+
+@compiled
+def _maximiser(kind, beta, g, low, high, C, q):
+    """The β that maximises the dual of its row."""
+    if kind == SQUARED:
+        q += 0.5 / C
+        g += beta * 0.5 / C
+        C = 1e300
+    up = beta + (low - g) / q
+    if up > 0.0:
+        return min(up, C)
+    down = beta + (high - g) / q
+    return max(down, -C) if down < 0.0 else 0.0
+
+
+@compiled
+def _stays_active(kind, beta, under, over, C, distance):
+    """False if β is at a bound and the score further than ``distance`` on the right side."""
+    if beta == 0.0:
+        return under >= -distance or over >= -distance
+    if kind == SQUARED:
+        return True
+    return not ((beta >= C and under > distance) or (beta <= -C and over > distance))
+
+
+@compiled
+def _mark_active(kind, g, beta, low, high, C, distance, out):
+    """Which of all rows are active."""
+    for i in range(g.size):
+        out[i] = _stays_active(kind, beta[i], low[i] - g[i], g[i] - high[i], C[i], distance)
+
+
+@compiled
+def prefetch_row(indptr, columns, values, i):
+    """Prefetch row i, in cache lines of 64 bytes."""
+    for t in range(indptr[i], indptr[i + 1], 64 // values.itemsize):
+        prefetch(values, t)
+    for t in range(indptr[i], indptr[i + 1], 64 // columns.itemsize):
+        prefetch(columns, t)
+
+
+@compiled
+def _epoch(
+    kind,
+    indptr,
+    columns,
+    values,
+    sq_norm,
+    low,
+    high,
+    C,
+    sq_ones,
+    active,
+    distance,
+    w,
+    beta,
+    b,
+    stays,
+):
+    """Visit the active rows in their order; w and β change in place.
+
+    ``sq_ones`` is s², by which a unit of β changes b. Returns b, the sum of the Fenchel–Young terms
+    at the visits (the running gap), and the largest change of a score.
+    """
+    gap, worst = 0.0, 0.0
+    for k in range(active.size):
+        i = active[k]
+        if k + 3 < active.size:  # three visits ahead
+            prefetch_row(indptr, columns, values, active[k + 3])
+        start, end = indptr[i], indptr[i + 1]
+        g = b + csr_dot(columns, values, w, start, end)
+        old, c = beta[i], C[i]
+        under, over = low[i] - g, g - high[i]
+        stays[k] = _stays_active(kind, old, under, over, c, distance)
+        if kind != SQUARED:
+            gap += interval_gap(old, under, over, c)
+        else:
+            off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
+            gap += off * off / (4 * c)
+        if not stays[k]:
+            continue
+        q = max(sq_norm[i] + sq_ones, 1e-200)  # of an empty row, β goes to a bound at once
+        change = _maximiser(kind, old, g, low[i], high[i], c, q) - old
+        if change != 0.0:
+            worst = max(worst, abs(change) * q)
+            beta[i] = old + change
+            b += sq_ones * change
+            csr_add(columns, values, change, w, start, end)
+    return b, gap, worst

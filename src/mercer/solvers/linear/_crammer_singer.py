@@ -1,194 +1,393 @@
-"""The sequential dual method for all classes at once, with shrinking (Keerthi et al., KDD 2008).
+"""The sequential dual method for Crammer and Singer's problem, with shrinking.
 
-Rows are visited in random order, and the shares of each are made the best for the others' as they
-are. Free intercepts follow as in `mercer.solvers.linear._coordinate_descent`.
+Rows are visited in random order. For one row with everything else fixed, the dual in its simplex
+weights a (`mercer.problems._crammer_singer`) is a parabola with the curvature q = ‖x‖² in every
+direction: the best weights are the point of the simplex {a ≥ 0, Σa = C} next to a + u/q (Keerthi et
+al., KDD 2008). A constant added to all u changes nothing. Each row has a list of its active
+classes, ``classes[i, :count[i]]``. Free intercepts follow as in `_coordinate_descent`.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mercer._numba import REASSOCIATE, compiled
 from mercer._result import LinearResult, Status
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.solvers._stopping import Progress, Stopping
-from mercer.solvers.linear._coordinate_descent import Slowness, slices
-from mercer.solvers.linear._crammer_singer_core import at_home, csr_epoch, dense_epoch
-from mercer.solvers.linear._design_matrix import Rows, csr_arrays, precise_dot
-from mercer.solvers.linear._newton import by_gap
+from mercer.solvers.linear._coordinate_descent import StallDetector, prefetch_row, row_slices
+from mercer.solvers.linear._design_matrix import DenseMatrix, LocalMatrix, csr_arrays, dot_doubled
 
-__all__ = ["Joint", "evaluate_joint"]
-
-# The gap met on the way is that of moving duals, and of the classes in sight. The true one is
-# looked at where the former is this part of what is asked for; after each look that was too early
-# a smaller one, down to a least: there, too much had been left out of sight.
-FIRST_LOOK, LOOK_AGAIN, LEAST = 0.7, 0.5, 0.05
-# All come back in sight each time the gap met has fallen to this part of what it was.
-RECALL = 0.3
-# Classes leave when they are further off than this part of the last epoch's largest change.
-FAR = 0.3
+__all__ = ["SequentialDualMethod", "SequentialDualSettings"]
 
 
 @dataclass(frozen=True)
-class Joint:
+class SequentialDualSettings:
+    """Tuning of the sequential dual method."""
+
+    # The true gap is evaluated when the running gap (duals still changing, active classes only)
+    # falls below this fraction of the target; after a failed check the fraction is multiplied by
+    # ``next_check``, down to ``min_check``.
+    first_check: float = 0.7
+    next_check: float = 0.5
+    min_check: float = 0.05
+    # All rows and classes are activated when the running gap has fallen by this factor.
+    reactivate_gap: float = 0.3
+    # Classes become inactive if their u is further below the largest than this fraction of the
+    # largest change of a u in the last epoch.
+    shrink_fraction: float = 0.3
+    # A gap that is still above this fraction after this many epochs: rounding stops the method.
+    stall_epochs: int = 20_000
+    stall_fraction: float = 0.9
+
+
+@dataclass(frozen=True)
+class SequentialDualMethod:
     """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit)."""
 
     tol: float = 1e-4
     max_iter: int = -1
     seed: int = 0
+    settings: SequentialDualSettings = field(default=SequentialDualSettings(), repr=False)
 
     def solve(
-        self, problem: CrammerSinger, rows: Rows, stopping: Stopping, beta: np.ndarray | None = None
+        self,
+        problem: CrammerSinger,
+        design: LocalMatrix,
+        stopping: Stopping,
+        beta: np.ndarray | None = None,
     ) -> LinearResult:
         """The model w = βᵀX of all classes, its duals and its gap; from these duals, or zero."""
         began = time.perf_counter()
-        state = _State(problem, rows, beta)
+        settings = self.settings
+        state = _State(problem, design, beta, settings.shrink_fraction)
         rng = np.random.default_rng(self.seed)
         best: LinearResult | None = None
-        epochs, rounds, part, recall = 0, 0, FIRST_LOOK, np.inf
+        epochs, rounds, check, reactivate = 0, 0, settings.first_check, np.inf
         status: Status | None = None
-        slowness = Slowness()
+        stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
         while status is None:
-            rng.shuffle(state.order[: state.active])
+            rng.shuffle(state.order[: state.n_active])
             is_full = state.is_full
             gap = state.epoch(stopping)
-            slowness.met(gap, is_full)
+            stall.add(gap, is_full)
             epochs += 1
-            value = max(state.dual(), 0.0) + gap  # about the primal's
-            is_time_to_look = gap <= part * self.tol * value or state.active == 0
-            if is_time_to_look and stopping.stopped is None:
+            value = max(state.dual(), 0.0) + gap  # about the primal value
+            is_check = gap <= check * self.tol * value or state.n_active == 0
+            if is_check and stopping.stopped is None:
                 rounds += 1
-                best = _better(best, _look(problem, state))
-                if best.gap <= self.tol * best.primal:
+                best = _better(best, state.solution())
+                if best.meets(self.tol):
                     status = Status.SOLVED
                     break
-                part, recall = max(LOOK_AGAIN * part, LEAST), np.inf
-            if gap <= recall:
-                recall = RECALL * gap
-                state.all_again()
-            reached = gap / value if value > 0 else 0.0
-            stopping.report(Progress(stopping.seconds, rounds, epochs, reached, self.tol))
+                check, reactivate = max(settings.next_check * check, settings.min_check), np.inf
+            if gap <= reactivate:
+                reactivate = settings.reactivate_gap * gap
+                state.activate_all()
+            relative_gap = gap / value if value > 0 else 0.0
+            stopping.report(Progress(stopping.seconds, rounds, epochs, relative_gap, self.tol))
             status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else stopping.stopped
-            if status is None and slowness.is_stalled:
+            if status is None and stall.is_stalled:
                 status = Status.STALLED
         else:
-            best = _better(best, _look(problem, state))
-            status = Status.SOLVED if best.gap <= self.tol * best.primal else status
+            best = _better(best, state.solution())
+            status = Status.SOLVED if best.meets(self.tol) else status
         seconds = time.perf_counter() - began
         return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
 
 
 class _State:
-    """The shares and the model that belongs to them, and which rows and classes are in sight."""
+    """The simplex weights, the model W = βᵀX, and the active rows and classes."""
 
-    def __init__(self, problem: CrammerSinger, rows: Rows, beta: np.ndarray | None):
-        n, k = rows.n, problem.n_classes
-        self.problem, self.rows = problem, rows
-        self.mean, self.centred = _around_mean(rows, problem.kappa == 0)
-        rows = self.centred
-        self.X, self.sq_norm = rows.X, rows.sq_norms()
-        self.pull_b = 0.0 if problem.kappa is None else float(self.sq_norm.mean()) or 1.0
-        if problem.kappa:
-            self.pull_b = 1.0 / problem.kappa
-        self.shares = problem.shares(np.zeros((n, k)) if beta is None else beta)
-        duals = problem.duals(self.shares)
-        self.sums = duals.sum(axis=0)
-        self.b = self.pull_b * self.sums
-        W = np.zeros((rows.d, k)) if beta is None else _sum(rows, duals)
-        self.W = W if rows.is_sparse else np.ascontiguousarray(W.T)
+    def __init__(
+        self,
+        problem: CrammerSinger,
+        design: LocalMatrix,
+        beta: np.ndarray | None,
+        shrink_fraction: float,
+    ):
+        n, k = design.n, problem.n_classes
+        self.problem, self.shrink_fraction = problem, shrink_fraction
+        self.penalty = penalty = problem.intercept_penalty
+        self.mean, self.design = _centred(design, penalty == 0)
+        design = self.design
+        sq_norm = design.sq_norms()
+        mean = float(sq_norm.mean())
+        self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
+        self.a = problem.simplex_weights(np.zeros((n, k)) if beta is None else beta)
+        duals = problem.duals(self.a)
+        self.totals = duals.sum(axis=0)
+        self.b = self.sq_ones * self.totals
+        W = np.zeros((design.d, k)) if beta is None else _rmatmat(design, duals)
+        self.W = W if design.is_sparse else np.ascontiguousarray(W.T)
         self.order = np.arange(n)
-        self.classes, self.count = np.tile(np.arange(k, dtype=np.int32), (n, 1)), np.empty(n, int)
-        self.work = np.empty(k), np.empty(k)
-        self.far = np.inf
-        self.all_again()
+        self.count = np.empty(n, int)
+        classes, work = np.tile(np.arange(k, dtype=np.int32), (n, 1)), np.empty((2, k))
+        arrays = csr_arrays(design.X) if design.is_sparse else (design.X,)
+        self.data = (*arrays, sq_norm, problem.codes, problem.C, self.sq_ones)
+        # Changed in place by every epoch.
+        self.variables = (self.W, self.b, self.a, classes, self.count, work)
+        self.distance = np.inf
+        self.activate_all()
 
-    def all_again(self) -> None:
-        """Bring everything back in sight."""
-        self.active = self.rows.n
+    def activate_all(self) -> None:
+        self.n_active = self.design.n
         self.count[:] = self.problem.n_classes
         self.is_full = True
 
     def dual(self) -> float:
-        """The dual's value, without what the intercepts' prices add."""
-        away = float(self.problem.cost.sum()) - at_home(self.shares, self.problem.codes)
-        return away - float(np.vdot(self.W, self.W)) / 2
+        """The dual value without the terms of penalised intercepts."""
+        others = float(self.problem.C.sum()) - _own_class_total(self.a, self.problem.codes)
+        return others - float(np.vdot(self.W, self.W)) / 2
 
     def epoch(self, stopping: Stopping) -> float:
-        """One visit of all rows in sight, or of as many as time allows; the gap met on the way."""
-        problem, X = self.problem, self.X
-        run = csr_epoch if self.rows.is_sparse else dense_epoch
-        arrays = csr_arrays(X) if self.rows.is_sparse else (X,)
+        """One visit of all active rows, or of as many as time allows; the running gap."""
+        run = _csr_epoch if self.design.is_sparse else _dense_epoch
         self.is_full = False
         before, gap, worst = self.b.copy(), 0.0, 0.0
-        stay, leave = [], []
-        for s in slices(self.active, self.rows, problem.n_classes):
+        active, inactive = [], []
+        for s in row_slices(self.n_active, self.design, self.problem.n_classes):
             order = self.order[s]
             count, more, worst_here = order.size, 0.0, 0.0
             if stopping.stopped is None:
-                count, more, worst_here = run(
-                    *arrays, self.sq_norm, problem.codes, problem.cost, self.pull_b, order,
-                    order.size, self.far, self.W, self.b, self.shares, self.classes, self.count,
-                    *self.work,
-                )  # fmt: skip
+                count, more, worst_here = run(*self.data, order, self.distance, *self.variables)
             gap, worst = gap + more, max(worst, worst_here)
-            stay.append(order[:count])
-            leave.append(order[count:])
-        self.order[: self.active] = np.concatenate([*stay, *leave])
-        self.active = sum(part.size for part in stay)
-        if problem.kappa == 0:  # what was b is what the next one is penalised around
-            self.sums += (self.b - before) / self.pull_b
-            self.b += self.pull_b * self.sums
-        self.far = max(FAR * worst, 1e-12)
+            active.append(order[:count])
+            inactive.append(order[count:])
+        self.order[: self.n_active] = np.concatenate([*active, *inactive])
+        self.n_active = sum(part.size for part in active)
+        if self.penalty == 0:  # b₀ of the next epoch
+            self.totals += (self.b - before) / self.sq_ones
+            self.b += self.sq_ones * self.totals
+        self.distance = max(self.shrink_fraction * worst, 1e-12)
         return gap
 
+    def solution(self) -> LinearResult:
+        """The model of the duals, and its true gap."""
+        problem, design = self.problem, self.design
+        beta = problem.feasible(problem.duals(self.a))
+        w = np.ascontiguousarray(_rmatmat(design, beta).T)
+        b = beta.sum(axis=0) / self.penalty if self.penalty else self.b
+        b = b - b.mean()
+        g = np.empty((design.n, problem.n_classes))
 
-def _around_mean(rows: Rows, free: bool) -> tuple[np.ndarray, Rows]:
-    """Dense rows less their mean, which free intercepts make up for; all others as they are."""
-    if rows.is_sparse or not free:
-        return np.zeros(rows.d), rows
-    mean = rows.X.mean(axis=0, dtype=np.float64).astype(rows.X.dtype)
-    return mean.astype(np.float64), Rows(rows.X - mean, rows.workers)
+        def scores(s: slice) -> None:
+            g[s] = _float64(design.X[s]) @ w.T + b
+
+        design.workers.map(scores, design.blocks)
+        found = LinearResult(w, b, beta, g, w, *problem.primal_and_gap(w, b, beta, g, w))
+        if not self.mean.any():
+            return found
+        shift = np.array([dot_doubled(self.mean, row) for row in w])
+        return replace(found, b=(b - shift) - (b - shift).mean())
 
 
-def _look(problem: CrammerSinger, state: _State) -> LinearResult:
-    """The true gap, at the model that belongs to the duals."""
-    beta = problem.feasible(problem.duals(state.shares))
-    w = np.ascontiguousarray(_sum(state.centred, beta).T)
-    b = beta.sum(axis=0) / problem.kappa if problem.kappa else state.b
-    b = b - b.mean()
-    found = evaluate_joint(problem, state.centred, w, b, beta, w)
-    if not state.mean.any():
-        return found
-    shift = np.array([precise_dot(state.mean, row) for row in w])
-    return replace(found, b=(b - shift) - (b - shift).mean())
+def _centred(design: LocalMatrix, is_free: bool) -> tuple[np.ndarray, LocalMatrix]:
+    """Dense rows minus their mean, which free intercepts compensate; all others as they are."""
+    if not is_free or not isinstance(design, DenseMatrix):
+        return np.zeros(design.d), design
+    mean = design.X.mean(axis=0, dtype=np.float64).astype(design.X.dtype)
+    return mean.astype(np.float64), design.shifted(mean)
 
 
 def _better(one: LinearResult | None, other: LinearResult) -> LinearResult:
-    return other if one is None else min(other, one, key=by_gap)
+    return one if one is not None and one.finite_gap < other.finite_gap else other
 
 
-def evaluate_joint(
-    problem: CrammerSinger, rows: Rows, w: np.ndarray, b: np.ndarray, beta: np.ndarray,
-    w_beta: np.ndarray,
-) -> LinearResult:  # fmt: skip
-    """Value and gap of a model (a row of w for each class) with feasible duals, w_beta = βᵀX."""
-    g = np.empty((rows.n, problem.n_classes))
-
-    def scores(s: slice) -> None:
-        g[s] = _float64(rows.X[s]) @ w.T + b
-
-    rows.workers.map(scores, rows.pieces)
-    primal, gap = problem.values(w, b, beta, g, w_beta)
-    return LinearResult(w, b, beta, g, w_beta, primal, gap, Status.SOLVED, 0, 0, 0.0)
-
-
-def _sum(rows: Rows, beta: np.ndarray) -> np.ndarray:
+def _rmatmat(design: LocalMatrix, beta: np.ndarray) -> np.ndarray:
     """Xᵀβ, a column for each class."""
-    parts = rows.workers.map(lambda s: _float64(rows.X[s]).T @ beta[s], rows.summed)
+    parts = design.workers.map(lambda s: _float64(design.X[s]).T @ beta[s], design.reduction_blocks)
     return np.add.reduce(parts)
 
 
 def _float64(X):
     return X.astype(np.float64, copy=False)
+
+
+# ---------------------------------------------------------------------- compiled
+
+
+@compiled
+def _project(v, m, C):
+    """The τ with Σ (v − τ)₊ = C: Newton's method from the left, exact after finitely many steps."""
+    top = v[0]
+    for j in range(1, m):
+        top = max(top, v[j])
+    tau, above = top - C, m + 1
+    while True:
+        total, count = 0.0, 0
+        for j in range(m):
+            if v[j] > tau:
+                total += v[j] - tau
+                count += 1
+        if count >= above or count == 0:  # fewer and fewer, but for rounding
+            return tau
+        tau += (total - C) / count
+        above = count
+
+
+@compiled
+def _update_row(a, kept, m, u, v, C, q, distance):
+    """Set the best weights of one row; remove classes from its list of active ones.
+
+    A class becomes inactive if it has no weight and its u is more than ``distance`` below the
+    largest. Returns the number of active classes, the row's term of the gap, and the largest change
+    of a u; v is the change of β.
+    """
+    first, mean = -1e300, 0.0
+    for j in range(m):
+        first = max(first, u[j])
+        mean += a[kept[j]] * u[j]
+    gap = max(C * first - mean, 0.0)
+    j = 0
+    while j < m:
+        if a[kept[j]] == 0.0 and u[j] < first - distance:
+            m -= 1
+            kept[j], kept[m] = kept[m], kept[j]
+            u[j] = u[m]
+        else:
+            j += 1
+    if m == 1:
+        return m, gap, 0.0
+    if q <= 0.0:  # an empty row, which changes no model: all weight to the largest u
+        for j in range(m):
+            v[j] = 2 * C if u[j] == first else 0.0
+    else:
+        for j in range(m):
+            v[j] = a[kept[j]] + u[j] / q
+    tau = _project(v, m, C)
+    most = 0.0
+    for j in range(m):
+        new = max(v[j] - tau, 0.0)
+        v[j] = a[kept[j]] - new
+        a[kept[j]] = new
+        most = max(most, abs(v[j]))
+    return m, gap, most * q
+
+
+@compiled(fastmath=REASSOCIATE)
+def _dot(x, w):
+    total = 0.0
+    for c in range(x.size):
+        total += x[c] * w[c]
+    return total
+
+
+@compiled(fastmath=REASSOCIATE)
+def _add(x, factor, w):
+    for c in range(x.size):
+        w[c] += factor * x[c]
+
+
+@compiled(fastmath=REASSOCIATE)
+def _add_rows(columns, values, W, first, last, v):
+    """v += row · W, four columns of the row at a time: v is then read and written less often."""
+    t = first
+    while t + 3 < last:
+        x0, x1, x2, x3 = values[t], values[t + 1], values[t + 2], values[t + 3]
+        w0, w1 = W[columns[t]], W[columns[t + 1]]
+        w2, w3 = W[columns[t + 2]], W[columns[t + 3]]
+        for c in range(v.size):
+            v[c] += x0 * w0[c] + x1 * w1[c] + x2 * w2[c] + x3 * w3[c]
+        t += 4
+    while t < last:
+        _add(W[columns[t]], values[t], v)
+        t += 1
+
+
+@compiled
+def _own_class_total(a, codes):
+    """The sum of the weights of the rows for their own class."""
+    total = 0.0
+    for i in range(codes.size):
+        total += a[i, codes[i]]
+    return total
+
+
+@compiled
+def _dense_epoch(X, sq_norm, codes, C, sq_ones, order, distance, W, b, a, classes, count, work):
+    """Visit the rows and put the active ones first; W (a row for each class), b and a change, too.
+
+    ``sq_ones`` is s², by which a unit of β changes b; ``work`` has two numbers for each class. A
+    row with one active class becomes inactive. Returns the number of active rows, the sum
+    of the gap terms at the visits (the running gap), and the largest change of a u.
+    """
+    gap, worst, stay, u, v = 0.0, 0.0, 0, work[0], work[1]
+    for step in range(order.size):
+        i = order[step]
+        x, kept, m = X[i], classes[i], count[i]
+        for j in range(m):
+            r = kept[j]
+            u[j] = _dot(x, W[r]) + b[r] + (r != codes[i])
+        m, term, most = _update_row(a[i], kept, m, u, v, C[i], sq_norm[i] + sq_ones, distance)
+        gap += term
+        count[i] = m
+        if m == 1:
+            continue
+        order[stay], order[step] = i, order[stay]
+        stay += 1
+        if most > 0.0:
+            worst = max(worst, most)
+            for j in range(m):
+                if v[j] != 0.0:
+                    _add(x, v[j], W[kept[j]])
+                    b[kept[j]] += sq_ones * v[j]
+    return stay, gap, worst
+
+
+@compiled
+def _csr_epoch(
+    indptr,
+    columns,
+    values,
+    sq_norm,
+    codes,
+    C,
+    sq_ones,
+    order,
+    distance,
+    W,
+    b,
+    a,
+    classes,
+    count,
+    work,
+):
+    """The same for CSR rows; W has a row for each column of X."""
+    gap, worst, stay, u, v = 0.0, 0.0, 0, work[0], work[1]
+    for step in range(order.size):
+        i = order[step]
+        kept, m = classes[i], count[i]
+        if step + 3 < order.size:  # three visits ahead
+            prefetch_row(indptr, columns, values, order[step + 3])
+        if 3 * m > u.size:  # all classes at once are as fast as a third of them one by one
+            v[:] = b
+            _add_rows(columns, values, W, indptr[i], indptr[i + 1], v)
+            for j in range(m):
+                u[j] = v[kept[j]] + (kept[j] != codes[i])
+        else:
+            for j in range(m):
+                u[j] = b[kept[j]] + (kept[j] != codes[i])
+            for t in range(indptr[i], indptr[i + 1]):
+                x, w = values[t], W[columns[t]]
+                for j in range(m):
+                    u[j] += x * w[kept[j]]
+        m, term, most = _update_row(a[i], kept, m, u, v, C[i], sq_norm[i] + sq_ones, distance)
+        gap += term
+        count[i] = m
+        if m == 1:
+            continue
+        order[stay], order[step] = i, order[stay]
+        stay += 1
+        if most > 0.0:
+            worst = max(worst, most)
+            for j in range(m):
+                b[kept[j]] += sq_ones * v[j]
+            for t in range(indptr[i], indptr[i + 1]):
+                x, w = values[t], W[columns[t]]
+                for j in range(m):
+                    w[kept[j]] += x * v[j]
+    return stay, gap, worst

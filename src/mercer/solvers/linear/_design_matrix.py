@@ -1,16 +1,22 @@
-"""The data matrix as solvers of linear machines use it: passes over rows, dense or CSR.
+"""The data matrix X as solvers of linear models use it.
 
-A pass is cut into the same pieces whatever the number of threads, and what pieces give is added in
-their order: results do not depend on the threads.
+`DesignMatrix` is the contract: products with X and Xᵀ, the weighted Gram matrix, and a subset of
+the rows. Newton's methods use nothing else, so that rows may lie in partitions elsewhere.
+`DenseMatrix` and `SparseMatrix` hold X in memory; they also give what coordinate descent and the
+certificate need (rows as CSR, products with a bound of their rounding).
+
+Every product is computed in the same blocks of rows whatever the number of threads, and the
+results of the blocks are added in their order: results do not depend on the number of threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,281 +25,359 @@ from mercer._result import Halted
 from mercer._threads import Workers
 from mercer.problems._losses import UNIT
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.linear import _bounded_sums as _bounded
-from mercer.solvers.linear import _matvec as _passes
+from mercer.solvers.linear import _matvec as kernels
 
-__all__ = ["Rows", "as_csr", "as_rows", "csr_arrays", "precise_dot"]
+__all__ = [
+    "BlockSettings",
+    "DenseMatrix",
+    "DesignMatrix",
+    "LocalMatrix",
+    "SparseMatrix",
+    "as_csr",
+    "as_design_matrix",
+    "csr_arrays",
+    "dot_doubled",
+    "halting",
+]
 
-# Numbers (nonzeros of sparse rows) in a piece, a few tenths of a millisecond of work, and how many
-# pieces there are at the most.
-PIECE, MOST_PIECES = 1 << 18, 32
-# Pieces of a sum have at least so many numbers for each column.
-SUMMED = 6
-# Rows scaled at once before they are multiplied with themselves.
-PANEL = 1024
-# Pieces of XᵀDX, each of which has a matrix of its own.
-GRAM_PIECES = 8
-# The smallest number above zero, some of which a product below the normal range may be off by, and
-# what the bounds of rounding are multiplied by for their own.
-LEAST, OVER = 1e-322, 1.001
-# Arrays of at least so many columns with a smaller share of nonzeros are kept as CSR.
-SPARSE_COLUMNS, SPARSE_SHARE = 64, 0.25
+# Errors of products below the normal range of float64, and the factor that covers the rounding of
+# the bounds themselves.
+_UNDERFLOW, _BOUND_FACTOR = 1e-322, 1.001
 
 
-class Rows:
-    """n rows of d numbers, with a column of ones at the end where an intercept asks for it."""
+class DesignMatrix(Protocol):
+    """n rows of d columns; ``nnz`` numbers are stored.
 
-    def __init__(self, X: Any, workers: Workers):
+    A product that begins after ``stopping`` has stopped raises `Halted` (`halting` sets it).
+    """
+
+    n: int
+    d: int
+    nnz: int
+    stopping: Stopping | None
+
+    def matvec(self, w: np.ndarray, b: float) -> np.ndarray:
+        """X w + b."""
+        ...
+
+    def rmatvec(self, beta: np.ndarray) -> np.ndarray:
+        """Xᵀβ."""
+        ...
+
+    def weighted_gram(self, D: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        """[X 1]ᵀ diag(D) [X 1], (d+1) × (d+1), lower triangle; multiplied in ``dtype``."""
+        ...
+
+    def hessian_product(self, D: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """XᵀD(X w + b), and the sum of D(X w + b)."""
+        ...
+
+    def take(self, rows: np.ndarray) -> DesignMatrix:
+        """Some of the rows, in this order."""
+        ...
+
+
+@contextmanager
+def halting(design: DesignMatrix, stopping: Stopping) -> Iterator[None]:
+    """Within, a product that begins after the fit has to stop raises `Halted`."""
+    design.stopping = stopping
+    try:
+        yield
+    finally:
+        design.stopping = None
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """Sizes of the blocks in which products are computed, and which arrays are stored as CSR."""
+
+    # Numbers (of sparse rows: nonzeros) in a block: some tenths of a millisecond of work.
+    numbers_per_block: int = 1 << 18
+    # Upper limit of the number of blocks.
+    max_blocks: int = 32
+    # Blocks of Xᵀβ have at least this many numbers for each of the d columns they write.
+    numbers_per_column: int = 6
+    # Rows that are scaled by √D before they are multiplied with themselves.
+    panel_rows: int = 1024
+    # Blocks of XᵀDX, each of which has a matrix of its own.
+    gram_blocks: int = 8
+    # Arrays of at least this many columns with a smaller density are stored as CSR.
+    sparse_min_columns: int = 64
+    sparse_max_density: float = 0.25
+
+
+class LocalMatrix:
+    """A `DesignMatrix` in memory; the subclasses say how a block of rows is handed to kernels."""
+
+    is_sparse: bool
+    csr: sp.csr_matrix  # the rows as CSR
+    _matvec: Callable
+    _rmatvec: Callable
+    _hessian_product: Callable
+    _matvec_with_size: Callable
+    _rmatvec_with_size: Callable
+
+    def __init__(
+        self, X: Any, workers: Workers | None = None, settings: BlockSettings | None = None
+    ):
         self.X = X
-        self.workers = workers
-        self._control: Stopping | None = None
+        self.workers = workers or Workers(1)
+        self.settings = settings = settings or BlockSettings()
+        self.stopping: Stopping | None = None
         self.n, self.d = X.shape
-        self.is_sparse = sp.issparse(X)
-        self.stored = stored = int(X.nnz if self.is_sparse else X.size)
-        count = min(max(1, stored // PIECE), MOST_PIECES)
-        self.pieces = _cut(self.n, count)
-        # Each piece of a sum touches d numbers, of wide data more than the piece has itself.
-        self.summed = _cut(self.n, min(count, max(1, stored // (SUMMED * self.d))))
+        self.nnz = nnz = int(X.nnz if self.is_sparse else X.size)
+        count = min(max(1, nnz // settings.numbers_per_block), settings.max_blocks)
+        self.blocks = _cut(self.n, count)
+        most = max(1, nnz // (settings.numbers_per_column * self.d))
+        self.reduction_blocks = _cut(self.n, min(count, most))
 
-    @contextmanager
-    def asking(self, stopping: Stopping) -> Iterator[None]:
-        """Within, a pass that begins after the fit has to stop raises `Halted`."""
-        self._control = stopping
-        try:
-            yield
-        finally:
-            self._control = None
+    def _arrays(self, s: slice) -> tuple:
+        """The arrays of some rows, as kernels take them."""
+        raise NotImplementedError
 
-    def _ask(self) -> None:
-        if self._control is not None and self._control.stopped is not None:
+    def _csr_block(self, s: slice) -> tuple:
+        """The same as CSR, whatever is stored."""
+        raise NotImplementedError
+
+    def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def sq_norms(self) -> np.ndarray:
+        """‖x‖² of each row."""
+        raise NotImplementedError
+
+    def _check_stopping(self) -> None:
+        if self.stopping is not None and self.stopping.stopped is not None:
             raise Halted
 
-    def _parts(self, pieces: list[slice]) -> Iterator[tuple]:
-        """The arrays of each piece, as compiled passes take them."""
-        self._ask()
-        for s in pieces:
-            if self.is_sparse:
-                indptr, columns, values = csr_arrays(self.X)
-                yield s, (indptr[s.start : s.stop + 1], columns, values)
-            else:
-                yield s, (self.X[s],)
+    def _map(self, task: Callable[[slice], Any], blocks: list[slice]) -> list[Any]:
+        self._check_stopping()
+        return [task(blocks[0])] if len(blocks) == 1 else self.workers.map(task, blocks)
 
-    def scores(self, w: np.ndarray, b: float, out: np.ndarray | None = None) -> np.ndarray:
+    def matvec(self, w: np.ndarray, b: float) -> np.ndarray:
         """X w + b."""
-        out = np.empty(self.n) if out is None else out
-        run = _passes.csr_scores if self.is_sparse else _passes.dense_scores
-        parts = self._parts(self.pieces)
-        self.workers.map(lambda part: run(*part[1], w, b, out[part[0]]), parts)
+        out = np.empty(self.n)
+        self._map(lambda s: self._matvec(*self._arrays(s), w, b, out[s]), self.blocks)
         return out
 
-    def sum(self, beta: np.ndarray) -> np.ndarray:
+    def rmatvec(self, beta: np.ndarray) -> np.ndarray:
         """Xᵀβ."""
-        return self._summed(
-            _passes.csr_sum if self.is_sparse else _passes.dense_sum, beta, (self.d,)
-        )
+        return self._reduce(self._rmatvec, beta, (self.d,))
 
-    def sides(self, beta: np.ndarray) -> np.ndarray:
-        """Xᵀβ over β above and below zero: two rows, in one pass."""
-        return self._summed(
-            _passes.csr_sides if self.is_sparse else _passes.dense_sides, beta, (2, self.d)
-        )
-
-    def _summed(self, run: Callable, beta: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        def one(part: tuple) -> np.ndarray:
+    def _reduce(self, kernel: Callable, beta: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        def one(s: slice) -> np.ndarray:
             total = np.empty(shape)
-            run(*part[1], beta[part[0]], total)
+            kernel(*self._arrays(s), beta[s], total)
             return total
 
-        return _in_order(self.workers.map(one, self._parts(self.summed)))
+        return _sum_in_order(self._map(one, self.reduction_blocks))
 
-    def bend(self, curvature: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-        """XᵀD(X w + b), and the sum of D(X w + b), in one pass."""
-        run = _passes.csr_bend if self.is_sparse else _passes.dense_bend
+    def hessian_product(self, D: np.ndarray, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+        """XᵀD(X w + b), and the sum of D(X w + b), reading the rows once."""
 
-        def one(part: tuple) -> np.ndarray:
+        def one(s: slice) -> np.ndarray:
             total = np.empty(self.d + 1)
-            total[self.d] = run(*part[1], curvature[part[0]], w, b, total[: self.d])
+            total[self.d] = self._hessian_product(*self._arrays(s), D[s], w, b, total[: self.d])
             return total
 
-        total = _in_order(self.workers.map(one, self._parts(self.summed)))
+        total = _sum_in_order(self._map(one, self.reduction_blocks))
         return total[: self.d], float(total[self.d])
 
-    def gram(self, curvature: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        """XᵀDX with the column of ones, (d+1) × (d+1), lower half."""
-        used = int(np.count_nonzero(curvature))
-        pieces = _cut(self.n, min(GRAM_PIECES, used // (4 * PANEL) + 1))
+    def weighted_gram(self, D: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        """[X 1]ᵀ diag(D) [X 1], lower triangle; dense rows are multiplied in ``dtype``."""
+        used, settings = int(np.count_nonzero(D)), self.settings
+        count = min(settings.gram_blocks, used // (4 * settings.panel_rows) + 1)
 
-        def one(part: tuple) -> np.ndarray:
-            s, arrays = part
+        def one(s: slice) -> np.ndarray:
             total = np.zeros((self.d + 1, self.d + 1))
-            if self.is_sparse:
-                _passes.csr_gram(*arrays, curvature[s], total)
-            else:
-                self._dense_gram(s, curvature, total, dtype)
+            self._add_gram(s, D, dtype, total)
             return total
 
-        return _in_order(self.workers.map(one, self._parts(pieces)))
+        return _sum_in_order(self._map(one, _cut(self.n, count)))
 
-    def _dense_gram(self, s: slice, curvature: np.ndarray, total: np.ndarray, dtype: Any) -> None:
-        panel = np.empty((2 * PANEL, self.d + 1), dtype=dtype)
-        used = 0
-        for first in range(s.start, s.stop, PANEL):
-            self._ask()
-            last = min(first + PANEL, s.stop)
-            used += _passes.dense_scale(self.X, curvature, first, last, panel[used:])
-            if used >= PANEL or last == s.stop:
-                block = panel[:used]
-                total += block.T @ block
-                used = 0
+    def take(self, rows: np.ndarray) -> LocalMatrix:
+        """Some of the rows, copied."""
+        some = type(self)(self.X[rows], self.workers, self.settings)
+        some.stopping = self.stopping
+        return some
 
-    # ------------------------------------------------------------------ with bounds of rounding
-
-    @cached_property
-    def csr(self) -> sp.csr_matrix:
-        """The rows as CSR."""
-        return self.X if self.is_sparse else as_csr(self.X, self.workers)
-
-    @cached_property
-    def tops(self) -> np.ndarray:
-        """The largest |x| of each column."""
-        run = _bounded.csr_tops if self.is_sparse else _bounded.dense_tops
-
-        def one(part: tuple) -> np.ndarray:
-            out = np.empty(self.d)
-            run(*part[1], out)
-            return out
-
-        parts = self.workers.map(one, self._parts(self.summed))
-        return parts[0] if len(parts) == 1 else np.max(parts, axis=0)
-
-    def score_error(self, w: np.ndarray) -> float:
-        """By how much any score of `scores` may be off, some units of rounding of b and g apart."""
-        return OVER * (self.d + 8) * UNIT * float(self.tops @ np.abs(w)) + self.d * LEAST
-
-    def sum_error(self, size: float) -> np.ndarray:
-        """By how much each column of `sum` or `sides` may be off, where Σ|β| = size."""
-        return OVER * (self._length + 8) * UNIT * size * self.tops + self.n * LEAST
-
-    @property
-    def _length(self) -> int:
-        """Of the longest chain of additions in a sum over rows."""
-        return max(s.stop - s.start for s in self.summed) + len(self.summed) + 2
-
-    def bounded_scores(
-        self, w: np.ndarray, b: float, precise: bool = False
+    def bounded_matvec(
+        self, w: np.ndarray, b: float, doubled: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """X w + b and, for each row, by how much it may be off."""
+        """X w + b and a bound of the error of each entry; with doubled precision if asked for."""
         g, size = np.full(self.n, float(b)), np.zeros(self.n)
         if not w.any():
             return g, size
-        run = _bounded.csr_sized_scores if self.is_sparse else _bounded.dense_sized_scores
-        total, parts = np.empty(self.n), self._parts(self.pieces)
-        self.workers.map(lambda part: run(*part[1], w, total[part[0]], size[part[0]]), parts)
-        if precise:
-            run = _bounded.csr_precise_scores if self.is_sparse else _bounded.dense_precise_scores
-            parts = self._parts(self.pieces)
-            self.workers.map(lambda part: run(*part[1], w, float(b), g[part[0]]), parts)
+        total = np.empty(self.n)
+        self._map(
+            lambda s: self._matvec_with_size(*self._arrays(s), w, total[s], size[s]), self.blocks
+        )
+        if doubled:
+            self._map(
+                lambda s: kernels.csr_matvec_doubled(*self._csr_block(s), w, float(b), g[s]),
+                self.blocks,
+            )
             size = ((self.d + 2) * UNIT) ** 2 * (size + abs(b))
-            return g, OVER * (UNIT * np.abs(g) + size) + self.d * LEAST
+            return g, _BOUND_FACTOR * (UNIT * np.abs(g) + size) + self.d * _UNDERFLOW
         np.add(total, b, out=g)
         size *= (self.d + 2) * UNIT
         if b != 0:
             size += UNIT * np.abs(g)
-        return g, OVER * size + self.d * LEAST
+        return g, _BOUND_FACTOR * size + self.d * _UNDERFLOW
 
-    def bounded_sum(self, beta: np.ndarray, precise: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Xᵀβ and, for each column, by how much it may be off."""
+    def bounded_rmatvec(
+        self, beta: np.ndarray, doubled: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Xᵀβ and a bound of the error of each column; with doubled precision if asked for."""
         if not beta.any():
             return np.zeros(self.d), np.zeros(self.d)
-        run = _bounded.csr_sized_sum if self.is_sparse else _bounded.dense_sized_sum
-        total, size = self._summed(run, beta, (2, self.d))
-        if precise:
-            run = _bounded.csr_precise_sum if self.is_sparse else _bounded.dense_precise_sum
+        total, size = self._reduce(self._rmatvec_with_size, beta, (2, self.d))
+        if doubled:
             total, rest = np.zeros(self.d), np.zeros(self.d)
-            for s, arrays in self._parts(self.summed):
-                run(*arrays, beta[s], total, rest)
+            for s in self.reduction_blocks:
+                kernels.csr_rmatvec_doubled(*self._csr_block(s), beta[s], total, rest)
             total += rest
             size = UNIT * np.abs(total) + ((self.n + 2) * UNIT) ** 2 * size
         else:
-            size = self._length * UNIT * size
-        return total, OVER * size + self.n * LEAST
+            blocks = self.reduction_blocks
+            additions = max(s.stop - s.start for s in blocks) + len(blocks) + 2
+            size = additions * UNIT * size
+        return total, _BOUND_FACTOR * size + self.n * _UNDERFLOW
 
-    def take(self, index: np.ndarray) -> Rows:
-        """Some of the rows, copied together."""
-        some = Rows(self.X[index], self.workers)
-        some._control = self._control
-        return some
 
-    def around(self, shift: np.ndarray) -> Rows:
-        """Dense rows less a shift, in float64."""
-        return Rows(self.X - shift, self.workers)
+class DenseMatrix(LocalMatrix):
+    """Rows of a C-contiguous array in float32 or float64."""
+
+    is_sparse = False
+    _matvec = staticmethod(kernels.dense_matvec)
+    _rmatvec = staticmethod(kernels.dense_rmatvec)
+    _hessian_product = staticmethod(kernels.dense_hessian_product)
+    _matvec_with_size = staticmethod(kernels.dense_matvec_with_size)
+    _rmatvec_with_size = staticmethod(kernels.dense_rmatvec_with_size)
+
+    def _arrays(self, s: slice) -> tuple:
+        return (self.X[s],)
+
+    def _csr_block(self, s: slice) -> tuple:
+        rows, d = s.stop - s.start, self.d
+        columns = np.tile(np.arange(d, dtype=np.uint32), rows)
+        return np.arange(rows + 1, dtype=np.int32) * np.int32(d), columns, self.X[s].ravel()
+
+    def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
+        rows = self.settings.panel_rows
+        panel = np.empty((2 * rows, self.d + 1), dtype=dtype)
+        used = 0
+        for first in range(s.start, s.stop, rows):
+            self._check_stopping()
+            last = min(first + rows, s.stop)
+            used += kernels.scaled_rows(self.X, D, first, last, panel[used:])
+            if used >= rows or last == s.stop:
+                block = panel[:used]
+                total += block.T @ block
+                used = 0
+
+    def shifted(self, shift: np.ndarray) -> DenseMatrix:
+        """The rows minus a shift."""
+        return DenseMatrix(self.X - shift, self.workers, self.settings)
+
+    @cached_property
+    def csr(self) -> sp.csr_matrix:  # type: ignore[override]
+        return as_csr(self.X, self.workers, self.settings)
 
     def sq_norms(self) -> np.ndarray:
-        """‖x‖² of each row."""
-        if self.is_sparse:
-            out = np.empty(self.n)
-            _passes.sq_norms_csr(self.X.indptr, self.X.data, out)
-            return out
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
 
 
-def as_rows(X: Any, workers: Workers) -> Rows:
-    """Rows of an array or of a CSR matrix, in float32 or float64; few nonzeros are kept as CSR."""
+class SparseMatrix(LocalMatrix):
+    """Rows of a canonical CSR matrix in float32 or float64."""
+
+    is_sparse = True
+    _matvec = staticmethod(kernels.csr_matvec)
+    _rmatvec = staticmethod(kernels.csr_rmatvec)
+    _hessian_product = staticmethod(kernels.csr_hessian_product)
+    _matvec_with_size = staticmethod(kernels.csr_matvec_with_size)
+    _rmatvec_with_size = staticmethod(kernels.csr_rmatvec_with_size)
+
+    def _arrays(self, s: slice) -> tuple:
+        indptr, columns, values = csr_arrays(self.X)
+        return indptr[s.start : s.stop + 1], columns, values
+
+    _csr_block = _arrays
+
+    def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
+        kernels.csr_weighted_gram(*self._arrays(s), D[s], total)
+
+    @property
+    def csr(self) -> sp.csr_matrix:  # type: ignore[override]
+        return self.X
+
+    def sq_norms(self) -> np.ndarray:
+        out = np.empty(self.n)
+        kernels.csr_sq_norms(self.X.indptr, self.X.data, out)
+        return out
+
+
+def as_design_matrix(
+    X: Any, workers: Workers | None = None, settings: BlockSettings | None = None
+) -> DenseMatrix | SparseMatrix:
+    """An array or a CSR matrix in float32 or float64; arrays with few nonzeros become CSR."""
+    settings = settings or BlockSettings()
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
         X = sp.csr_matrix(X, dtype=dtype)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        return Rows(X, workers)
+        return SparseMatrix(X, workers, settings)
     X = np.ascontiguousarray(X, dtype=dtype)
-    return Rows(as_csr(X, workers) if _has_few_nonzeros(X) else X, workers)
+    if _has_few_nonzeros(X, settings):
+        return SparseMatrix(as_csr(X, workers or Workers(1), settings), workers, settings)
+    return DenseMatrix(X, workers, settings)
 
 
-def _has_few_nonzeros(X: np.ndarray) -> bool:
-    """Judged by some of the rows."""
+def _has_few_nonzeros(X: np.ndarray, settings: BlockSettings) -> bool:
+    """Judged by up to 1,000 of the rows."""
     n, d = X.shape
-    if d < SPARSE_COLUMNS:
+    if d < settings.sparse_min_columns:
         return False
     some = X[:: max(1, n // 500)]
-    return bool(np.count_nonzero(some) < SPARSE_SHARE * some.size)
+    return bool(np.count_nonzero(some) < settings.sparse_max_density * some.size)
 
 
-def as_csr(X: np.ndarray, workers: Workers) -> sp.csr_matrix:
+def as_csr(X: np.ndarray, workers: Workers, settings: BlockSettings) -> sp.csr_matrix:
     """The nonzeros of an array."""
     n, d = X.shape
-    pieces = _cut(n, X.size // PIECE + 1)
+    blocks = _cut(n, X.size // settings.numbers_per_block + 1)
     indptr = np.zeros(n + 1, np.int64)
-    workers.map(lambda s: _passes.count_nonzeros(X[s], indptr[s.start + 1 : s.stop + 1]), pieces)
+    workers.map(lambda s: kernels.count_nonzeros(X[s], indptr[s.start + 1 : s.stop + 1]), blocks)
     np.cumsum(indptr, out=indptr)
     if indptr[-1] < np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
     columns, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], X.dtype)
     workers.map(
-        lambda s: _passes.take_nonzeros(X[s], indptr[s.start : s.stop + 1], columns, values), pieces
+        lambda s: kernels.take_nonzeros(X[s], indptr[s.start : s.stop + 1], columns, values), blocks
     )
     return sp.csr_matrix((values, columns, indptr), shape=(n, d), copy=False)
 
 
-def precise_dot(x: np.ndarray, w: np.ndarray) -> float:
+def dot_doubled(x: np.ndarray, w: np.ndarray) -> float:
     """x·w with doubled precision."""
-    out = np.empty(1)
-    _bounded.dense_precise_scores(np.ascontiguousarray(x)[np.newaxis], w, 0.0, out)
-    return float(out[0])
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    return float(DenseMatrix(x[np.newaxis]).bounded_matvec(w, 0.0, doubled=True)[0][0])
 
 
 def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row pointers, columns and values, as compiled passes take them."""
+    """Row pointers, columns and values, as kernels take them."""
     return X.indptr, X.indices.view(f"u{X.indices.itemsize}"), X.data
 
 
-def _cut(n: int, pieces: int) -> list[slice]:
-    pieces = min(pieces, max(n, 1))
-    ends = [n * k // pieces for k in range(pieces + 1)]
+def _cut(n: int, count: int) -> list[slice]:
+    count = min(count, max(n, 1))
+    ends = [n * k // count for k in range(count + 1)]
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
-def _in_order(parts: list[np.ndarray]) -> np.ndarray:
+def _sum_in_order(parts: list[np.ndarray]) -> np.ndarray:
     total = parts[0]
     for part in parts[1:]:
         total += part

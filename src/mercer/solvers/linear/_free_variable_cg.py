@@ -1,13 +1,14 @@
-"""Duals of wide data settled together: conjugate gradients beside coordinate descent.
+"""Free duals of wide data by conjugate gradients, beside coordinate descent.
 
-Coordinates soon tell which duals are free, but agree on their values slowly, the more so the higher
-the prices. With the others fixed the free ones F solve
+Coordinate descent identifies the free duals quickly but converges linearly afterwards, the more
+slowly the larger C is. With the others fixed the free ones F solve
 
-    (X_F X_Fᵀ + s² 1 1ᵀ + diag + ρ) δ = edge − g − diag β,     diag = 1/(2C) if squared, else 0
+    (X_F X_Fᵀ + s² 1 1ᵀ + diag + ρ) δ = end − g − diag β,     diag = 1/(2C) if squared, else 0
 
-where s² is what a unit of β adds to b; with a free intercept Σδ = 0 instead. ρ keeps duals of a
-tube from going far where rows are alike: a proximal step. What would leave its bounds ends there,
-and the step is cut to where the dual is best along it, so that it never falls.
+where ``end`` is low or high by the sign of β and s² = 1/κ; with a free intercept Σδ = 0 instead.
+ρ is a proximal term that bounds the duals of the ε-insensitive loss where rows are alike. δ is
+clipped to the bounds, and the step is cut to where the dual is best along it, so that it never
+falls.
 """
 
 from __future__ import annotations
@@ -16,128 +17,192 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._result import LinearResult, Wake
-from mercer.problems._losses import TUBE
+from mercer._numba import compiled
+from mercer._result import LinearResult, WarmStartState
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers.linear._design_matrix import Rows
+from mercer.solvers.linear._design_matrix import DesignMatrix
+from mercer.solvers.linear._path_following import Start
+from mercer.solvers.linear._smooth_newton import conjugate_gradient
 
-__all__ = ["Leap", "leap", "level", "onward"]
+__all__ = [
+    "FreeVariableSettings",
+    "FreeVariableStep",
+    "cg_step_on_free_variables",
+    "dual_changes",
+    "dual_gain",
+    "first_duals",
+    "intercept_correction",
+]
 
-# Conjugate gradients end where the residual is this part of what it was, where its part of the gap
-# is this part of what is asked for, after so many steps, or where more than this part of the way is
-# out of bounds.
-REDUCTION, PART, STEPS, OUTSIDE = 0.1, 0.2, 100, 0.5
-# A larger share of the rows is not copied together: all are read.
-MOST = 0.8
+
+@dataclass(frozen=True)
+class FreeVariableSettings:
+    """When the conjugate gradients stop."""
+
+    # The reduction of the residual.
+    reduction: float = 0.1
+    # The residual's contribution to the gap, as a fraction of the gap that is asked for.
+    gap_fraction: float = 0.2
+    max_steps: int = 100
+    # The fraction of the step (1-norm) that violates the bounds.
+    max_outside: float = 0.5
+    # With more free duals than this fraction of the rows, all rows are read instead of copied.
+    max_copied: float = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Leap:
-    """New duals and Xᵀβ, how many rows were read, and which part of the step was taken."""
+class FreeVariableStep:
+    """New duals and Xᵀβ, the number of rows read, and the fraction of the step that was taken."""
 
     beta: np.ndarray
     w: np.ndarray
-    work: int
-    part: float
+    rows_read: int
+    fraction: float
 
 
-def leap(
-    problem: LinearPrimal, rows: Rows, found: LinearResult, enough: float, ridge: float
-) -> Leap:
-    """Duals further up; ``enough`` is the gap that is asked for, ``ridge`` is ρ."""
-    sign = _signs(problem, found)
+def cg_step_on_free_variables(
+    problem: LinearPrimal,
+    design: DesignMatrix,
+    found: LinearResult,
+    target_gap: float,
+    ridge: float,
+    settings: FreeVariableSettings | None = None,
+) -> FreeVariableStep:
+    """Better duals; ``target_gap`` is the gap that is asked for, ``ridge`` is ρ."""
+    settings = settings or FreeVariableSettings()
+    sign = _free_signs(problem, found)
     index = np.flatnonzero(sign)
     if index.size == 0:
-        return Leap(found.beta, found.w_beta, 0, 0.0)
-    if index.size > MOST * rows.n:
-        index, some = np.arange(rows.n), rows
+        return FreeVariableStep(found.beta, found.w_beta, 0, 0.0)
+    if index.size > settings.max_copied * design.n:
+        index, some = np.arange(design.n), design
     else:
-        some = rows.take(index)
-    sign, old, cost = sign[index], found.beta[index], problem.cost[index]
-    tube = problem.kind == TUBE
-    diagonal, most = (np.zeros(index.size), cost) if tube else (0.5 / cost, np.inf)
-    pull_b = 1.0 / problem.kappa if problem.kappa else 0.0
+        some = design.take(index)
+    sign, old, C = sign[index], found.beta[index], problem.C[index]
+    is_bounded, penalty = problem.kind == EPSILON_INSENSITIVE, problem.intercept_penalty
+    diagonal, upper = (np.zeros(index.size), C) if is_bounded else (0.5 / C, np.inf)
+    inverse_penalty = 1.0 / penalty if penalty else 0.0
     used = sign != 0
+    reads = 2 * index.size
 
-    def settled(v: np.ndarray) -> np.ndarray:
-        """Without what a free intercept takes up."""
-        return np.where(used, v - v[used].mean() if problem.kappa == 0 else v, 0.0)
+    def project(v: np.ndarray) -> np.ndarray:
+        """Onto the free duals and, with a free intercept, onto a sum of zero."""
+        return np.where(used, v - v[used].mean() if penalty == 0 else v, 0.0)
 
-    def inside(step: np.ndarray) -> np.ndarray:
-        return np.where(used, sign * np.clip(sign * (old + step), 0.0, most) - old, 0.0)
+    def clip(step: np.ndarray) -> np.ndarray:
+        return np.where(used, sign * np.clip(sign * (old + step), 0.0, upper) - old, 0.0)
 
-    edge = np.where(sign > 0, problem.low[index], problem.high[index])
-    first = settled(edge - found.g[index] - diagonal * old)
-    r, step, p = first.copy(), np.zeros(index.size), first.copy()
-    rho = float(r @ r)
-    end, work = REDUCTION**2 * rho, 2 * index.size
-    for _ in range(STEPS):
-        left = np.abs(old + step) @ np.abs(r) if tube else float(cost @ (r * r))
-        if rho <= end or left <= PART * enough:
-            break
-        q = settled(some.scores(some.sum(p), pull_b * float(p.sum())) + (diagonal + ridge) * p)
-        bend = float(p @ q)
-        if not 0 < bend < np.inf:  # beyond what float64 can tell
-            break
-        a = rho / bend
-        step += a * p
-        r -= a * q
-        rho, before = float(r @ r), rho
-        p *= rho / before
-        p += r
-        work += index.size
-        if np.abs(step - inside(step)).sum() > OUTSIDE * np.abs(step).sum():
-            break
-    step = inside(step)
-    step_w, total = some.sum(step), float(step.sum())
-    bend = float(step_w @ step_w + pull_b * total * total + diagonal @ (step * step))
-    part = min(max(float(first @ step) / bend, 0.0), 1.0) if bend > 0 else 0.0
+    def apply(p: np.ndarray) -> np.ndarray:
+        nonlocal reads
+        reads += index.size
+        product = some.matvec(some.rmatvec(p), inverse_penalty * float(p.sum()))
+        return project(product + (diagonal + ridge) * p)
+
+    end = np.where(sign > 0, problem.low[index], problem.high[index])
+    residual = project(end - found.g[index] - diagonal * old)
+    end_rho = settings.reduction**2 * float(residual @ residual)
+
+    def stop(step: np.ndarray, r: np.ndarray, rho: float) -> bool:
+        if np.abs(step - clip(step)).sum() > settings.max_outside * np.abs(step).sum():
+            return True
+        gap = np.abs(old + step) @ np.abs(r) if is_bounded else float(C @ (r * r))
+        return bool(rho <= end_rho or gap <= settings.gap_fraction * target_gap)
+
+    step = clip(conjugate_gradient(apply, residual, stop, settings.max_steps))
+    step_w, total = some.rmatvec(step), float(step.sum())
+    curvature = float(step_w @ step_w + inverse_penalty * total * total + diagonal @ (step * step))
+    fraction = min(max(float(residual @ step) / curvature, 0.0), 1.0) if curvature > 0 else 0.0
     beta = found.beta.copy()
-    beta[index] += part * step
-    return Leap(beta, found.w_beta + part * step_w, work, part)
+    beta[index] += fraction * step
+    return FreeVariableStep(beta, found.w_beta + fraction * step_w, reads, fraction)
 
 
-def _signs(problem: LinearPrimal, found: LinearResult) -> np.ndarray:
-    """Of duals that are free or should be; 0 of others."""
+def _free_signs(problem: LinearPrimal, found: LinearResult) -> np.ndarray:
+    """Signs of the duals that are free or should be; 0 of others."""
     under, over = problem.low - found.g, found.g - problem.high
     sign = np.where(found.beta != 0, np.sign(found.beta), (under > 0) * 1.0 - (over > 0))
-    if problem.kind == TUBE:
-        held = (np.abs(found.beta) >= problem.cost) & (np.where(sign > 0, under, over) > 0)
-        sign[held] = 0.0
+    if problem.kind == EPSILON_INSENSITIVE:
+        at_bound = (np.abs(found.beta) >= problem.C) & (np.where(sign > 0, under, over) > 0)
+        sign[at_bound] = 0.0
     return sign
 
 
-def level(problem: LinearPrimal, beta: np.ndarray, g: np.ndarray) -> float:
-    """By how much more a free intercept would fit the free duals, in the mean."""
+def intercept_correction(problem: LinearPrimal, beta: np.ndarray, g: np.ndarray) -> float:
+    """The change of a free intercept that fits the free duals best, in the mean."""
     size = np.abs(beta)
-    squared = problem.kind != TUBE
-    free = size > 0 if squared else (size > 0) & (size < problem.cost)
+    is_squared = problem.kind != EPSILON_INSENSITIVE
+    free = size > 0 if is_squared else (size > 0) & (size < problem.C)
     if not free.any():
         return 0.0
-    beta, cost = beta[free], problem.cost[free]
-    short = np.where(beta > 0, problem.low[free], problem.high[free]) - g[free]
-    if squared:
-        return float(cost @ (short - 0.5 * beta / cost)) / float(cost.sum())
-    return float(short.mean())
+    beta, C = beta[free], problem.C[free]
+    residual = np.where(beta > 0, problem.low[free], problem.high[free]) - g[free]
+    if is_squared:
+        return float(C @ (residual - 0.5 * beta / C)) / float(C.sum())
+    return float(residual.mean())
 
 
-def onward(problem: LinearPrimal, known: LinearResult, wake: Wake, growth: float) -> np.ndarray:
-    """Duals further along the way they went, signs kept.
+def _extrapolate_duals(
+    problem: LinearPrimal, known: LinearResult, state: WarmStartState, C_ratio: float
+) -> np.ndarray:
+    """Duals extrapolated from the last two C, signs kept.
 
-    Free duals of a tube are linear in the price as long as they are the same ones. Of a squared
-    loss the best duals in line with the last two are taken; ``known`` has them in the proportion of
-    the prices then, and f = XXᵀβ.
+    Free duals of the ε-insensitive loss are linear in C as long as they are the same ones. Of a
+    squared loss the best combination of the last duals and their change is taken; ``known`` has
+    them scaled with C, and f = XXᵀβ.
     """
-    beta, step = known.beta, wake.step_beta
+    beta, step = known.beta, state.delta_beta
     assert step is not None
-    if problem.kind == TUBE:
-        ahead = np.sign(beta) * (beta + (growth - 1) / (1 - 1 / wake.growth) * step)
-        return np.sign(beta) * np.clip(ahead, 0.0, problem.cost)
-    f, diagonal = growth * (known.g - known.b), 0.5 / problem.cost
-    edge = np.where(beta > 0, problem.low, np.where(beta < 0, problem.high, 0.0))
-    ways = [(beta, f), (step, wake.step_g)]
-    bend = [[float(v @ bent + diagonal @ (v * u)) for u, bent in ways] for v, _ in ways]
-    rise = [float(v @ (edge - f - diagonal * beta)) for v, _ in ways]
-    t, *_ = np.linalg.lstsq(np.array(bend), np.array(rise), rcond=1e-10)
+    if problem.kind == EPSILON_INSENSITIVE:
+        new = np.sign(beta) * (beta + (C_ratio - 1) / (1 - 1 / state.C_ratio) * step)
+        return np.sign(beta) * np.clip(new, 0.0, problem.C)
+    f, diagonal = C_ratio * (known.g - known.b), 0.5 / problem.C
+    end = np.where(beta > 0, problem.low, np.where(beta < 0, problem.high, 0.0))
+    pairs = [(beta, f), (step, state.delta_g)]
+    hessian = [[float(v @ Ku + diagonal @ (v * u)) for u, Ku in pairs] for v, _ in pairs]
+    gradient = [float(v @ (end - f - diagonal * beta)) for v, _ in pairs]
+    t, *_ = np.linalg.lstsq(np.array(hessian), np.array(gradient), rcond=1e-10)
     new = beta + t[0] * beta + t[1] * step
     return np.where(new * beta > 0, new, 0.0)
+
+
+def first_duals(
+    problem: LinearPrimal, design: DesignMatrix, start: Start
+) -> tuple[np.ndarray, np.ndarray]:
+    """Duals to begin with, and Xᵀβ: extrapolated where that improves the dual."""
+    known, state = start.known, start.state
+    if known is None or state is None or state.delta_beta is None or state.C_ratio in (0.0, 1.0):
+        assert start.beta is not None
+        bound = problem.C if problem.kind == EPSILON_INSENSITIVE else np.inf
+        beta = np.clip(start.beta, -bound, bound)
+        return beta, design.rmatvec(beta)
+    beta = _extrapolate_duals(problem, known, state, start.C_ratio)
+    w = design.rmatvec(beta)
+    dual = dual_gain(problem.kind, beta, *problem.arrays) - float(w @ w) / 2
+    if dual > known.primal - known.gap:
+        return beta, w
+    return known.beta.copy(), known.w_beta.copy()
+
+
+def dual_changes(
+    problem: LinearPrimal, best: LinearResult, start: Start | None
+) -> WarmStartState | None:
+    """The changes since the previous C; duals of smooth losses are known scaled with C."""
+    if start is None or start.known is None or not start.C_ratio:
+        return None
+    known = start.known
+    is_scaled = problem.kind != EPSILON_INSENSITIVE
+    before = known.beta / start.C_ratio if is_scaled else known.beta
+    delta_g = best.g - best.b - (known.g - known.b)
+    return WarmStartState(delta_g=delta_g, C_ratio=start.C_ratio, delta_beta=best.beta - before)
+
+
+@compiled
+def dual_gain(kind, beta, low, high, C):
+    """−Σ L*(−β) = Σ (low·β₊ − high·β₋), for squared losses less β²/(4C)."""
+    total = 0.0
+    for i in range(beta.size):
+        total += beta[i] * (low[i] if beta[i] > 0.0 else high[i]) if beta[i] != 0.0 else 0.0
+        if kind == SQUARED:
+            total -= beta[i] * beta[i] / (4 * C[i])
+    return total

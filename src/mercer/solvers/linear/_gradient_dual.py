@@ -1,7 +1,8 @@
-"""A model of a smooth loss with its own duals β = −L'(g), the best there are at an optimum.
+"""Primal value and gap of a model, and the dual β = −L'(g) that smooth losses give to every model.
 
-Where the intercept is free Σβ must be zero: the heavier side is scaled down, and the sums Xᵀβ of
-the two sides, taken in one pass, tell what that makes of the gap, and the gradient as well.
+Where the intercept is free Σβ must be zero: the duals of the sign with the larger sum are scaled
+down. Xᵀβ of the positive and of the negative duals, kept apart, give the gap after that scaling and
+the gradient as well.
 """
 
 from __future__ import annotations
@@ -11,83 +12,140 @@ from functools import cached_property
 
 import numpy as np
 
-from mercer._result import LinearResult, Status, Wake
-from mercer.problems._losses import own_terms, responses, sides, slope
+from mercer._result import LinearResult, WarmStartState
+from mercer.problems._losses import (
+    EPSILON_INSENSITIVE,
+    directional_derivatives,
+    fenchel_gap_at_gradient,
+    negative_gradient,
+    signed_totals,
+)
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers.linear._design_matrix import Rows
+from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._smooth_newton import line_search
 
-__all__ = ["Own"]
+__all__ = ["GradientDual", "evaluate", "regularizer_diagonal"]
+
+
+def evaluate(
+    problem: LinearPrimal,
+    design: DesignMatrix,
+    w: np.ndarray,
+    b: float,
+    beta: np.ndarray | None = None,
+    w_beta: np.ndarray | None = None,
+) -> LinearResult:
+    """Value and gap of a model with these duals, or with −L'(g), the best ones at an optimum.
+
+    ``w_beta`` is Xᵀβ of feasible duals, where it is known.
+    """
+    g = design.matvec(w, b)
+    if problem.kind != EPSILON_INSENSITIVE and beta is None:
+        return GradientDual.at(problem, design, w, b, g).result
+    if beta is None:
+        beta = np.empty(design.n)
+        negative_gradient(problem.kind, g, problem.low, problem.high, problem.C, beta)
+    if w_beta is None:
+        beta = problem.feasible(beta)
+        w_beta = design.rmatvec(beta)
+    return LinearResult(w, b, beta, g, w_beta, *problem.primal_and_gap(w, b, beta, g, w_beta))
+
+
+def regularizer_diagonal(problem: LinearPrimal, d: int) -> np.ndarray:
+    """The Hessian of ½‖w‖² + ½κb², a diagonal of d + 1 entries."""
+    diagonal = np.ones(d + 1)
+    diagonal[-1] = problem.intercept_penalty or 0.0
+    return diagonal
 
 
 @dataclass(frozen=True, eq=False)
-class Own:
-    """The model, its scores, and Xᵀβ and Σ|β| of its duals above and below zero."""
+class GradientDual:
+    """A model, its scores, and Xᵀβ and Σ|β| of its positive and negative duals β = −L'(g)."""
 
     problem: LinearPrimal
     w: np.ndarray
     b: float
     g: np.ndarray
-    sums: np.ndarray
-    totals: np.ndarray
+    signed_sums: np.ndarray
+    signed_totals: np.ndarray
     beta: np.ndarray | None = None
 
     @classmethod
-    def at(cls, problem: LinearPrimal, rows: Rows, w: np.ndarray, b: float, g: np.ndarray) -> Own:
-        beta = np.empty(rows.n)
-        responses(problem.kind, g, *problem.arrays, beta)
-        return cls(problem, w, b, g, rows.sides(beta), np.array(sides(beta)), beta)
+    def at(
+        cls, problem: LinearPrimal, design: DesignMatrix, w: np.ndarray, b: float, g: np.ndarray
+    ) -> GradientDual:
+        beta = np.empty(design.n)
+        negative_gradient(problem.kind, g, problem.low, problem.high, problem.C, beta)
+        # Rows with β = 0 are not read: both products together read each row once.
+        sums = [design.rmatvec(part) for part in (np.maximum(beta, 0), np.minimum(beta, 0))]
+        return cls(problem, w, b, g, np.array(sums), np.array(signed_totals(beta)), beta)
 
-    def moved(self, rows: Rows, step: np.ndarray, h: np.ndarray, t: float) -> Own:
-        """After a step, b's at its end; ``h`` are its scores, or those of 1/t of it."""
+    def after_step(
+        self, design: DesignMatrix, step: np.ndarray, delta_g: np.ndarray
+    ) -> GradientDual:
+        """The model after a step (w, b) that changes the scores by ``delta_g``."""
         w, b = self.w + step[:-1], self.b + float(step[-1])
-        return Own.at(self.problem, rows, w, b, self.g + t * h)
+        return GradientDual.at(self.problem, design, w, b, self.g + delta_g)
 
-    def line(self, step: np.ndarray, h: np.ndarray) -> float:
-        """The part of a step after which the primal value is least; 0 where it does not fall."""
+    def line_search(self, step: np.ndarray, h: np.ndarray) -> float:
+        """The t ≥ 0 at which P is least along a step with the scores h; 0 if it does not fall."""
         problem = self.problem
-        price = np.ones(step.size)
-        price[-1] = problem.kappa or 0.0
-        square = float(price @ (step * step))
-        linear = float((price * step) @ np.append(self.w, self.b))
+        diagonal = regularizer_diagonal(problem, self.w.size)
+        square = float(diagonal @ (step * step))
+        linear = float((diagonal * step) @ np.append(self.w, self.b))
 
-        def at(t: float) -> tuple[float, float]:
-            first, second = slope(problem.kind, self.g, h, t, *problem.arrays)
+        def derivatives(t: float) -> tuple[float, float]:
+            first, second = directional_derivatives(
+                problem.kind, self.g, h, t, problem.low, problem.high, problem.C
+            )
             return linear + t * square + first, square + second
 
-        return line_search(at, float(self.gradient() @ step))
+        return line_search(derivatives, float(self.gradient() @ step))
 
     def gradient(self) -> np.ndarray:
-        """By w and, at the end, b."""
-        kappa = self.problem.kappa
-        by_b = 0.0 if kappa is None else kappa * self.b - (self.totals[0] - self.totals[1])
-        return np.append(self.w - self.sums[0] - self.sums[1], by_b)
+        """The gradient of P in w and, as the last entry, b."""
+        penalty = self.problem.intercept_penalty
+        total = self.signed_totals[0] - self.signed_totals[1]
+        grad_b = 0.0 if penalty is None else penalty * self.b - total
+        return np.append(self.w - self.signed_sums[0] - self.signed_sums[1], grad_b)
 
-    def gap(self) -> float:
-        """All of it but what the scaling adds."""
-        off, kappa = self.w - self._keep @ self.sums, self.problem.kappa
+    def partial_gap(self) -> float:
+        """The gap without the terms of the losses, which are zero but for the scaling of β."""
+        off, penalty = self.w - self._scaling @ self.signed_sums, self.problem.intercept_penalty
         gap = float(off @ off) / 2
-        if kappa:
-            gap += kappa * (self.b - (self.totals[0] - self.totals[1]) / kappa) ** 2 / 2
+        if penalty:
+            total = self.signed_totals[0] - self.signed_totals[1]
+            gap += penalty * (self.b - total / penalty) ** 2 / 2
         return gap
 
     @cached_property
     def result(self) -> LinearResult:
-        """With the duals scaled to be feasible, in place."""
-        problem, keep = self.problem, self._keep
+        """With β scaled, in place, to be feasible."""
+        problem, scaling = self.problem, self._scaling
         assert self.beta is not None
-        loss, gap = own_terms(problem.kind, self.g, self.beta, problem.low, problem.cost, *keep)
-        primal = float(self.w @ self.w) / 2 + (problem.kappa or 0.0) * self.b**2 / 2 + loss
+        loss, gap = fenchel_gap_at_gradient(
+            problem.kind, self.g, self.beta, problem.low, problem.C, *scaling
+        )
+        penalty = problem.intercept_penalty or 0.0
+        primal = float(self.w @ self.w) / 2 + penalty * self.b**2 / 2 + loss
         return LinearResult(
-            self.w, self.b, self.beta, self.g, keep @ self.sums, primal, gap + self.gap(),
-            Status.SOLVED, 0, 0, 0.0, Wake(sums=self.sums, totals=self.totals),
-            own=True,
-        )  # fmt: skip
+            self.w,
+            self.b,
+            self.beta,
+            self.g,
+            scaling @ self.signed_sums,
+            primal,
+            gap + self.partial_gap(),
+            warm_start=WarmStartState(
+                signed_sums=self.signed_sums, signed_totals=self.signed_totals
+            ),
+            is_gradient_dual=True,
+        )
 
     @property
-    def _keep(self) -> np.ndarray:
-        """What is kept of the duals on either side."""
-        more, less = self.totals
-        if self.problem.kappa != 0 or more == less:
+    def _scaling(self) -> np.ndarray:
+        """The factors of the positive and the negative duals that make Σβ = 0."""
+        more, less = self.signed_totals
+        if self.problem.intercept_penalty != 0 or more == less:
             return np.ones(2)
         return np.array([less / more, 1.0] if more > less else [1.0, more / less])

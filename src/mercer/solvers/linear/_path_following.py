@@ -1,135 +1,257 @@
-"""Smooth losses along prices: quasi-Newton steps with the equations of the last fit.
+"""Warm starts: where a fit begins after another one, and path following for smooth losses.
 
-XᵀDX grows with the prices, and changes little otherwise: the old one, in their proportion, is where
-BFGS's begins (Nocedal and Wright, Numerical Optimization, algorithm 7.4), corrected by what the
-last few steps taught, at these prices and at those before. A step is one product Xw and one Xᵀβ:
-the gradient where it begins is known, and the gap comes with the gradient where it ends. A line is
-searched only where the gap would not fall. Where steps do not bring it down fast, XᵀDX is taken
-again; where not even then, that is for Newton's method.
+XᵀDX scales almost linearly with C. Along a regularisation path L-BFGS (Nocedal and Wright,
+Numerical Optimization, algorithm 7.4) starts from XᵀDX of an earlier C, scaled, and uses the last
+``lbfgs_memory`` steps, of this C and of those before. A step is one product Xw and one Xᵀβ: the
+gradient where it begins is known, and the gap comes with the gradient where it ends. A line search
+is done only where the gap would not fall. Where the gap falls slowly XᵀDX is computed again; where
+not even that helps, Newton's method takes over.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._result import LinearResult, Wake
-from mercer.problems._losses import curvatures
+from mercer._result import LinearResult, Status, WarmStartState
+from mercer.problems._losses import EPSILON_INSENSITIVE, hessian_diagonal, scale_duals
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers.linear._design_matrix import Rows
-from mercer.solvers.linear._gradient_dual import Own
-from mercer.solvers.linear._smooth_newton import RIDGE, newton_equations, product
+from mercer.solvers.linear._design_matrix import DesignMatrix
+from mercer.solvers.linear._gradient_dual import GradientDual, evaluate, regularizer_diagonal
+from mercer.solvers.linear._smooth_newton import (
+    NewtonSettings,
+    factor_newton_equations,
+    weighted_gram,
+)
 
-__all__ = ["along"]
+__all__ = ["Start", "follow_path", "restart", "warm_start"]
 
-# Steps with one XᵀDX at one price: so many, or as many as it is worth, which is one for so many
-# numbers in a row. A third of them may leave more than this part of the gap.
-STEPS, ROW_PER_STEP, LEFT = 3, 6, 0.4
-# XᵀDX is taken so many times.
-GRAMS = 2
-# Steps that are remembered.
-MEMORY = 5
+# All C have changed by one factor if the ratios differ by rounding only; scores of the same rows
+# agree to this relative accuracy.
+_SAME_RATIO, _SAME_SCORES = 1e-12, 1e-9
 
 
-def along(
-    problem: LinearPrimal, rows: Rows, first: LinearResult, wake: Wake, tol: float
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: a model, duals, and what is known of them.
+
+    ``known`` is what `evaluate` would return; ``state`` is that of the last fit, whose C were
+    smaller by the factor ``C_ratio``; ``is_path`` says that the fit differs in C only. ``width`` is
+    that of the first smooth problem of the proximal method; None: by `NewtonSettings`.
+    """
+
+    w: np.ndarray
+    b: float
+    beta: np.ndarray | None = None
+    known: LinearResult | None = None
+    state: WarmStartState | None = None
+    C_ratio: float = 0.0
+    is_path: bool = False
+    width: float | None = None
+
+
+def restart(
+    problem: LinearPrimal, design: DesignMatrix, last: LinearResult, C: np.ndarray
+) -> Start | None:
+    """The start after a fit, with these C, to rows that may have been others.
+
+    Value and gap of the old model are evaluated on these rows; the warm-start state is used if the
+    scores are still the same. A model that is worse than w = 0 is discarded.
+    """
+    if last.w.size != design.d or not np.isfinite(last.w).all():
+        return None
+    zero, zero_w = np.zeros(problem.n), np.zeros(design.d)
+    at_zero = problem.primal_and_gap(zero_w, 0.0, zero, zero, zero_w)[0]
+    if last.beta.shape != (problem.n,):
+        found = evaluate(problem, design, last.w, last.b)
+        return Start(last.w, last.b) if found.primal < at_zero else None
+    beta = np.empty(problem.n)
+    scale_duals(last.beta, C, problem.C, beta)
+    beta, _ = problem.clipped(beta)
+    is_smooth = problem.kind != EPSILON_INSENSITIVE
+    found = evaluate(problem, design, last.w, last.b, None if is_smooth else beta)
+    if not found.primal < at_zero:
+        return None
+    start = warm_start(problem, last, C)
+    size = float(np.abs(last.g).max(initial=1.0))
+    if start.known is None or np.abs(found.g - last.g).max() > _SAME_SCORES * size:
+        return Start(last.w, last.b, beta, found)
+    state = start.state
+    if state is not None and is_smooth:  # the changes of the scores are those of other rows
+        new = found.warm_start or WarmStartState()
+        state = replace(
+            state, C_ratio=0.0, signed_sums=new.signed_sums, signed_totals=new.signed_totals
+        )
+        found = replace(found, warm_start=state)
+    return replace(start, beta=beta, known=found, state=state)
+
+
+def warm_start(problem: LinearPrimal, last: LinearResult, C: np.ndarray) -> Start:
+    """The start after a fit to the same rows with other C: its model.
+
+    Duals keep their fraction of C; but those of wide data their value, which separable rows keep
+    whatever C is.
+    """
+    if last.beta.size != problem.n:
+        return Start(last.w, last.b, is_path=True)
+    beta = np.empty(problem.n)
+    least, most = scale_duals(last.beta, C, problem.C, beta)
+    is_one_ratio = most - least <= _SAME_RATIO * most
+    if problem.kind == EPSILON_INSENSITIVE and last.w.size > problem.n:
+        return _with_clipped_duals(problem, last, most if is_one_ratio else 0.0)
+    if not is_one_ratio:
+        return Start(last.w, last.b, beta, is_path=True)
+    state = last.warm_start
+    if state is not None and problem.kind != EPSILON_INSENSITIVE:
+        names = ("signed_sums", "signed_totals", "gram", "curvature_pairs")
+        old = {name: getattr(state, name) for name in names}
+        state = replace(state, **{k: most * v for k, v in old.items() if v is not None})
+    known = replace(_scaled_solution(problem, last, beta, most), warm_start=state)
+    return Start(last.w, last.b, beta, known, state, most, is_path=True)
+
+
+def _with_clipped_duals(problem: LinearPrimal, last: LinearResult, C_ratio: float) -> Start:
+    """The last model and its duals, which remain feasible where no C fell."""
+    beta, known = np.clip(last.beta, -problem.C, problem.C), None
+    if np.array_equal(beta, last.beta):
+        primal, gap = problem.primal_and_gap(last.w, last.b, beta, last.g, last.w_beta)
+        known = replace(last, primal=primal, gap=gap, status=Status.SOLVED)
+    return Start(last.w, last.b, beta, known, last.warm_start, C_ratio, is_path=True)
+
+
+def _scaled_solution(
+    problem: LinearPrimal, last: LinearResult, beta: np.ndarray, ratio: float
+) -> LinearResult:
+    """The last model with all C and duals times a ratio: its losses grow by just that factor."""
+    penalty = problem.intercept_penalty or 0.0
+
+    def quadratic_gap(w_beta: np.ndarray, total: float) -> float:
+        off = last.w - w_beta
+        off_b = last.b - total / penalty if penalty else 0.0
+        return float(off @ off + penalty * off_b * off_b) / 2
+
+    total = float(last.beta.sum()) if penalty else 0.0
+    square = float(last.w @ last.w + penalty * last.b * last.b) / 2
+    w_beta = ratio * last.w_beta
+    primal = square + ratio * (last.primal - square)
+    loss_gap = max(last.gap - quadratic_gap(last.w_beta, total), 0.0)
+    gap = ratio * loss_gap + quadratic_gap(w_beta, ratio * total)
+    return replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap, status=Status.SOLVED)
+
+
+def follow_path(
+    problem: LinearPrimal,
+    design: DesignMatrix,
+    first: LinearResult,
+    state: WarmStartState,
+    tol: float,
+    settings: NewtonSettings,
 ) -> tuple[LinearResult, int]:
-    """A model that is better than the first, if there is one, and the steps taken."""
-    assert wake.sums is not None
-    assert wake.totals is not None
-    here = Own(problem, first.w, first.b, first.g, wake.sums, wake.totals)
-    chord, gap, steps = _Chord.of(problem, wake), first.gap, 0
-    enough = tol * first.primal
-    most = max(STEPS, rows.stored // (ROW_PER_STEP * rows.n))
-    grams, left, patience = 0, most, most // 3
+    """L-BFGS steps from the first model; the better of both models, and the number of steps."""
+    assert state.signed_sums is not None
+    assert state.signed_totals is not None
+    here = GradientDual(problem, first.w, first.b, first.g, state.signed_sums, state.signed_totals)
+    lbfgs, gap, steps = _LBFGS.from_state(problem, state, settings), first.gap, 0
+    target = tol * first.primal
+    numbers_per_row = design.nnz // (settings.lbfgs_numbers_per_step * design.n)
+    max_steps = max(settings.lbfgs_steps, numbers_per_row)
+    grams, left, slow_left = 0, max_steps, max_steps // 3
     while True:
-        step = chord.step(here.gradient())
-        h = rows.scores(step[:-1], float(step[-1]))
-        there = here.moved(rows, step, h, 1.0)
+        step = lbfgs.step(here.gradient())
+        h = design.matvec(step[:-1], float(step[-1]))
+        there = here.after_step(design, step, h)
         steps, left = steps + 1, left - 1
-        if not there.gap() < gap:
-            t = here.line(step, h)
+        if not there.partial_gap() < gap:
+            t = here.line_search(step, h)
             if t == 0:
                 break
             step *= t
-            there = here.moved(rows, step, h, t)
-        before, gap = gap, there.gap()
-        patience -= gap > LEFT * before
-        chord.learn(step, there.gradient() - here.gradient())
+            there = here.after_step(design, step, t * h)
+        before, gap = gap, there.partial_gap()
+        slow_left -= gap > settings.lbfgs_slow_reduction * before
+        lbfgs.update(step, there.gradient() - here.gradient())
         here = there
-        if gap <= enough:
+        if gap <= target:
             found = here.result
-            if found.gap <= tol * found.primal:
-                return _left(found, chord), steps
-            enough *= 0.5
-        if left == 0 or patience <= 0:
-            if grams == GRAMS:
+            if found.meets(tol):
+                return lbfgs.keep_in(found), steps
+            target *= 0.5
+        if left == 0 or slow_left <= 0:
+            if grams == settings.lbfgs_grams:
                 break
-            chord, grams, left, patience = _Chord.at(here, rows), grams + 1, most, most // 3
-    if here.beta is None:
-        return _left(first, chord), steps
-    found = here.result
-    return _left(found if found.gap < first.gap else first, chord), steps
+            lbfgs = _LBFGS.at(here, design, settings)
+            grams, left, slow_left = grams + 1, max_steps, max_steps // 3
+    if here.beta is not None and here.result.gap < first.gap:
+        return lbfgs.keep_in(here.result), steps
+    return lbfgs.keep_in(first), steps
 
 
-def _left(result: LinearResult, chord: _Chord) -> LinearResult:
-    assert result.wake is not None
-    return replace(result, wake=replace(
-        result.wake, gram=chord.gram, steps=chord.steps, bends=chord.bends
-    ))  # fmt: skip
-
-
-class _Chord:
-    """The equations: XᵀDX of some point, and what steps from there on taught."""
+class _LBFGS:
+    """XᵀDX of some point, and the last steps with the changes of the gradient along them."""
 
     def __init__(
-        self, problem: LinearPrimal, gram: np.ndarray, steps: np.ndarray, bends: np.ndarray
+        self,
+        problem: LinearPrimal,
+        gram: np.ndarray,
+        steps: np.ndarray,
+        curvature_pairs: np.ndarray,
+        settings: NewtonSettings,
     ):
-        self.problem, self.gram, self.steps, self.bends = problem, gram, steps, bends
-        self.solve = newton_equations(gram, problem.kappa, 0.0, RIDGE[np.float32])
+        self.gram, self.steps, self.curvature_pairs = gram, steps, curvature_pairs
+        self.memory = settings.lbfgs_memory
+        self.regularizer = regularizer_diagonal(problem, len(gram) - 1)
+        self.solve = factor_newton_equations(gram, problem.intercept_penalty)
 
     @classmethod
-    def of(cls, problem: LinearPrimal, wake: Wake) -> _Chord:
-        assert wake.gram is not None
-        nothing = np.empty((0, len(wake.gram)))
-        steps, bends = (nothing if known is None else known for known in (wake.steps, wake.bends))
-        return cls(problem, wake.gram, steps, bends)
+    def from_state(
+        cls, problem: LinearPrimal, state: WarmStartState, settings: NewtonSettings
+    ) -> _LBFGS:
+        assert state.gram is not None
+        none = np.empty((0, len(state.gram)))
+        steps = none if state.steps is None else state.steps
+        changes = none if state.curvature_pairs is None else state.curvature_pairs
+        return cls(problem, state.gram, steps, changes, settings)
 
     @classmethod
-    def at(cls, here: Own, rows: Rows) -> _Chord:
-        curvature = np.empty(rows.n)
-        used, _ = curvatures(here.problem.kind, here.g, *here.problem.arrays, curvature)
-        gram, _ = product(rows, curvature, used)
-        return cls.of(here.problem, Wake(gram=gram))
+    def at(cls, here: GradientDual, design: DesignMatrix, settings: NewtonSettings) -> _LBFGS:
+        problem, D = here.problem, np.empty(design.n)
+        used, _ = hessian_diagonal(problem.kind, here.g, *problem.arrays, D)
+        gram, _ = weighted_gram(design, D, used, settings)
+        return cls.from_state(problem, WarmStartState(gram=gram), settings)
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
-        """BFGS's: corrections by what was learnt, the last first, around Newton's equations."""
-        changes = self.steps * self._price + self.bends
+        """−H⁻¹ gradient by the two-loop recursion, with the Newton equations as the initial H."""
+        changes = self.steps * self.regularizer + self.curvature_pairs
         right = -gradient
         pairs = [
             (step, change, 1.0 / (step @ change))
             for step, change in zip(self.steps, changes, strict=True)
             if step @ change > 0
         ]
-        shares = []
-        for step, change, scale in reversed(pairs):
-            shares.append(scale * (step @ right))
-            right -= shares[-1] * change
+        factors = []
+        for step, change, rho in reversed(pairs):
+            factors.append(rho * (step @ right))
+            right -= factors[-1] * change
         out = np.append(*self.solve(right[:-1], float(right[-1])))
-        for step, change, scale in pairs:
-            out += (shares.pop() - scale * (change @ out)) * step
+        for step, change, rho in pairs:
+            out += (factors.pop() - rho * (change @ out)) * step
         return out
 
-    def learn(self, step: np.ndarray, change: np.ndarray) -> None:
-        """That such a step changed the gradient by so much."""
+    def update(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Remember a step and the change of the gradient along it, if the curvature is positive."""
         if step @ change > 0:
-            self.steps = np.vstack([self.steps, step])[-MEMORY:]
-            self.bends = np.vstack([self.bends, change - self._price * step])[-MEMORY:]
+            of_losses = change - self.regularizer * step
+            self.steps = np.vstack([self.steps, step])[-self.memory :]
+            self.curvature_pairs = np.vstack([self.curvature_pairs, of_losses])[-self.memory :]
 
-    @property
-    def _price(self) -> np.ndarray:
-        """What the regularizer adds to a change of the gradient."""
-        price = np.ones(len(self.gram))
-        price[-1] = self.problem.kappa or 0.0
-        return price
+    def keep_in(self, result: LinearResult) -> LinearResult:
+        """The result with these equations as a warm start."""
+        assert result.warm_start is not None
+        state = replace(
+            result.warm_start,
+            gram=self.gram,
+            steps=self.steps,
+            curvature_pairs=self.curvature_pairs,
+        )
+        return replace(result, warm_start=state)

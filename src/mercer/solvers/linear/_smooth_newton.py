@@ -3,98 +3,166 @@
     F(w, b) = ½‖w‖² + ½ κ b² + Σ Lᵢ(xᵢ·w + b)
 
 Squared losses are piecewise quadratic: semismooth Newton steps with an exact line search end after
-finitely many. Only rows on the wrong side of their edge have a curvature, so XᵀDX is taken over
-those. Up to `DIRECT_COLUMNS` columns the equations are solved by Cholesky, beyond by conjugate
-gradients.
+finitely many. Only rows outside their interval have a second derivative, so XᵀDX is taken over
+those. Up to ``direct_columns`` columns the Newton equations are solved by Cholesky factorisation,
+beyond by conjugate gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from mercer.problems._losses import curvatures, responses, slope
+from mercer.problems._losses import directional_derivatives, hessian_diagonal, negative_gradient
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers.linear._design_matrix import Rows
+from mercer.solvers.linear._design_matrix import DesignMatrix
 
-__all__ = ["DIRECT_COLUMNS", "Smooth", "line_search", "newton_equations", "product", "unbalanced"]
-
-# Up to so many columns the Newton equations are solved by Cholesky; beyond, by conjugate gradients.
-DIRECT_COLUMNS = 1500
-CG_STEPS = 200
-# The line search ends where the slope is this part of what it was.
-SLOPE_LEFT = 0.1
-LINE_STEPS = 40
-STEPS = 100
-# XᵀDX over more rows than this is multiplied in float32: directions need few digits there, and
-# later steps, over fewer rows, make up for it.
-FLOAT32_ROWS = 30_000
-RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
-RIDGE_GROWS = 30.0
-# Equations are scaled where their diagonal is more uneven than this.
-UNEVEN = 1e4
+__all__ = [
+    "NewtonSettings",
+    "SmoothNewton",
+    "conjugate_gradient",
+    "factor_newton_equations",
+    "intercept_gap",
+    "line_search",
+    "weighted_gram",
+]
 
 
-class Smooth:
-    """The point (w, b) and its duals β = −L'(g).
+@dataclass(frozen=True)
+class NewtonSettings:
+    """Tuning of Newton's method, smooth and proximal, and of path following."""
 
-    ``reach`` is by how much Xᵀβ changes where Σβ = 0 takes one unit of β, 0 if that is not known.
+    # Up to this many columns the Newton equations are factorised; beyond, conjugate gradients.
+    direct_columns: int = 1500
+    # Conjugate gradients: limit of steps, and the reduction of the residual at which they stop.
+    cg_steps: int = 200
+    cg_reduction: float = 0.1
+    # Newton steps for one target of the gap; of the proximal method, over all its smooth problems.
+    newton_steps: int = 100
+    proximal_steps: int = 500
+    # XᵀDX of more rows is multiplied in float32: early directions need few digits, and later steps
+    # have fewer rows with a free dual.
+    float32_rows: int = 30_000
+    # A subsample is solved first from this many rows on; it has this fraction of the rows, at least
+    # this many rows per column, and is solved to this relative gap.
+    subsample_from: int = 8_000
+    subsample_fraction: float = 1 / 16
+    subsample_rows_per_column: int = 5
+    subsample_gap: float = 1e-2
+    # Width ω of the first smooth problem of the proximal method, in units of scores: from w = 0,
+    # from the model of a subsample or an earlier fit, and from the model of another C.
+    cold_width: float = 1.0
+    warm_width: float = 0.2
+    path_width: float = 0.05
+    # The proximal width falls by this factor after each smooth problem, down to the limit at which
+    # scores in float64 differ.
+    width_reduction: float = 2.5
+    min_width: float = 1e-10
+    # The gap asked of the first round, as a fraction of the target, and its factor in each further
+    # round; the gap of all rows is evaluated after each.
+    round_gap: float = 0.8
+    round_gap_reduction: float = 0.5
+    max_rounds: int = 4
+    # Along a path, conjugate gradients start from the model extrapolated in log C by at most this
+    # multiple of the last step.
+    max_extrapolation: float = 1.5
+    # Active rows of the proximal method along a path: those within this multiple of the mean change
+    # of the scores; above this fraction of the rows, all.
+    active_margin: float = 0.5
+    max_active_fraction: float = 0.5
+    # L-BFGS along a path: steps remembered; how often XᵀDX is computed at one C; steps with one
+    # XᵀDX (or one step for every ``numbers_per_step`` numbers in a row, if that is more), of which
+    # a third may leave more than ``slow_reduction`` of the gap.
+    lbfgs_memory: int = 5
+    lbfgs_grams: int = 2
+    lbfgs_steps: int = 3
+    lbfgs_numbers_per_step: int = 6
+    lbfgs_slow_reduction: float = 0.4
+
+
+# The first multiple of the identity added to the Newton equations, by the precision of XᵀDX, and
+# its growth where the factorisation fails.
+_RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
+_RIDGE_GROWTH = 30.0
+# Equations are scaled to a unit diagonal where the ratio of diagonal entries exceeds this.
+_UNEVEN = 1e4
+# The line search ends at this fraction of the first derivative, or at this number of steps.
+_LINE_REDUCTION, _LINE_STEPS = 0.1, 40
+
+
+class SmoothNewton:
+    """The point (w, b), its scores g and its duals β = −L'(g).
+
+    ``sum_norm`` bounds the change of Xᵀβ when Σβ = 0 is restored by one unit; 0: not known.
     """
 
-    reduction = 0.1  # of the gradient, by conjugate gradients
-
     def __init__(
-        self, rows: Rows, problem: LinearPrimal, w: np.ndarray, b: float, g: np.ndarray,
-        reach: float = 0.0,
-    ):  # fmt: skip
-        self.rows, self.problem = rows, problem
+        self,
+        design: DesignMatrix,
+        problem: LinearPrimal,
+        w: np.ndarray,
+        b: float,
+        g: np.ndarray,
+        sum_norm: float = 0.0,
+        settings: NewtonSettings | None = None,
+    ):
+        self.design, self.problem = design, problem
+        self.settings = settings or NewtonSettings()
+        self.losses = problem.arrays
+        self.penalty = problem.intercept_penalty
         self.w, self.b, self.g = w, b, g.copy()
-        self.beta, self.curvature = np.empty(rows.n), np.empty(rows.n)
+        self.beta, self.D = np.empty(design.n), np.empty(design.n)
         self.gram: np.ndarray | None = None
         self.steps = 0
-        self.enough, self.reach = 0.0, reach
+        self.target_gap, self.sum_norm = 0.0, sum_norm
 
-    def solve(self, enough: float, width: float, stop: Callable[[], bool]) -> None:
-        """Newton steps until the gap, which is what the gradient leaves, is ``enough``."""
-        self.enough = enough
-        for _ in range(STEPS):
+    def solve(self, target_gap: float, width: float, stop: Callable[[], bool]) -> None:
+        """Newton steps until the gap, which the gradient determines, is at most the target."""
+        self.target_gap = target_gap
+        for _ in range(self.settings.newton_steps):
             grad_w, grad_b = self._gradient()
-            if self._gap(grad_w, grad_b) <= enough or stop() or not self._step(grad_w, grad_b):
+            if self._gap(grad_w, grad_b) <= target_gap or stop() or not self._step(grad_w, grad_b):
                 return
             self.steps += 1
 
     def _gap(self, grad_w: np.ndarray, grad_b: float) -> float:
-        if self.reach:
-            return (float(np.sqrt(grad_w @ grad_w)) + self.reach * abs(grad_b)) ** 2 / 2
-        return float(grad_w @ grad_w) / 2 + unbalanced(self.problem.kappa, grad_b)
+        if self.sum_norm:
+            return (float(np.sqrt(grad_w @ grad_w)) + self.sum_norm * abs(grad_b)) ** 2 / 2
+        return float(grad_w @ grad_w) / 2 + intercept_gap(self.penalty, grad_b)
 
     def _gradient(self) -> tuple[np.ndarray, float]:
-        problem = self.problem
-        total = responses(problem.kind, self.g, *problem.arrays, self.beta)
-        grad_b = 0.0 if problem.kappa is None else problem.kappa * self.b - total
-        return self.w - self.rows.sum(self.beta), grad_b
-
-    # ------------------------------------------------------------------ a step
+        total = negative_gradient(self.problem.kind, self.g, *self.losses, self.beta)
+        grad_b = 0.0 if self.penalty is None else self.penalty * self.b - total
+        return self.w - self.design.rmatvec(self.beta), grad_b
 
     def _step(self, grad_w: np.ndarray, grad_b: float) -> bool:
-        """One Newton step; False where there is no way down in float64."""
-        return self._along(grad_w, grad_b, *self._curvatures(), grad_w, grad_b)
+        """One Newton step; False where float64 knows no descent."""
+        return self._step_towards(grad_w, grad_b, *self._hessian_diagonal(), grad_w, grad_b)
 
-    def _along(
-        self, grad_w: np.ndarray, grad_b: float, used: int, total: float,
-        true_w: np.ndarray, true_b: float,
-    ) -> bool:  # fmt: skip
-        """A step to where such a gradient, or the true one, vanishes under these curvatures."""
-        if self.rows.d <= DIRECT_COLUMNS:
-            step_w, step_b = self._direct(grad_w, grad_b, used)
+    def _step_towards(
+        self,
+        model_w: np.ndarray,
+        model_b: float,
+        used: int,
+        total: float,
+        grad_w: np.ndarray,
+        grad_b: float,
+    ) -> bool:
+        """A step along −H⁻¹ (model_w, model_b), with a line search from the true gradient.
+
+        ``used`` entries of D are not zero, and ``total`` is their sum.
+        """
+        if self.design.d <= self.settings.direct_columns:
+            step_w, step_b = self._direct(model_w, model_b, used)
         else:
-            step_w, step_b = self._conjugate(grad_w, grad_b, total)
-        h = self.rows.scores(step_w, step_b)
-        t = self._line(step_w, step_b, h, float(true_w @ step_w) + true_b * step_b)
+            step_w, step_b = self._conjugate(model_w, model_b, total)
+        h = self.design.matvec(step_w, step_b)
+        t = self._line_search(step_w, step_b, h, float(grad_w @ step_w) + grad_b * step_b)
         if t == 0:
             return False
         self.w = self.w + t * step_w
@@ -102,88 +170,103 @@ class Smooth:
         self.g += t * h
         return True
 
-    def _curvatures(self) -> tuple[int, float]:
-        return curvatures(self.problem.kind, self.g, *self.problem.arrays, self.curvature)
+    def _hessian_diagonal(self) -> tuple[int, float]:
+        return hessian_diagonal(self.problem.kind, self.g, *self.losses, self.D)
 
-    def _slope(self, h: np.ndarray, t: float) -> tuple[float, float]:
-        return slope(self.problem.kind, self.g, h, t, *self.problem.arrays)
+    def _derivatives(self, h: np.ndarray, t: float) -> tuple[float, float]:
+        return directional_derivatives(self.problem.kind, self.g, h, t, *self.losses)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        self.gram, ridge = product(self.rows, self.curvature, used)
-        # Where nothing holds b: a step of 1 in the scores.
-        hold_b = 0.0 if used or self.problem.kappa else abs(grad_b) or 1.0
-        solve = newton_equations(self.gram, self.problem.kappa, hold_b, ridge)
+        self.gram, ridge = weighted_gram(self.design, self.D, used, self.settings)
+        # Where b has no second derivative: a step of 1 in the scores.
+        extra_b = 0.0 if used or self.penalty else abs(grad_b) or 1.0
+        solve = factor_newton_equations(self.gram, self.penalty, extra_b, ridge)
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
         self, grad_w: np.ndarray, grad_b: float, total: float
     ) -> tuple[np.ndarray, float]:
-        """Conjugate gradients, b measured as in the gap, or, if it is free, by its curvature.
+        """Conjugate gradients, b scaled by its penalty or, if it is free, its second derivative.
 
-        What is left of the gradient is what the gap will be, the losses' curve apart; what is left
-        of Σβ = 0 will be scaled away.
+        The residual that is left is the gradient after the step, but for the curvature of the
+        losses; what is left of Σβ = 0 will be scaled away.
         """
-        has_b = self.problem.kappa is not None
-        hold_b = self.problem.kappa or total
-        if hold_b == 0:
-            hold_b = abs(grad_b) or 1.0
+        has_b, penalty = self.penalty is not None, self.penalty or 0.0
+        scale_b = penalty or total or abs(grad_b) or 1.0
+        inverse_diagonal = np.ones(self.design.d + 1)
+        inverse_diagonal[-1] = 1 / scale_b
 
-        def apply(v: np.ndarray, v_b: float) -> tuple[np.ndarray, float]:
-            out, out_b = self.rows.bend(self.curvature, v, v_b)
-            out += v
-            out_b += ((self.problem.kappa or 0.0) + 1e-12 * hold_b) * v_b
-            return out, out_b if has_b else 0.0
+        def apply(v: np.ndarray) -> np.ndarray:
+            out, out_b = self.design.hessian_product(self.D, v[:-1], float(v[-1]))
+            out_b += (penalty + 1e-12 * scale_b) * v[-1]
+            return np.append(out + v[:-1], out_b if has_b else 0.0)
 
-        x, x_b = np.zeros_like(grad_w), 0.0
-        r, r_b = -grad_w, -grad_b if has_b else 0.0
-        z_b = r_b / hold_b
-        p, p_b = r.copy(), z_b
-        rho = r @ r + r_b * z_b
-        end = self.reduction**2 * rho
-        for _ in range(CG_STEPS):
-            left = np.sqrt(r @ r + (r_b * z_b if self.problem.kappa else 0.0))
-            if rho <= end or (left + self.reach * abs(r_b)) ** 2 <= self.enough:
-                break
-            q, q_b = apply(p, p_b)
-            bend = p @ q + p_b * q_b
-            if not 0 < bend < np.inf:  # beyond what float64 can tell
-                break
-            a = rho / bend
-            x += a * p
-            x_b += a * p_b
-            q *= a
-            r -= q
-            r_b -= a * q_b
-            z_b = r_b / hold_b
-            rho, before = r @ r + r_b * z_b, rho
-            p *= rho / before
-            p += r
-            p_b = z_b + (rho / before) * p_b
-        return x, float(x_b)
+        rhs = np.append(-grad_w, -grad_b if has_b else 0.0)
+        end = self.settings.cg_reduction**2 * float(rhs @ (inverse_diagonal * rhs))
 
-    def _line(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
-        """The t with a zero slope of F along the step, from its slope at 0."""
-        square = float(step_w @ step_w) + (self.problem.kappa or 0.0) * step_b * step_b
+        def stop(x: np.ndarray, r: np.ndarray, rho: float) -> bool:
+            r_b = float(r[-1])
+            left = np.sqrt(r[:-1] @ r[:-1] + (r_b * r_b / scale_b if penalty else 0.0))
+            return rho <= end or (left + self.sum_norm * abs(r_b)) ** 2 <= self.target_gap
+
+        x = conjugate_gradient(apply, rhs, stop, self.settings.cg_steps, inverse_diagonal)
+        return x[:-1], float(x[-1])
+
+    def _line_search(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
+        """The t with a zero derivative of F along the step; ``slope`` is that at 0."""
+        square = float(step_w @ step_w) + (self.penalty or 0.0) * step_b * step_b
         linear = slope + float(self.beta @ h)  # all but the losses of these rows
 
-        def at(t: float) -> tuple[float, float]:
-            first, second = self._slope(h, t)
+        def derivatives(t: float) -> tuple[float, float]:
+            first, second = self._derivatives(h, t)
             return linear + t * square + first, square + second
 
-        return line_search(at, slope)
+        return line_search(derivatives, slope)
 
 
-def line_search(at: Callable[[float], tuple[float, float]], start: float) -> float:
-    """Where a rising slope, ``start`` < 0 at 0, is about zero: Newton's method between brackets.
+def conjugate_gradient(
+    apply: Callable[[np.ndarray], np.ndarray],
+    rhs: np.ndarray,
+    stop: Callable[[np.ndarray, np.ndarray, float], bool],
+    max_steps: int,
+    inverse_diagonal: np.ndarray | None = None,
+) -> np.ndarray:
+    """Solve A x = rhs by preconditioned conjugate gradients (Nocedal and Wright, algorithm 5.3).
 
-    ``at(t)`` gives slope and curvature. Returns 0 where there is no way down in float64.
+    ``apply(p)`` is A p; ``stop(x, r, rho)`` is asked before each step, with the residual r and its
+    squared norm in the metric of the preconditioner. Ends, too, where pᵀA p is not positive.
     """
-    if not start < 0:
+    x, r = np.zeros_like(rhs), rhs.copy()
+    z = r if inverse_diagonal is None else inverse_diagonal * r
+    p, rho = z.copy(), float(r @ z)
+    for _ in range(max_steps):
+        if stop(x, r, rho):
+            break
+        q = apply(p)
+        curvature = float(p @ q)
+        if not 0 < curvature < np.inf:
+            break
+        a = rho / curvature
+        x += a * p
+        r -= a * q
+        z = r if inverse_diagonal is None else inverse_diagonal * r
+        rho, before = float(r @ z), rho
+        p *= rho / before
+        p += z
+    return x
+
+
+def line_search(derivatives: Callable[[float], tuple[float, float]], slope: float) -> float:
+    """Where an increasing derivative, ``slope`` < 0 at 0, is about zero: safeguarded Newton steps.
+
+    ``derivatives(t)`` are the first and the second one. Returns 0 where float64 knows no descent.
+    """
+    if not slope < 0:
         return 0.0
     low, high, t = 0.0, np.inf, 1.0
-    for _ in range(LINE_STEPS):
-        first, second = at(t)
-        if abs(first) <= SLOPE_LEFT * -start:
+    for _ in range(_LINE_STEPS):
+        first, second = derivatives(t)
+        if abs(first) <= _LINE_REDUCTION * -slope:
             return t
         if first < 0:
             low = t
@@ -196,45 +279,46 @@ def line_search(at: Callable[[float], tuple[float, float]], start: float) -> flo
     return low or t
 
 
-def unbalanced(kappa: float | None, grad_b: float) -> float:
+def intercept_gap(penalty: float | None, grad_b: float) -> float:
     """What κ b ≠ Σβ adds to the gap: exactly for κ > 0, as an estimate for κ = 0."""
-    if kappa:
-        return grad_b * grad_b / (2 * kappa)
+    if penalty:
+        return grad_b * grad_b / (2 * penalty)
     return abs(grad_b)
 
 
-def product(rows: Rows, curvature: np.ndarray, used: int) -> tuple[np.ndarray, float]:
-    """XᵀDX, of which so many rows are used, and the ridge that its rounding asks for."""
-    dtype = np.float32 if used > FLOAT32_ROWS else np.float64
-    return rows.gram(curvature, dtype), RIDGE[dtype]
+def weighted_gram(
+    design: DesignMatrix, D: np.ndarray, used: int, settings: NewtonSettings
+) -> tuple[np.ndarray, float]:
+    """XᵀDX, of which ``used`` rows have D ≠ 0, and the ridge that its rounding asks for."""
+    dtype = np.float32 if used > settings.float32_rows else np.float64
+    return design.weighted_gram(D, dtype), _RIDGE[dtype]
 
 
-def newton_equations(
-    gram: np.ndarray, kappa: float | None, hold_b: float, ridge: float
+def factor_newton_equations(
+    gram: np.ndarray, penalty: float | None, extra_b: float = 0.0, ridge: float = _RIDGE[np.float32]
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Factor I + XᵀDX, bordered by the intercept; the function that solves with it."""
+    """Factorise I + XᵀDX, bordered by the intercept; the function that solves with it."""
     d = len(gram) - 1
     H = gram.copy()
     diagonal = H.ravel()[:: d + 2]
     diagonal[:d] += 1.0
-    if kappa is None:
+    if penalty is None:
         H = H[:d, :d]
     else:
-        diagonal[d] += kappa + hold_b
+        diagonal[d] += penalty + extra_b
     diagonal = H.diagonal()
     least, most = float(diagonal.min()), float(diagonal.max())
     if not 0 < least <= most < np.inf:
         raise LinAlgError("Newton's equations are not finite")
     scale: Any = 1.0
-    if most > UNEVEN * least:
-        # A diagonal of ones: rounding, and the ridge for it, are then as small as columns allow.
+    if most > _UNEVEN * least:
         scale = 1 / np.sqrt(diagonal)
         H = H * scale * scale[:, np.newaxis]
         most = 1.0
-    factor = _factor(H, ridge, most)
+    factor = _cholesky(H, ridge, most)
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
-        if kappa is None:
+        if penalty is None:
             return scale * dpotrs(factor, scale * right_w)[0], 0.0
         step, _ = dpotrs(factor, scale * np.append(right_w, right_b))
         step = scale * step
@@ -243,16 +327,16 @@ def newton_equations(
     return solve
 
 
-def _factor(H: np.ndarray, ridge: float, most: float) -> np.ndarray:
-    """Cholesky's, of H with as much on its diagonal as rounding asks for.
+def _cholesky(H: np.ndarray, ridge: float, most: float) -> np.ndarray:
+    """The factor of H plus the smallest multiple of the identity at which it exists.
 
-    The lower half is the upper one of the transpose, which LAPACK takes without a copy.
+    The lower triangle is the upper one of the transpose, which LAPACK takes without a copy.
     """
     while ridge < 1:
-        stiff = H.copy()
-        stiff.ravel()[:: len(H) + 1] += ridge * most
-        factor, failed = dpotrf(stiff.T, lower=0, clean=0, overwrite_a=1)
+        shifted = H.copy()
+        shifted.ravel()[:: len(H) + 1] += ridge * most
+        factor, failed = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
         if not failed:
             return factor
-        ridge *= RIDGE_GROWS
+        ridge *= _RIDGE_GROWTH
     raise LinAlgError("Newton's equations are not finite")

@@ -1,9 +1,9 @@
-"""A linear machine as it is stored: solved, rounded to the type of its coefficients, and proved.
+"""A linear model as it is stored: solved, rounded to the type of its coefficients, and certified.
 
-Solvers work on rows less a common shift where columns are far from zero and the intercept is free:
-w stays the same, and b takes up the shift. What counts is the proof of the stored model on the rows
-as they are. Where a solver has reached its tolerance, and the stored model has not, it goes on with
-a smaller one.
+Solvers work on rows minus a common shift where columns are far from zero and the intercept is free:
+w stays the same, and b changes by the shift times w. What counts is the gap of the stored model on
+the rows as they are. Where a solver has reached its tolerance and the stored model has not, the
+solver continues with a smaller one.
 """
 
 from __future__ import annotations
@@ -15,133 +15,133 @@ from typing import Any
 import numpy as np
 
 from mercer._result import LinearResult, Status
-from mercer.problems._losses import TUBE
+from mercer.problems._losses import EPSILON_INSENSITIVE
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.linear._bounded_gap import prove
-from mercer.solvers.linear._coordinate_descent import Descent
-from mercer.solvers.linear._design_matrix import Rows, precise_dot
-from mercer.solvers.linear._newton import Start, by_gap, evaluate
+from mercer.solvers.linear._bounded_gap import bound_gap
+from mercer.solvers.linear._coordinate_descent import CoordinateDescent
+from mercer.solvers.linear._design_matrix import DenseMatrix, LocalMatrix, dot_doubled
+from mercer.solvers.linear._gradient_dual import evaluate
+from mercer.solvers.linear._path_following import Start
 
-__all__ = ["Answer", "Shifted", "solve_and_prove", "until_proved"]
+__all__ = ["ShiftedDesign", "StoredModel", "solve_and_bound", "until_bounded"]
 
-# Solvers are asked for a little less than the tolerance, as the proof adds rounding; where that was
-# not enough, for this part of it, so many times.
-ASKED, AGAIN, ATTEMPTS = 0.999, 0.2, 3
-# Rows are shifted where a column's mean is this many times its spread, and this many times the
-# spread of a typical column; judged by so many rows.
-FAR_FROM_ZERO, TYPICAL, SOME = 100.0, 10.0, 200
+# Solvers are asked for a little less than the tolerance, as the bound adds rounding; where that was
+# not enough, for this fraction of it, up to this many times.
+_TOL_FACTOR, _RETRY_FACTOR, _MAX_ATTEMPTS = 0.999, 0.2, 3
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """What a solver found, in its own coordinates, and the proof of what is stored of it."""
+class StoredModel:
+    """The solution in the solver's coordinates, and the stored model with bounds of its gap."""
 
-    found: LinearResult
-    proof: LinearResult
+    solution: LinearResult
+    bounded: LinearResult
 
 
 @dataclass(frozen=True, eq=False)
-class Shifted:
+class ShiftedDesign:
     """Rows as they are, rows as solvers see them, and the difference (None: there is none)."""
 
-    rows: Rows
-    seen: Rows
+    design: LocalMatrix
+    seen: LocalMatrix
     shift: np.ndarray | None = None
 
     @classmethod
-    def of(cls, rows: Rows, kappa: float | None) -> Shifted:
-        if rows.is_sparse or kappa != 0:
-            return cls(rows, rows)
-        some = rows.X[:: max(1, rows.n // SOME)].astype(np.float64)
+    def of(cls, design: LocalMatrix, intercept_penalty: float | None) -> ShiftedDesign:
+        """Shift columns whose mean is 100 × their and 10 × the typical standard deviation.
+
+        Judged by some 200 rows.
+        """
+        if intercept_penalty != 0 or not isinstance(design, DenseMatrix):
+            return cls(design, design)
+        some = design.X[:: max(1, design.n // 200)].astype(np.float64)
         with np.errstate(all="ignore"):
-            mean, spread = some.mean(axis=0), some.std(axis=0)
-            typical = float(np.sqrt(np.mean(spread**2)))
-            far = (np.abs(mean) > FAR_FROM_ZERO * spread) & (np.abs(mean) > TYPICAL * typical)
+            mean, deviation = some.mean(axis=0), some.std(axis=0)
+            typical = float(np.sqrt(np.mean(deviation**2)))
+            far = (np.abs(mean) > 100 * deviation) & (np.abs(mean) > 10 * typical)
         if not far.any() or not np.isfinite(mean).all():
-            return cls(rows, rows)
+            return cls(design, design)
         shift = np.where(far, mean, 0.0)
-        return cls(rows, rows.around(shift), shift)
+        return cls(design, design.shifted(shift), shift)
 
     def stored_b(self, w: np.ndarray, b: float) -> float:
         """The intercept on the rows as they are."""
-        return float(b) if self.shift is None else float(b) - precise_dot(self.shift, w)
+        return float(b) if self.shift is None else float(b) - dot_doubled(self.shift, w)
 
     def seen_b(self, w: np.ndarray, b: float) -> float:
-        """The reverse."""
-        return float(b) if self.shift is None else float(b) + precise_dot(self.shift, w)
+        """The intercept on the shifted rows."""
+        return float(b) if self.shift is None else float(b) + dot_doubled(self.shift, w)
 
 
-def solve_and_prove(
-    solver: Any, problem: LinearPrimal, shifted: Shifted, stopping: Stopping, start: Start | None
-) -> Answer:
-    """A stored model of one task; ``solver`` has the tolerance that its proof is to meet."""
-    rows, dtype = shifted.rows, shifted.rows.X.dtype
+def solve_and_bound(
+    solver: Any,
+    problem: LinearPrimal,
+    shifted: ShiftedDesign,
+    stopping: Stopping,
+    start: Start | None,
+) -> StoredModel:
+    """The stored model of one task; its bounded gap is to meet the solver's tolerance."""
+    design, seen, dtype = shifted.design, shifted.seen, shifted.design.X.dtype
+    zero, zero_w = np.zeros(design.n), np.zeros(design.d)
 
-    def proved(found: LinearResult) -> LinearResult:
+    def bound(found: LinearResult) -> LinearResult:
         w = found.w.astype(dtype).astype(np.float64)
         b = float(dtype.type(shifted.stored_b(found.w, found.b)))
-        return prove(problem, rows, w, b, None if found.own else found.beta, solver.tol)
+        beta = None if found.is_gradient_dual else found.beta
+        return bound_gap(problem, design, w, b, beta, solver.tol)
 
     constant = problem.constant_fit()
     if constant is not None:  # the optimal value is 0
-        zero = np.zeros(rows.n)
-        found = evaluate(problem, shifted.seen, np.zeros(rows.d), constant, zero, np.zeros(rows.d))
-        proof = prove(problem, rows, found.w, float(dtype.type(constant)), zero, solver.tol)
-        if proof.gap == 0:
-            return Answer(found, proof)
+        found = evaluate(problem, seen, zero_w, constant, zero, zero_w)
+        rounded = float(dtype.type(constant))
+        bounded = bound_gap(problem, design, zero_w, rounded, zero, solver.tol)
+        if bounded.gap == 0:
+            return StoredModel(found, bounded)
 
     def solve(tol: float, left: int, start: Start | None) -> LinearResult:
-        mine = replace(solver, tol=tol, max_iter=left)
-        result = mine.solve(problem, shifted.seen, stopping, start)
-        if result.status is Status.STALLED and problem.kind == TUBE:
-            # Prices or scales too uneven for Newton's equations: coordinates go on from there.
-            last = Start(result.w, result.b, beta=result.beta)
-            more = Descent(tol, left, solver.seed).solve(problem, shifted.seen, stopping, last)
-            better = min(result, more, key=by_gap)
-            result = _after(replace(better, status=more.status), result, more)
+        result = replace(solver, tol=tol, max_iter=left).solve(problem, seen, stopping, start)
+        if result.status is Status.STALLED and problem.kind == EPSILON_INSENSITIVE:
+            # C or columns too uneven for the Newton equations: coordinate descent continues.
+            last = Start(result.w, result.b, result.beta)
+            more = CoordinateDescent(tol, left, solver.seed).solve(problem, seen, stopping, last)
+            better = more if more.finite_gap < result.finite_gap else result
+            result = replace(better, status=more.status).with_effort_of(result, more)
         return result
 
     stopped = stopping.stopped
     if stopped is not None:  # before anything was begun
-        zero, w = np.zeros(rows.n), np.zeros(rows.d)
-        found = evaluate(problem, shifted.seen, w, 0.0, zero, w)
-        return Answer(found, replace(proved(found), status=stopped))
+        found = evaluate(problem, seen, zero_w, 0.0, zero, zero_w)
+        return StoredModel(found, replace(bound(found), status=stopped))
 
-    def go_on(found: LinearResult) -> Start:
-        return Start(found.w, found.b, beta=found.beta)
+    def next_start(found: LinearResult) -> Start:
+        return Start(found.w, found.b, found.beta)
 
-    return until_proved(solve, proved, go_on, solver.tol, solver.max_iter, start)
+    return until_bounded(solve, bound, next_start, solver.tol, solver.max_iter, start)
 
 
-def until_proved(
+def until_bounded(
     solve: Callable[[float, int, Any], LinearResult],
-    proved: Callable[[LinearResult], LinearResult],
-    go_on: Callable[[LinearResult], Any],
-    tol: float, max_iter: int, start: Any,
-) -> Answer:  # fmt: skip
-    """Solve to ever smaller tolerances until the proof of the stored model meets ``tol``."""
-    best: Answer | None = None
-    effort: list[LinearResult] = []
-    asked = ASKED * tol
-    for _ in range(ATTEMPTS):
-        done = sum(result.iterations for result in effort)
-        found = solve(asked, max_iter - done if max_iter >= 0 else -1, start)
-        effort.append(found)
-        proof = replace(proved(found), status=found.status)
-        if best is None or by_gap(proof) < by_gap(best.proof):
-            best = Answer(found, proof)
-        if proof.gap <= tol * proof.primal or found.status is not Status.SOLVED:
+    bound: Callable[[LinearResult], LinearResult],
+    next_start: Callable[[LinearResult], Any],
+    tol: float,
+    max_iter: int,
+    start: Any,
+) -> StoredModel:
+    """Solve to ever smaller tolerances until the stored model's bounded gap meets ``tol``."""
+    best: StoredModel | None = None
+    runs: list[LinearResult] = []
+    solver_tol = _TOL_FACTOR * tol
+    for _ in range(_MAX_ATTEMPTS):
+        done = sum(result.iterations for result in runs)
+        found = solve(solver_tol, max_iter - done if max_iter >= 0 else -1, start)
+        runs.append(found)
+        bounded = replace(bound(found), status=found.status)
+        if best is None or bounded.finite_gap < best.bounded.finite_gap:
+            best = StoredModel(found, bounded)
+        if bounded.meets(tol) or found.status is not Status.SOLVED:
             break
-        asked, start = AGAIN * asked, go_on(found)
+        solver_tol, start = _RETRY_FACTOR * solver_tol, next_start(found)
     assert best is not None
-    return replace(best, proof=_after(replace(best.proof, status=effort[-1].status), *effort))
-
-
-def _after(result: LinearResult, *effort: LinearResult) -> LinearResult:
-    return replace(
-        result,
-        iterations=sum(one.iterations for one in effort),
-        rounds=sum(one.rounds for one in effort),
-        seconds=sum(one.seconds for one in effort),
-    )
+    bounded = replace(best.bounded, status=runs[-1].status)
+    return replace(best, bounded=bounded.with_effort_of(*runs))

@@ -1,0 +1,167 @@
+"""`LogisticRegression`."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import logit
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer.estimators._validation import Data
+from mercer.estimators.linear._base import LinearClassifier, LinearTask, constraints_without
+from mercer.exceptions import warn_user
+from mercer.problems._regularized_loss import LinearPrimal, logistic
+
+__all__ = ["LogisticRegression"]
+
+_SOLVERS_OF_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
+
+
+class LogisticRegression(LinearClassifier):
+    """Logistic regression with an L2 penalty.
+
+    Minimises ½‖w‖² + C Σ sᵢ log(1 + exp(−yᵢ (w·xᵢ + b))); several classes one against the rest,
+    their probabilities scaled to one. The intercept is not penalised.
+
+    Parameters
+    ----------
+    penalty : {"l2"}, default="l2"
+    l1_ratio : {0.0} or None, default=0.0
+        The penalties of scikit-learn that Mercer does not have are refused.
+    dual : bool, default=False
+    solver : str, default="auto"
+        The problem is solved by Newton's method always. scikit-learn's names ("lbfgs", "liblinear",
+        "newton-cg", "newton-cholesky", "sag", "saga") and ``dual=True`` are accepted, and a fit
+        warns that they are not used.
+    threshold : float in (0, 1), default=0.5
+        The confidence level: with two classes, `predict` answers ``classes_[1]`` where its
+        probability is at least this. More classes need 0.5.
+    C, tol, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, \
+warm_start, n_jobs, time_limit, callback, on_interrupt
+        As in `LinearSVC`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, certificate_, solver_, n_iter_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> from mercer import LogisticRegression
+    >>> model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
+    >>> model.predict_proba([[0.0]]).round(6)
+    array([[0.5, 0.5]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **constraints_without("epsilon"),
+        "penalty": [StrOptions({"l1", "l2", "elasticnet", "deprecated"}), None],
+        "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
+        "dual": ["boolean"],
+        "solver": [StrOptions({"auto", *_SOLVERS_OF_SCIKIT_LEARN})],
+        "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        penalty: str | None = "l2",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "auto",
+        max_iter: int = 100,
+        verbose: Any = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        callback: Any = None,
+        on_interrupt: str = "raise",
+        threshold: float = 0.5,
+    ):
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.callback = callback
+        self.on_interrupt = on_interrupt
+        self.threshold = threshold
+
+    def _check_parameters(self) -> None:
+        if self.penalty not in ("l2", "deprecated") or self.l1_ratio:
+            raise ValueError(
+                'penalty must be "l2" with l1_ratio 0 or None, got '
+                f"penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}: other penalties have no "
+                "certificate here. Without a penalty: a large C, such as C=1e6."
+            )
+        unused = [f"solver={self.solver!r}"] if self.solver != "auto" else []
+        unused += ["dual=True"] if self.dual else []
+        if unused:
+            warn_user(
+                f"{' and '.join(unused)} not used: LogisticRegression is solved by Newton's "
+                'method. Pass solver="auto", dual=False.',
+                UserWarning,
+            )
+
+    def _pose(self, task: LinearTask, data: Data) -> LinearPrimal:
+        C, penalty = self._sample_C(task, data), self._intercept_penalty()
+        return logistic(task.y, C, intercept_penalty=penalty)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row, with two classes by the confidence level ``threshold``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores >= logit(self.threshold)).astype(np.intp)]
+        if self.threshold != 0.5:
+            raise ValueError(
+                f"threshold={self.threshold!r} is a confidence level between two classes; with "
+                f"{self.classes_.size} classes it must be 0.5. Use predict_proba."
+            )
+        return super().predict(X)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+        """
+        p = 0.5 * (1 + np.tanh(0.5 * self._scores(X)))
+        if p.shape[1] == 1:
+            return np.hstack([1 - p, p])
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
