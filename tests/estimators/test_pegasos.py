@@ -16,6 +16,7 @@ from mercer import SVC, PegasosClassifier
 from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant, Linear
+from mercer.solvers.pegasos._state import PegasosSettings
 from tests.solvers.small import make_data
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
@@ -178,7 +179,7 @@ def test_errors_of_streams():
         PegasosClassifier(lam=0.1, class_weight="balanced").partial_fit(X, y, classes=[-1, 1])
 
 
-def test_errors(monkeypatch):
+def test_errors():
     with pytest.raises(ValueError, match="Give one of them"):
         PegasosClassifier(C=2.0, lam=0.1).fit(X, y)
     for change in ({"C": np.inf}, {"lam": 0.0}, {"batch_size": 0}, {"max_iter": 0}, {"tol": 0.0}):
@@ -188,9 +189,12 @@ def test_errors(monkeypatch):
         PegasosClassifier().fit(X, np.ones(200))
     with pytest.raises(ValueError, match="Scale the columns"):
         PegasosClassifier().fit(X * 1e200, y)
-    monkeypatch.setattr("mercer.estimators.pegasos._base.MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match="Give one of them"):
+        PegasosClassifier(n_steps=10, max_iter=5).fit(X, y)
+    model = PegasosClassifier(kernel="rbf")
+    model._settings = PegasosSettings(max_matrix_bytes=1000)
     with pytest.raises(ValueError, match="whole kernel matrix"):
-        PegasosClassifier(kernel="rbf").fit(X, y)
+        model.fit(X, y)
 
 
 def test_zero_rows_and_constant_columns():

@@ -16,10 +16,12 @@ from mercer.problems._dual_qp import BoxQP
 from mercer.solvers import SMO, Stopping
 from mercer.solvers._coordinate_ascent import CoordinateAscent
 from mercer.solvers._interior_point import QP, QPPrimal
-from mercer.solvers._pegasos_dual import Pegasos
 from mercer.solvers._platt import Platt
 from mercer.solvers._projected_gradient import ProjectedGradient
 from mercer.solvers._registry import NAMES
+from mercer.solvers.pegasos import Pegasos
+from mercer.solvers.pegasos._rows import KernelRows
+from mercer.solvers.pegasos._state import LossInterval, PegasosState
 from tests.solvers.conformance import ONE_GROUP, TWO_GROUPS, WITHOUT, SolverConformance
 from tests.solvers.small import make_data, make_gram
 
@@ -121,21 +123,19 @@ def test_lambda_of_pegasos():
     """One step from w = 0 adds yx/λ, and λ = 1/(nC): with n = 2 and C = 1, twice the point."""
     gram = make_gram(Linear(), np.array([[1.0, 0.0], [0.0, 1.0]]))
     problem = svc(np.array([1.0, -1.0]), 1.0, fit_intercept=False)
-    from mercer.solvers._pegasos import Corridor, Descent, KernelRows
-
-    state = Descent(1 / 2, 2)
-    rows, corridor = KernelRows(gram.matrix()), Corridor.hinge(problem.target)
-    state.count_anew(2)
-    rows.run(corridor, np.ones(2), np.array([0]), state)
+    state = PegasosState(1 / 2, 2)
+    rows, interval = KernelRows(gram.matrix()), LossInterval.hinge(problem.target)
+    state.reset_signs(2)
+    rows.run(interval, np.ones(2), np.array([0]), state)
     assert_allclose(state.coef(average=False), [2, 0])
     # Step 2 halves it and adds 1/(2λ) = 1 of the second point, which is within the margin.
-    rows.run(corridor, np.ones(2), np.array([1]), state)
+    rows.run(interval, np.ones(2), np.array([1]), state)
     assert_allclose(state.coef(average=False), [1, -1])
     assert_allclose(state.coef(average=True), (1 * np.array([2, 0]) + 2 * np.array([1, -1])) / 3)
     # The ball has radius 1/√λ = √2.
-    projected = Descent(1 / 2, 2, project=True)
-    projected.count_anew(2)
-    rows.run(corridor, np.ones(2), np.array([0]), projected)
+    projected = PegasosState(1 / 2, 2, project=True)
+    projected.reset_signs(2)
+    rows.run(interval, np.ones(2), np.array([0]), projected)
     assert_allclose(projected.coef(average=False), [np.sqrt(2), 0])
 
 

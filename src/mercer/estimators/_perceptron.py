@@ -20,8 +20,7 @@ from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
 from mercer.solvers import Stopping
-from mercer.solvers._perceptron import Perceptron, Updates, rows_for
-from mercer.solvers._perceptron_core import count_votes
+from mercer.solvers._perceptron import Perceptron, Updates, count_votes, rows_for
 
 __all__ = ["KernelPerceptron"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mercer.solvers._registry import NAMES
 
-__all__ = ["ESTIMATORS", "KERNELS", "OBJECTS", "arguments", "find", "name_of"]
+__all__ = ["ESTIMATORS", "KERNELS", "OBJECTS", "RENAMED_FIELDS", "arguments", "find", "name_of"]
 
 # name → module, imported when a file has it.
 ESTIMATORS = {
@@ -37,11 +37,11 @@ OBJECTS = {
     "Certificate": "mercer.certificates._certificate",
     "Choice": "mercer.solvers._registry",
     "Column": "mercer.data._schema",
-    "Descent": "mercer.solvers._pegasos",
     "Duals": "mercer.estimators._warm_start",
     "EigenCertificate": "mercer.certificates._residuals",
     "Expansion": "mercer._expansion",
     "LinearResult": "mercer._result",
+    "PegasosState": "mercer.solvers.pegasos._state",
     "Answer": "mercer.solvers.linear._stored_model",
     "_Last": "mercer.estimators.linear._base",
     "Wake": "mercer._result",
@@ -60,7 +60,8 @@ _ARGUMENTS = {
 
 
 # Names in files of version 0.1 → present names.
-_RENAMED = {"Points": "Samples"}
+_RENAMED = {"Descent": "PegasosState", "Points": "Samples"}
+RENAMED_FIELDS = {"hits": "sign_sums", "image": "Ku"}
 
 
 def find(name: Any, among: dict[str, str]) -> type:

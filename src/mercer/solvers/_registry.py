@@ -18,7 +18,7 @@ NAMES = {
     "qp-primal": ("_interior_point", "QPPrimal"),
     "projected-gradient": ("_projected_gradient", "ProjectedGradient"),
     "coordinate-ascent": ("_coordinate_ascent", "CoordinateAscent"),
-    "pegasos": ("_pegasos_dual", "Pegasos"),
+    "pegasos": ("pegasos", "Pegasos"),
 }
 
 
