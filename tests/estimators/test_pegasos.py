@@ -216,3 +216,38 @@ def test_limits_keep_the_model_so_far():
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.certificate_.status is Status.STOPPED
+
+
+@pytest.mark.parametrize("T", [1, 7, 200, 451])
+@pytest.mark.parametrize("project", [False, True])
+def test_exactly_t_steps_on_single_rows(T, project):
+    """Figure 1 of the paper, written out: w ← (1 − 1/t) w + [y w·x < 1] yx/(λt), last iterate."""
+    lam, n = 0.05, len(X)
+    rng = np.random.default_rng(np.random.RandomState(3).randint(0, 2**31 - 1, size=1)[0])
+    drawn = np.concatenate([rng.integers(0, n, n) for _ in range(3)])
+    w = np.zeros(X.shape[1])
+    for t, i in enumerate(drawn[:T], start=1):
+        inside = y[i] * (w @ X[i]) < 1
+        w = (1 - 1 / t) * w + inside * y[i] * X[i] / (lam * t)
+        if project:
+            w *= min(1.0, 1 / (np.sqrt(lam) * np.linalg.norm(w)))
+    form = {"n_steps": T, "average": False, "replacement": True, "fit_intercept": False}
+    form |= {"lam": lam, "project": project, "random_state": 3}
+    model = PegasosClassifier(**form).fit(X, y)
+    assert model.t_ == T
+    assert_allclose(model.coef_[0], w, rtol=1e-10, atol=1e-14)
+    optimum = SVC(kernel="linear", C=1 / (n * lam), fit_intercept=False, tol=1e-8).fit(X, y)
+    assert model.certificate_.dual <= optimum.certificate_.primal
+    assert model.certificate_.primal >= optimum.certificate_.dual
+    kernelised = PegasosClassifier(kernel="poly", degree=1, gamma=1.0, **form).fit(X, y)
+    assert_allclose(kernelised.decision_function(X), X @ w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64, 500])
+@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)])
+def test_n_steps_counts_steps_of_any_batch_size(batch_size, rows):
+    model = PegasosClassifier(n_steps=11, batch_size=batch_size, random_state=0).fit(rows, y)
+    assert model.t_ == 11
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        model.set_params(lam=0.1).partial_fit(X, y, classes=[-1, 1])
+    assert "n_steps=11" in str(caught.value.__cause__)
