@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from mercer._result import Result, Status
 from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
+from mercer.solvers._kernel_ridge import RidgeSettings
 from mercer.verification._verify import verify
 from tests.read_only import read_only
 
@@ -216,6 +218,7 @@ def test_the_wrong_data_are_refused():
 def test_ridge(tol, weight):
     targets = np.column_stack([TARGETS, X[:, 1]])
     model = mercer.KernelRidge(kernel="rbf", gamma=0.4, alpha=[0.1, 1.0], solver="cg", tol=tol)
+    model._settings = RidgeSettings(min_landmarks=5)  # an inexact preconditioner
     model.fit(X, targets, sample_weight=weight)
     found, stated = verify(model, X, targets, weight), model.certificate_
     assert found.gap <= stated.gap
@@ -243,8 +246,24 @@ def test_pca():
     moved.eigenvalues_ = value * [1.0, 1.1, 1.0]
     assert verify(moved, X).residuals[1] == pytest.approx(0.1 * value[1], rel=1e-6)
     assert not verify(moved, X).status.is_solved
+    # The threshold is tol and not what the certificate states.
+    moved.certificate_ = replace(model.certificate_, residuals=(1.0, 1.0, 1.0))
+    assert not verify(moved, X).status.is_solved
+    loose = copy.deepcopy(model).set_params(tol=0.2)
+    loose.eigenvalues_ = value * [1.0, 1.1, 1.0]
+    loose.certificate_ = replace(model.certificate_, status=Status.TIME_LIMIT)
+    assert verify(loose, X).status is Status.SOLVED
     with pytest.raises(NotFittedError):
         verify(mercer.KernelPCA(), X)
+
+
+def test_pca_of_equal_rows_and_limited_iterations():
+    equal = np.ones((30, 2))
+    assert verify(mercer.KernelPCA(2).fit(equal), equal).status is Status.SOLVED
+    settings = {"kernel": "rbf", "gamma": 5.0, "eigen_solver": "randomized", "iterated_power": 0}
+    few = mercer.KernelPCA(3, **settings).fit(X)
+    assert not few.certificate_.status.is_solved
+    assert not verify(few, X).status.is_solved
 
 
 PEGASOS = {

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelPCA, Status
 from mercer.kernels import RBF, Linear
+from mercer.solvers._eigen import EigenSettings
 
 WAYS = ["dense", "krylov"]
 
@@ -150,12 +151,12 @@ def test_threads_and_budget_do_not_change_the_model():
         np.testing.assert_array_equal(fit.eigenvectors_, fits[0].eigenvectors_)
 
 
-def test_restarts_end_at_the_same_place(monkeypatch):
+def test_restarts_end_at_the_same_place():
     X = data(600, d=30)
     expected = KernelPCA(5, kernel="rbf", eigen_solver="dense").fit(X)
-    monkeypatch.setattr("mercer.solvers._eigen.BASIS", 10)
-    monkeypatch.setattr("mercer.solvers._eigen.BASIS_EACH", 3)
-    model = KernelPCA(5, kernel="rbf").fit(X)
+    model = KernelPCA(5, kernel="rbf")
+    model._settings = EigenSettings(basis=10, basis_per_vector=3)
+    model.fit(X)
     assert model.certificate_.status is Status.SOLVED
     assert_same_up_to_sign(model.transform(X), expected.transform(X))
 

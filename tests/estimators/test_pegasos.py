@@ -16,6 +16,7 @@ from mercer import SVC, PegasosClassifier
 from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant, Linear
+from mercer.solvers.pegasos._state import PegasosSettings
 from tests.solvers.small import make_data
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
@@ -178,7 +179,7 @@ def test_errors_of_streams():
         PegasosClassifier(lam=0.1, class_weight="balanced").partial_fit(X, y, classes=[-1, 1])
 
 
-def test_errors(monkeypatch):
+def test_errors():
     with pytest.raises(ValueError, match="Give one of them"):
         PegasosClassifier(C=2.0, lam=0.1).fit(X, y)
     for change in ({"C": np.inf}, {"lam": 0.0}, {"batch_size": 0}, {"max_iter": 0}, {"tol": 0.0}):
@@ -188,9 +189,12 @@ def test_errors(monkeypatch):
         PegasosClassifier().fit(X, np.ones(200))
     with pytest.raises(ValueError, match="Scale the columns"):
         PegasosClassifier().fit(X * 1e200, y)
-    monkeypatch.setattr("mercer.estimators.pegasos._base.MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match="Give one of them"):
+        PegasosClassifier(n_steps=10, max_iter=5).fit(X, y)
+    model = PegasosClassifier(kernel="rbf")
+    model._settings = PegasosSettings(max_matrix_bytes=1000)
     with pytest.raises(ValueError, match="whole kernel matrix"):
-        PegasosClassifier(kernel="rbf").fit(X, y)
+        model.fit(X, y)
 
 
 def test_zero_rows_and_constant_columns():
@@ -212,3 +216,38 @@ def test_limits_keep_the_model_so_far():
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.certificate_.status is Status.STOPPED
+
+
+@pytest.mark.parametrize("T", [1, 7, 200, 451])
+@pytest.mark.parametrize("project", [False, True])
+def test_exactly_t_steps_on_single_rows(T, project):
+    """Figure 1 of the paper, written out: w ← (1 − 1/t) w + [y w·x < 1] yx/(λt), last iterate."""
+    lam, n = 0.05, len(X)
+    rng = np.random.default_rng(np.random.RandomState(3).randint(0, 2**31 - 1, size=1)[0])
+    drawn = np.concatenate([rng.integers(0, n, n) for _ in range(3)])
+    w = np.zeros(X.shape[1])
+    for t, i in enumerate(drawn[:T], start=1):
+        inside = y[i] * (w @ X[i]) < 1
+        w = (1 - 1 / t) * w + inside * y[i] * X[i] / (lam * t)
+        if project:
+            w *= min(1.0, 1 / (np.sqrt(lam) * np.linalg.norm(w)))
+    form = {"n_steps": T, "average": False, "replacement": True, "fit_intercept": False}
+    form |= {"lam": lam, "project": project, "random_state": 3}
+    model = PegasosClassifier(**form).fit(X, y)
+    assert model.t_ == T
+    assert_allclose(model.coef_[0], w, rtol=1e-10, atol=1e-14)
+    optimum = SVC(kernel="linear", C=1 / (n * lam), fit_intercept=False, tol=1e-8).fit(X, y)
+    assert model.certificate_.dual <= optimum.certificate_.primal
+    assert model.certificate_.primal >= optimum.certificate_.dual
+    kernelised = PegasosClassifier(kernel="poly", degree=1, gamma=1.0, **form).fit(X, y)
+    assert_allclose(kernelised.decision_function(X), X @ w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64, 500])
+@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)])
+def test_n_steps_counts_steps_of_any_batch_size(batch_size, rows):
+    model = PegasosClassifier(n_steps=11, batch_size=batch_size, random_state=0).fit(rows, y)
+    assert model.t_ == 11
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        model.set_params(lam=0.1).partial_fit(X, y, classes=[-1, 1])
+    assert "n_steps=11" in str(caught.value.__cause__)

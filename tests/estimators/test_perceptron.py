@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-import mercer.solvers._perceptron as module
 from mercer import SVC, KernelPerceptron
 from mercer.kernels import RBF, Linear
+from mercer.solvers._perceptron import PerceptronSettings
 from tests.read_only import read_only
 
 
@@ -93,12 +93,12 @@ def test_mistakes_stay_within_novikoffs_bound(seed, fit_intercept):
 
 
 @pytest.mark.parametrize("cache_size", [0.4, 0.05], ids=["float32", "rows"])
-def test_large_sets_visit_as_small_ones_do(monkeypatch, cache_size):
+def test_large_sets_visit_as_small_ones_do(cache_size):
     kernel = RBF(0.5)
     small = KernelPerceptron(kernel=kernel, random_state=0).fit(X, y)
-    monkeypatch.setattr(module, "DIRECT_POINTS", 0)
-    monkeypatch.setattr(module, "FIRST_BLOCK", 40)
-    stored = KernelPerceptron(kernel=kernel, random_state=0, cache_size=cache_size).fit(X, y)
+    stored = KernelPerceptron(kernel=kernel, random_state=0, cache_size=cache_size)
+    stored._settings = PerceptronSettings(direct_rows=0, first_block=40)
+    stored.fit(X, y)
     assert np.array_equal(stored.updates_[0], small.updates_[0])
     assert stored.mistake_bound_ == pytest.approx(small.mistake_bound_)
 

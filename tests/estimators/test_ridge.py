@@ -15,6 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelRidge, Status
 from mercer.kernels import RBF, Linear
+from mercer.solvers import Choice
+from mercer.solvers._kernel_ridge import RidgeSettings
 
 SOLVERS = ["auto", "cholesky", "cg", "eigen"]
 
@@ -160,12 +162,17 @@ def test_threads_and_budget_do_not_change_the_model():
         np.testing.assert_array_equal(fit.dual_coef_, fits[0].dual_coef_)
 
 
-def test_auto_falls_back_to_a_factorisation(monkeypatch):
+def test_auto_falls_back_to_a_factorisation():
     """Many small eigenvalues and a tiny alpha: the iteration would take longer."""
-    monkeypatch.setattr("mercer.solvers._kernel_ridge.DIRECT", 200)
     X, Y = data(400, d=3)
-    model = KernelRidge(1e-7, kernel="rbf", tol=1e-5).fit(X, Y)
-    assert model.solver_ == "cholesky"
+    model = KernelRidge(1e-7, kernel="rbf", tol=1e-5)
+    model._settings = RidgeSettings(direct_rows=200)
+    model.fit(X, Y)
+    assert model.solver_ == Choice(
+        "cholesky", "conjugate gradients would have taken longer than a factorisation"
+    )
+    assert KernelRidge(solver="cg").fit(X, Y).solver_ == Choice("cg", "asked for")
+    assert "400 rows are at most" in KernelRidge().fit(X, Y).solver_.reason
     theirs = sklearn.kernel_ridge.KernelRidge(alpha=1e-7, kernel="rbf").fit(X, Y)
     np.testing.assert_allclose(model.predict(X), theirs.predict(X), atol=1e-7)
 

@@ -17,7 +17,9 @@ from mercer import SVC, SVR, PegasosClassifier, PegasosRegressor
 from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant
-from mercer.solvers._pegasos import Corridor, DenseRows, Descent
+from mercer.solvers.pegasos._rows import DenseRows, KernelRows
+from mercer.solvers.pegasos._state import LossInterval, PegasosState
+from mercer.solvers.pegasos._subgradient import DualBound
 from tests.read_only import read_only
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
@@ -105,13 +107,11 @@ def test_the_bound_of_the_regressor_holds(kind, fit_intercept, epsilon):
 
 def test_sweeps_over_tubes_reach_the_optimum():
     """Coordinate ascent alone, on dense rows and on the kernel matrix, against an exact solver."""
-    from mercer.solvers._pegasos import Bound, KernelRows
-
     n, C = 60, 0.3
     best = SVR(kernel="linear", C=C, epsilon=0.4, fit_intercept=False, tol=1e-9)
     optimum = best.fit(X[:n], value[:n]).certificate_.primal
     for rows in (DenseRows(X[:n], False), KernelRows(X[:n] @ X[:n].T)):
-        bound = Bound(rows, Corridor.tube(value[:n], 0.4), np.full(n, C))
+        bound = DualBound(rows, LossInterval.epsilon_insensitive(value[:n], 0.4), np.full(n, C))
         bound.improve(np.random.default_rng(0), 3000)
         assert bound.dual == pytest.approx(optimum, rel=1e-6)
 
@@ -135,9 +135,11 @@ def test_a_stream_is_partial_fit_in_sequence(cls, y, kind):
 def test_without_shuffling_it_is_one_pass_in_order(average):
     model = PegasosClassifier(lam=LAM, average=average, batch_size=4)
     model.fit_stream(batches(label), shuffle=False)
-    rows, state = DenseRows(X, True), Descent(LAM, 5, 4)
-    state.count_anew(N)
-    rows.run(Corridor.hinge(np.where(label == "yes", 1.0, -1.0)), np.ones(N), np.arange(N), state)
+    rows, state = DenseRows(X, True), PegasosState(LAM, 5, 4)
+    state.reset_signs(N)
+    rows.run(
+        LossInterval.hinge(np.where(label == "yes", 1.0, -1.0)), np.ones(N), np.arange(N), state
+    )
     assert_allclose(np.append(model.coef_, model.intercept_), state.coef(average), rtol=1e-10)
 
 

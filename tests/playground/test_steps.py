@@ -10,7 +10,9 @@ from mercer.playground import State, draw
 from mercer.playground._fit import fit, kernel_matrix, recipe, rows_and_targets
 from mercer.playground._presets import preset
 from mercer.playground._steps import can_step, step_history
-from mercer.solvers._pegasos import Corridor, Descent, KernelRows, single_steps
+from mercer.solvers.pegasos._rows import KernelRows
+from mercer.solvers.pegasos._state import LossInterval, PegasosState
+from mercer.solvers.pegasos._subgradient import single_steps
 
 TWO = ((0.0, 1.0, 1), (0.0, -1.0, 0))
 
@@ -130,10 +132,10 @@ def test_pegasos_steps_are_those_of_a_whole_pass():
     n = y.size
     history = step_history(state)
     history.step(n)
-    whole = Descent(1 / (state.C * n), n)
-    whole.count_anew(n)
+    whole = PegasosState(1 / (state.C * n), n)
+    whole.reset_signs(n)
     order = np.random.default_rng(0).permutation(n)
-    KernelRows(K).run(Corridor.hinge(y), np.ones(n), order, whole)
+    KernelRows(K).run(LossInterval.hinge(y), np.ones(n), order, whole)
     assert np.allclose(history.steps[n].beta, whole.coef(average=False))
     assert [step.active[0] for step in history.steps[1:]] == order.tolist()
 
@@ -142,8 +144,8 @@ def test_single_steps_report_the_pull():
     """An example is pulled if and only if y f < 1 before its step."""
     y = np.array([1.0, -1.0, 1.0])
     K = np.array([[2.0, -1.0, 0.5], [-1.0, 3.0, 0.2], [0.5, 0.2, 1.0]])
-    state, rows = Descent(0.1, 3), KernelRows(K)
-    steps = single_steps(rows, state, Corridor.hinge(y), np.ones(3), np.random.default_rng(1))
+    state, rows = PegasosState(0.1, 3), KernelRows(K)
+    steps = single_steps(rows, state, LossInterval.hinge(y), np.ones(3), np.random.default_rng(1))
     for _ in range(40):
         f = K @ state.coef(average=False)
         i, pull = next(steps)

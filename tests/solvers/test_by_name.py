@@ -16,10 +16,12 @@ from mercer.problems._dual_qp import BoxQP
 from mercer.solvers import SMO, Stopping
 from mercer.solvers._coordinate_ascent import CoordinateAscent
 from mercer.solvers._interior_point import QP, QPPrimal
-from mercer.solvers._pegasos_dual import Pegasos
 from mercer.solvers._platt import Platt
-from mercer.solvers._projected_gradient import ProjectedGradient
+from mercer.solvers._projected_gradient import PlainProjectedGradient, ProjectedGradient
 from mercer.solvers._registry import NAMES
+from mercer.solvers.pegasos import Pegasos
+from mercer.solvers.pegasos._rows import KernelRows
+from mercer.solvers.pegasos._state import LossInterval, PegasosState
 from tests.solvers.conformance import ONE_GROUP, TWO_GROUPS, WITHOUT, SolverConformance
 from tests.solvers.small import make_data, make_gram
 
@@ -44,6 +46,10 @@ class TestQPPrimal(SolverConformance):
 
 class TestProjectedGradient(SolverConformance):
     solver, problems = ProjectedGradient(), WITHOUT
+
+
+class TestPlainProjectedGradient(SolverConformance):
+    solver, problems, exact = PlainProjectedGradient(), WITHOUT, False
 
 
 class TestCyclicAscent(SolverConformance):
@@ -117,25 +123,51 @@ def test_coordinate_ascent_walks_the_path_of_the_notes():
     assert_allclose(first.solve(problem, gram, Stopping()).beta, [-0.25, 1.0])
 
 
+@pytest.mark.parametrize("steps", [1, 2, 5, 20])
+def test_plain_gradient_steps_contract_by_their_eigenvalues(steps):
+    """Within the box step k leaves (1 − λ/L)ᵏ of each eigenvector, L the largest eigenvalue."""
+    K, target = np.diag([4.0, 1.0, 2.0]), np.array([1.0, -2.0, 3.0])
+    wide = np.full(3, 100.0)
+    problem, gram = BoxQP(target, -wide, wide, np.zeros(3)), make_gram(Precomputed(), K)
+    solver = PlainProjectedGradient(tol=1e-15, max_iter=steps, power_steps=40)  # L to rounding
+    left = (1 - np.diag(K) / 4.0) ** steps
+    expected = target / np.diag(K) * (1 - left)
+    assert_allclose(solver.solve(problem, gram, Stopping()).beta, expected, rtol=1e-9)
+    same = ProjectedGradient(tol=1e-15, max_iter=steps, accelerated=False, power_steps=40)
+    assert_allclose(same.solve(problem, gram, Stopping()).beta, expected, rtol=1e-9)
+    # With a tight box a step is clipped: K is diagonal, so the optimum is the clipped one.
+    tight = BoxQP(target, -wide / 100, wide / 100, np.zeros(3))
+    end = PlainProjectedGradient(tol=1e-12).solve(tight, gram, Stopping())
+    assert_allclose(end.beta, np.clip(target / np.diag(K), -1, 1), atol=1e-12)
+
+
+def test_acceleration_takes_fewer_steps():
+    X, y, t, _ = make_data(80)
+    names = ("projected-gradient-plain", "projected-gradient")
+    for name in names:
+        assert SVR(solver=name, fit_intercept=False).fit(X, t).certificate_.status.is_solved
+    plain, fast = (SVC(solver=n, fit_intercept=False, tol=1e-6).fit(X, y) for n in names)
+    assert plain.certificate_.primal == pytest.approx(fast.certificate_.primal, rel=1e-6)
+    assert fast.n_iter_[0] < plain.n_iter_[0]
+
+
 def test_lambda_of_pegasos():
     """One step from w = 0 adds yx/λ, and λ = 1/(nC): with n = 2 and C = 1, twice the point."""
     gram = make_gram(Linear(), np.array([[1.0, 0.0], [0.0, 1.0]]))
     problem = svc(np.array([1.0, -1.0]), 1.0, fit_intercept=False)
-    from mercer.solvers._pegasos import Corridor, Descent, KernelRows
-
-    state = Descent(1 / 2, 2)
-    rows, corridor = KernelRows(gram.matrix()), Corridor.hinge(problem.target)
-    state.count_anew(2)
-    rows.run(corridor, np.ones(2), np.array([0]), state)
+    state = PegasosState(1 / 2, 2)
+    rows, interval = KernelRows(gram.matrix()), LossInterval.hinge(problem.target)
+    state.reset_signs(2)
+    rows.run(interval, np.ones(2), np.array([0]), state)
     assert_allclose(state.coef(average=False), [2, 0])
     # Step 2 halves it and adds 1/(2λ) = 1 of the second point, which is within the margin.
-    rows.run(corridor, np.ones(2), np.array([1]), state)
+    rows.run(interval, np.ones(2), np.array([1]), state)
     assert_allclose(state.coef(average=False), [1, -1])
     assert_allclose(state.coef(average=True), (1 * np.array([2, 0]) + 2 * np.array([1, -1])) / 3)
     # The ball has radius 1/√λ = √2.
-    projected = Descent(1 / 2, 2, project=True)
-    projected.count_anew(2)
-    rows.run(corridor, np.ones(2), np.array([0]), projected)
+    projected = PegasosState(1 / 2, 2, project=True)
+    projected.reset_signs(2)
+    rows.run(interval, np.ones(2), np.array([0]), projected)
     assert_allclose(projected.coef(average=False), [np.sqrt(2), 0])
 
 
@@ -291,7 +323,9 @@ def test_refusals_name_solver_estimator_and_what_is_missing(estimator, change, m
     assert missing in str(caught.value)
 
 
-@pytest.mark.parametrize("solver", ["qp", "qp-primal", "projected-gradient"])
+@pytest.mark.parametrize(
+    "solver", ["qp", "qp-primal", "projected-gradient", "projected-gradient-plain"]
+)
 def test_indefinite_kernels_are_refused(solver):
     X, y, *_ = make_data(30)
     intercept = solver in WITH_INTERCEPT

@@ -1,4 +1,4 @@
-"""How good: certificates of linear systems and of eigenvectors, by bounds on their residuals.
+"""Certificates of linear systems and of eigenvectors, by bounds on their residuals.
 
 A residual is stated as the one found in float64 plus a bound on what rounding did to the kernel
 values and to their sums (`mercer.gram._entry_error`): the true one is not larger. Whether a fit is
@@ -8,6 +8,7 @@ solved follows from that and nothing else (`ridge_status`, `eigen_status`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,11 @@ from mercer._result import Status
 from mercer.problems import Ridge
 
 __all__ = [
-    "EigenCertificate", "RidgeAnswer", "RidgeCertificate", "certify_ridge", "eigen_status",
+    "EigenCertificate",
+    "RidgeCertificate",
+    "RidgeSolution",
+    "certify_ridge",
+    "eigen_status",
     "ridge_status",
 ]  # fmt: skip
 
@@ -26,8 +31,8 @@ _SAFETY = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeAnswer:
-    """Coefficients and f = K coef (n × m, float64), and how they were found.
+class RidgeSolution:
+    """Coefficients and f = K coef (n × m, float64), and how they were computed.
 
     Attributes
     ----------
@@ -73,7 +78,7 @@ class RidgeCertificate:
     status : Status
         "solved" if ``residual`` is at most ``tol``; else what stopped the solver.
     solver : str
-        That gave the answer.
+        That gave the solution.
     iterations : int
         Of conjugate gradients.
     seconds : float
@@ -88,6 +93,11 @@ class RidgeCertificate:
     solver: str
     iterations: int
     seconds: float
+
+    @classmethod
+    def of(cls, primal: float, dual: float, gap: float, residual: float, **how: Any) -> Any:
+        """With its relative gap; ``how``: status, solver, iterations, seconds."""
+        return cls(primal, dual, gap, gap / primal if primal > 0 else 0.0, residual, **how)
 
 
 @dataclass(frozen=True)
@@ -118,18 +128,25 @@ class EigenCertificate:
     iterations: int
     seconds: float
 
+    @classmethod
+    def of(cls, values: np.ndarray, residuals: np.ndarray, **how: Any) -> Any:
+        """Of eigenvalues and residuals; ``how``: status, solver, iterations, seconds."""
+        largest = float(values.max(initial=0.0))
+        relative = float(residuals.max(initial=0.0)) / largest if largest > 0 else 0.0
+        return cls(tuple(residuals.tolist()), relative, **how)
+
 
 def certify_ridge(
-    problem: Ridge, answer: RidgeAnswer, tol: float, is_psd: bool, seconds: float
+    problem: Ridge, solution: RidgeSolution, tol: float, is_psd: bool, seconds: float
 ) -> RidgeCertificate:
     """The certificate of coefficients, by f = K coef and the bound on its error.
 
     ``is_psd`` tells whether the kernel is known to be positive semidefinite.
     """
-    D, coef, f = problem.scale[:, np.newaxis], answer.coef, answer.f
+    D, coef, f = problem.scale[:, np.newaxis], solution.coef, solution.f
     shift = problem.alpha * coef / (D * D)
     terms = np.abs(problem.Y) + np.abs(f) + np.abs(shift)
-    lost = answer.error + _UNITS * np.linalg.norm(D * terms, axis=0)
+    lost = solution.error + _UNITS * np.linalg.norm(D * terms, axis=0)
     norms = (np.linalg.norm(D * (problem.Y - f - shift), axis=0) + lost) * _SAFETY
     sizes = np.linalg.norm(D * problem.Y, axis=0)
     gap = 0.5 * float(norms @ norms) * _SAFETY
@@ -137,23 +154,25 @@ def certify_ridge(
     spread = np.linalg.norm(coef / D, axis=0) * lost
     spread += len(f) * _UNITS * np.einsum("ij,ij->j", np.abs(coef), np.abs(f))
     primal, least = (
-        0.5 * float(np.sum(np.maximum(errors + sign * lost, 0.0) ** 2)
-                    + problem.alpha @ np.maximum(squares + sign * spread, 0.0))
+        0.5
+        * float(
+            np.sum(np.maximum(errors + sign * lost, 0.0) ** 2)
+            + problem.alpha @ np.maximum(squares + sign * spread, 0.0)
+        )
         for sign in (1, -1)
-    )  # fmt: skip
+    )
     rounding = (len(f) + 8) * _UNITS * primal
     primal, least = primal + rounding, least - rounding
     ratios = np.divide(norms, sizes, out=np.zeros_like(norms), where=sizes > 0)
-    reached = ratios if answer.gradient is None else np.minimum(ratios, answer.gradient)
-    return RidgeCertificate(
-        primal=primal,
-        dual=max(least - gap, 0.0),
-        gap=gap,
-        relative_gap=gap / primal if primal > 0 else 0.0,
-        residual=float(ratios.max(initial=0.0)),
-        status=ridge_status(float(reached.max(initial=0.0)), tol, answer.status, is_psd),
-        solver=answer.solver,
-        iterations=answer.iterations,
+    reached = ratios if solution.gradient is None else np.minimum(ratios, solution.gradient)
+    return RidgeCertificate.of(
+        primal,
+        max(least - gap, 0.0),
+        gap,
+        float(ratios.max(initial=0.0)),
+        status=ridge_status(float(reached.max(initial=0.0)), tol, solution.status, is_psd),
+        solver=solution.solver,
+        iterations=solution.iterations,
         seconds=seconds,
     )
 

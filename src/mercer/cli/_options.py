@@ -18,8 +18,8 @@ TASKS = ("classification", "regression")
 KINDS = ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path")
 # Those of `mercer.solvers`, likewise; the last three are ridge's.
 SOLVERS = (
-    "auto", "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos",
-    "cholesky", "cg", "eigen",
+    "auto", "smo", "platt", "qp", "qp-primal", "projected-gradient",
+    "projected-gradient-plain", "coordinate-ascent", "pegasos", "cholesky", "cg", "eigen",
 )  # fmt: skip
 
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."

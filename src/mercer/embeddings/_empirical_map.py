@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -16,38 +17,63 @@ from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
 from mercer.estimators._validation import Data
 from mercer.gram import Gram
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._low_rank import nystrom_factor, random_landmarks
 from mercer.gram._psd import FEWEST_UNITS, rounding_unit
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, kernel_matrix
 
 __all__ = ["EmpiricalKernelMap"]
 
-# Lanczos pays if fewer than this share of the eigenvalues is wanted, of a matrix that is not small.
-LANCZOS_SHARE = 0.1
-LANCZOS_ROWS = 500
-# Rows that features come from where there is no time for all: about as many as keep their matrix
-# against all rows to so many values, within these limits.
-SAMPLED_VALUES, FEWEST_ROWS, SAMPLED_ROWS = 2_000_000, 16, 256
-MOST_BYTES = 4 << 30
+
+@dataclass(frozen=True)
+class MapSettings:
+    """Tuning constants.
+
+    Attributes
+    ----------
+    lanczos_fraction, lanczos_rows : float, int
+        Lanczos pays if fewer than this fraction of the eigenvectors is wanted, of a matrix with
+        more than ``lanczos_rows`` rows.
+    sample_entries, min_sample, max_sample : int
+        Where there is no time for all rows, features come from a random sample whose kernel values
+        against all rows are at most ``sample_entries``, within these limits.
+    max_bytes : int
+        With a time limit, larger kernel matrices are not begun.
+    """
+
+    lanczos_fraction: float = 0.1
+    lanczos_rows: int = 500
+    sample_entries: int = 2_000_000
+    min_sample: int = 16
+    max_sample: int = 256
+    max_bytes: int = 4 << 30
+
+    def sample(self, n: int) -> int:
+        """Rows of the sample."""
+        return min(n, self.max_sample, max(self.sample_entries // n, self.min_sample))
+
+
+class _Stopped(Exception):
+    """Ends SciPy's iteration."""
 
 
 class EmpiricalKernelMap(KernelFeatures):
     """Features whose dot products are the kernel on the training rows.
 
     With K = Σ_r λ_r e_r e_rᵀ, row i has the features √λ_r e_ri, and a new row
-    φ_r(x) = Σᵢ e_ri k(xᵢ, x) / √λ_r: the same at training rows. A linear machine on all of them is
-    the kernel machine, at new rows too: φ(x)·φ(xᵢ) = k(x, xᵢ).
+    φ_r(x) = Σᵢ e_ri k(xᵢ, x) / √λ_r: the same at training rows. A linear model on all of them is
+    the kernel model, at new rows too: φ(x)·φ(xᵢ) = k(x, xᵢ).
 
     Parameters
     ----------
     n_components : int, optional
-        Keep the largest so many; by default all above n·eps·λ₁. `error_` says what is lost.
+        Eigenvalues to keep, the largest ones; by default all above n·eps·λ₁. `error_` is the
+        error.
     kernel, gamma, degree, coef0, n_jobs
         As in `mercer.SVC`.
     time_limit : float, optional
         Seconds for the whole fit. If all eigenvectors would take longer, the features come from
-        some of the rows (as those of `Nystroem`), and `trace_residual_` says what is lost.
+        some of the rows (as those of `Nystroem`), and `trace_residual_` is the error.
     on_interrupt : {"raise", "return"}, default="raise"
         What Ctrl-C does, as in `mercer.SVC`. It has to wait for the end of a dense decomposition:
         some seconds from 3,000 rows on.
@@ -106,6 +132,8 @@ class EmpiricalKernelMap(KernelFeatures):
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
 
+    _settings = MapSettings()
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> EmpiricalKernelMap:
         """Decompose the kernel matrix of the rows.
@@ -143,10 +171,9 @@ class EmpiricalKernelMap(KernelFeatures):
             data = self._validate(X)
             gram = self._bind(data)
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
-                # A matrix of many gigabytes does not end in time either.
-                begin = stopping.time_limit is None or 8 * data.n**2 <= MOST_BYTES
+                begin = stopping.time_limit is None or 8 * data.n**2 <= self._settings.max_bytes
                 K = kernel_matrix(gram, stopping.is_stopped) if begin else None
-                found = None if K is None else _largest(K, self.n_components, stopping)
+                found = None if K is None else self._largest(K, stopping)
                 if found is None:
                     vectors = self._from_some_rows(data, gram, stopping)
                 else:
@@ -179,24 +206,50 @@ class EmpiricalKernelMap(KernelFeatures):
         self._keep(data, gram, np.arange(data.n), vectors / np.sqrt(self.eigenvalues_))
         return vectors
 
+    def _largest(
+        self, K: np.ndarray, stopping: Stopping
+    ) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """The largest eigenvalues in falling order, their vectors, and the next one in size.
+
+        None if there is no time for them.
+        """
+        n, count, settings = K.shape[0], self.n_components, self._settings
+        is_large = n > settings.lanczos_rows
+        if count is not None and is_large and count < settings.lanczos_fraction * n:
+
+            def multiply(v: np.ndarray) -> np.ndarray:
+                if stopping.stopped is not None:
+                    raise _Stopped
+                return K @ v
+
+            start = np.ones(n)  # not random, for equal results
+            try:
+                operator = LinearOperator(K.shape, matvec=multiply, dtype=np.float64)
+                values, vectors = eigsh(operator, k=count + 1, which="LM", v0=start)
+            except _Stopped:
+                return None
+        elif eigen_seconds(n) > stopping.remaining or stopping.stopped is not None:
+            return None
+        else:
+            values, vectors = la.eigh(K)
+        order = np.argsort(-values, kind="stable")
+        values, vectors = values[order], vectors[:, order]
+        kept = n if count is None else min(count, n)
+        rest = values[kept:]
+        # signs are arbitrary: the largest entry of a vector is made positive
+        vectors = vectors[:, :kept]
+        signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(kept)])
+        next_ = float(rest[np.abs(rest).argmax()]) if rest.size else 0.0
+        return values[:kept], vectors * signs, next_
+
     def _from_some_rows(self, data: Data, gram: Gram, stopping: Stopping) -> np.ndarray:
-        """Eigenvectors of C W⁻¹ Cᵀ, C the columns of K of some rows and W their rows of C."""
+        """Eigenvectors of the Nyström approximation from a random sample of the rows."""
         n = data.n
-        m = min(n, SAMPLED_ROWS, max(SAMPLED_VALUES // n, FEWEST_ROWS))
-        chosen = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-        values, turn = la.eigh(gram.take(chosen).matrix())
-        kept = values > m * np.finfo(float).eps * max(values[-1], 0.0)
-        if not kept.any():
+        factor = nystrom_factor(gram, random_landmarks(n, self._settings.sample(n)))
+        assert factor is not None
+        chosen, coef, features = factor.rows, factor.coef, factor.F
+        if coef.shape[1] == 0:
             raise ValueError("The kernel matrix is zero on these rows: there are no features.")
-        coef = turn[:, kept] / np.sqrt(values[kept])
-        features, here = np.empty((n, coef.shape[1])), gram.block(chosen, np.float64)
-
-        def fill(rows: slice) -> None:
-            tile = gram.buffer("tile", (rows.stop - rows.start, m))
-            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
-            np.matmul(tile, coef, out=features[rows])
-
-        gram.workers.map(fill, pieces(n, TILE_ROWS))
         values, turn = la.eigh(features.T @ features)
         most = values.size if self.n_components is None else self.n_components
         values, turn = values[::-1][:most], turn[:, ::-1][:, :most]
@@ -209,7 +262,7 @@ class EmpiricalKernelMap(KernelFeatures):
         return features @ turn / np.sqrt(self.eigenvalues_)
 
     def eigenfunctions(self, X: Any) -> np.ndarray:
-        """Mercer's eigenfunctions ψ_r at the rows, as the training rows tell them.
+        """Mercer's eigenfunctions ψ_r at the rows, estimated from the training rows.
 
         ψ_r(x) = √n/λ_r Σᵢ e_ri k(xᵢ, x) is orthonormal under the empirical measure,
         (1/n) Σᵢ ψ_r(xᵢ) ψ_s(xᵢ) = δ_rs, with eigenvalue λ_r/n of the integral operator, and
@@ -224,43 +277,3 @@ class EmpiricalKernelMap(KernelFeatures):
         psi : ndarray of shape (n_samples, n_components)
         """
         return self.transform(X) * np.sqrt(self.expansion_.n_support / self.eigenvalues_)
-
-
-class _Stopped(Exception):
-    """Ends SciPy's iteration."""
-
-
-def _largest(
-    K: np.ndarray, count: int | None, stopping: Stopping
-) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """The largest eigenvalues in falling order, their vectors, and the next one in size.
-
-    None if there is no time for them.
-    """
-    n = K.shape[0]
-    if count is not None and n > LANCZOS_ROWS and count < LANCZOS_SHARE * n:
-
-        def multiply(v: np.ndarray) -> np.ndarray:
-            if stopping.stopped is not None:
-                raise _Stopped
-            return K @ v
-
-        start = np.ones(n)  # not at random: the same answer each time
-        try:
-            operator = LinearOperator(K.shape, matvec=multiply, dtype=np.float64)
-            values, vectors = eigsh(operator, k=count + 1, which="LM", v0=start)
-        except _Stopped:
-            return None
-    elif eigen_seconds(n) > stopping.remaining or stopping.stopped is not None:
-        return None
-    else:
-        values, vectors = la.eigh(K)
-    order = np.argsort(-values, kind="stable")
-    values, vectors = values[order], vectors[:, order]
-    kept = n if count is None else min(count, n)
-    rest = values[kept:]
-    # signs are arbitrary: the largest entry of a vector is made positive
-    vectors = vectors[:, :kept]
-    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(kept)])
-    next_ = float(rest[np.abs(rest).argmax()]) if rest.size else 0.0
-    return values[:kept], vectors * signs, next_

@@ -1,9 +1,10 @@
-"""Laplacian eigenmaps: coordinates that vary least along the edges of a neighbour graph.
+"""Laplacian eigenmaps: coordinates that vary least along the edges of a graph.
 
 With weights W and D = diag(W 1) the coordinates minimise Σ W_ij (y_i − y_j)² under yᵀDy = 1: the
 generalised eigenvectors (D − W) y = λ D y, the constant one left out (Belkin and Niyogi 2003). They
 are those of a random walk, D⁻¹W y = (1 − λ) y, which extends to a new point by the walk's step from
-there (Bengio et al. 2004): y(x) = Σᵢ w(x, xᵢ) yᵢ / ((1 − λ) Σᵢ w(x, xᵢ)).
+there (Bengio et al. 2004): y(x) = Σᵢ w(x, xᵢ) yᵢ / ((1 − λ) Σᵢ w(x, xᵢ)). At a training row, with
+its row of W, that is its own coordinate.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.embeddings._neighbour_graph import NeighbourEmbedding, graph, smallest_eigenvectors
+from mercer.embeddings._neighbour_graph import (
+    NeighbourEmbedding,
+    neighbour_matrix,
+    smallest_eigenvectors,
+)
+from mercer.kernels import Kernel
 
 __all__ = ["LaplacianEigenmaps"]
-
-# γ‖x − z‖² of an edge counts as this at most: outliers stay tied to the rest, if loosely, or each
-# would be a part of its own with an eigenvalue of zero.
-FARTHEST = 16.0
 
 
 class LaplacianEigenmaps(NeighbourEmbedding):
     """Laplacian eigenmaps, with coordinates for new rows.
 
-    Rows are joined to their nearest ones (an edge if either is among the other's) with the weight
-    exp(−γ ‖x − z‖²), at least 1e-7, and to themselves with weight 1, so that the walk may rest.
+    With ``affinity="neighbors"`` rows have edges to their nearest ones (if either is among the
+    other's) with the weight exp(−γ ‖x − z‖²), at least 1e-7, and to themselves with weight 1.
 
     Parameters
     ----------
@@ -36,6 +38,10 @@ class LaplacianEigenmaps(NeighbourEmbedding):
     n_neighbors : int, default=10
     gamma : "median" or float ≥ 0, default="median"
         "median" is 1/median of the neighbours' squared distances; with 0 all weights are 1.
+    affinity : "neighbors", "precomputed" or Kernel, default="neighbors"
+        The weights of the graph: of nearest neighbours; X itself, a symmetric matrix of affinities
+        ≥ 0 (dense or sparse), of new rows those to the training rows; or k(x, z) ≥ 0 of all pairs.
+        ``n_neighbors`` and ``gamma`` belong to the first.
     n_jobs : int, optional
         Threads of the neighbour search.
 
@@ -46,6 +52,7 @@ class LaplacianEigenmaps(NeighbourEmbedding):
     eigenvalues_ : ndarray of shape (n_components,)
         λ in [0, 2].
     gamma_ : float
+        With ``affinity="neighbors"``.
     n_features_in_, feature_names_in_
 
     Examples
@@ -61,6 +68,7 @@ class LaplacianEigenmaps(NeighbourEmbedding):
     _parameter_constraints: ClassVar[dict] = {
         **NeighbourEmbedding._parameter_constraints,
         "gamma": [StrOptions({"median"}), Interval(Real, 0.0, None, closed="left")],
+        "affinity": [StrOptions({"neighbors", "precomputed"}), Kernel],
     }
 
     def __init__(
@@ -69,22 +77,51 @@ class LaplacianEigenmaps(NeighbourEmbedding):
         *,
         n_neighbors: int = 10,
         gamma: Any = "median",
+        affinity: Any = "neighbors",
         n_jobs: int | None = None,
     ):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.gamma = gamma
+        self.affinity = affinity
         self.n_jobs = n_jobs
+
+    @property
+    def _similarity(self) -> Any:
+        return None if self.affinity == "neighbors" else self.affinity
 
     def _embed(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
         typical = float(np.median(distances**2)) or 1.0
         self.gamma_ = 1.0 / typical if self.gamma == "median" else float(self.gamma)
-        one_way = graph(indices, self._weights(distances))
-        W = one_way.maximum(one_way.T) + sp.identity(X.shape[0], format="csr")
-        degree = np.asarray(W.sum(axis=1)).ravel()
-        root = sp.diags(1 / np.sqrt(degree))
-        laplacian = sp.identity(X.shape[0]) - root @ W @ root
-        values, vectors = smallest_eigenvectors(laplacian, self.n_components + 1)
+        one_way = neighbour_matrix(indices, self._weights(distances))
+        return self._coordinates(one_way.maximum(one_way.T) + sp.identity(X.shape[0], format="csr"))
+
+    def _embed_matrix(self, S: Any) -> np.ndarray:
+        if self.n_neighbors != 10 or self.gamma != "median":
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} and gamma={self.gamma!r} belong to "
+                f"affinity='neighbors', and cannot be combined with affinity={self.affinity!r}."
+            )
+        self._require_nonnegative(S)
+        W = (S + S.T) / 2
+        if not (np.asarray(W.sum(axis=1)) > 0).all():
+            raise ValueError("A row of the affinity matrix is zero: it has no edges.")
+        self._warn_if_in_parts(W if sp.issparse(W) else W > 0)
+        return self._coordinates(W)
+
+    def _require_nonnegative(self, S: Any) -> None:
+        if S.min() < 0:
+            raise ValueError(f"Affinities must be ≥ 0, but the least is {S.min():.3g}.")
+
+    def _coordinates(self, W: Any) -> np.ndarray:
+        """Generalised eigenvectors of (D − W) y = λ D y."""
+        n, degree = W.shape[0], np.asarray(W.sum(axis=1)).ravel()
+        if sp.issparse(W):
+            root = sp.diags(1 / np.sqrt(degree))
+            laplacian = sp.identity(n) - root @ W @ root
+        else:
+            laplacian = np.eye(n) - W / np.sqrt(np.outer(degree, degree))
+        values, vectors = smallest_eigenvectors(laplacian, self.n_components + 1, self._settings)
         self.eigenvalues_ = values[1:]
         return vectors[:, 1:] * np.sqrt(degree.sum() / degree)[:, None]
 
@@ -96,5 +133,16 @@ class LaplacianEigenmaps(NeighbourEmbedding):
         step = np.einsum("ij,ijk->ik", weights, self.embedding_[indices])
         return step / (1.0 - self.eigenvalues_)
 
+    def _extend_matrix(self, X: Any, S: Any) -> np.ndarray:
+        """A row without any affinity gets the mean of the coordinates weighted by D: zero."""
+        self._require_nonnegative(S)
+        total = np.asarray(S.sum(axis=1)).reshape(-1, 1)
+        return np.divide(
+            np.asarray(S @ self.embedding_),
+            total * (1.0 - self.eigenvalues_),
+            out=np.zeros((S.shape[0], self.embedding_.shape[1])),
+            where=total > 0,
+        )
+
     def _weights(self, distances: np.ndarray) -> np.ndarray:
-        return np.exp(-np.minimum(self.gamma_ * distances**2, FARTHEST))
+        return np.exp(-np.minimum(self.gamma_ * distances**2, self._settings.max_exponent))

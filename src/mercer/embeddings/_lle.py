@@ -2,8 +2,16 @@
 
 Weights w with Σw = 1 minimise ‖x − Σ wⱼ xⱼ‖² + reg·trace(G)·‖w‖², G the Gram matrix of the
 differences xⱼ − x. Coordinates minimise Σ ‖yᵢ − Σ wᵢⱼ yⱼ‖²: the eigenvectors of (I − W)ᵀ(I − W)
-with the smallest eigenvalues, the constant one left out (Roweis and Saul 2000). A new row is made
-of its neighbours' coordinates as it is made of them.
+with the smallest eigenvalues, the constant one left out (Roweis and Saul 2000). The coordinates of
+a new row are the same combination of its neighbours' coordinates as the row is of them.
+
+G needs dot products only: with a kernel, neighbours and differences are those of feature space,
+
+    G_jl = k(xⱼ, x_l) − k(x, xⱼ) − k(x, x_l) + k(x, x).
+
+On Σw = 1 the last term is a constant. Of a new row given by its kernel values alone it is unknown;
+it is then that of the projection onto the span of the neighbours, and enters the regularisation
+only.
 """
 
 from __future__ import annotations
@@ -13,13 +21,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.embeddings._neighbour_graph import NeighbourEmbedding, graph, smallest_eigenvectors
+from mercer._threads import Workers
+from mercer.embeddings._neighbour_graph import (
+    NeighbourEmbedding,
+    neighbour_matrix,
+    smallest_eigenvectors,
+)
+from mercer.gram import Gram
+from mercer.kernels import Kernel
+from mercer.kernels._samples import Samples
 
 __all__ = ["LocallyLinearEmbedding"]
-
-_CELLS = 1 << 21  # numbers of neighbours' differences held at once
 
 
 class LocallyLinearEmbedding(NeighbourEmbedding):
@@ -31,6 +45,10 @@ class LocallyLinearEmbedding(NeighbourEmbedding):
     n_neighbors : int, default=10
     reg : float > 0, default=1e-3
         Regularisation of the weights, in units of the local variance.
+    kernel : None, "precomputed" or Kernel, default=None
+        Where neighbours and differences are taken: in the space of the rows; in a feature space of
+        which X is the kernel matrix, of new rows their kernel values with the training rows; or in
+        the feature space of a kernel.
     n_jobs : int, optional
         Threads of the neighbour search.
 
@@ -56,6 +74,7 @@ class LocallyLinearEmbedding(NeighbourEmbedding):
     _parameter_constraints: ClassVar[dict] = {
         **NeighbourEmbedding._parameter_constraints,
         "reg": [Interval(Real, 0.0, None, closed="neither")],
+        "kernel": [None, StrOptions({"precomputed"}), Kernel],
     }
 
     def __init__(
@@ -64,40 +83,116 @@ class LocallyLinearEmbedding(NeighbourEmbedding):
         *,
         n_neighbors: int = 10,
         reg: float = 1e-3,
+        kernel: Any = None,
         n_jobs: int | None = None,
     ):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.reg = reg
+        self.kernel = kernel
         self.n_jobs = n_jobs
 
+    @property
+    def _similarity(self) -> Any:
+        return self.kernel
+
     def _embed(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        weights = barycentric(X, X, indices, self.reg)
-        R = sp.identity(X.shape[0], format="csr") - graph(indices, weights)
-        values, vectors = smallest_eigenvectors(R.T @ R, self.n_components + 1)
+        return self._coordinates(indices, self._barycentric(X, indices))
+
+    def _extend(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return self._combine(self._barycentric(X, indices), indices)
+
+    def _embed_matrix(self, S: Any) -> np.ndarray:
+        K = S.toarray() if sp.issparse(S) else S
+        self._diagonal = K.diagonal().copy()
+        away = self._diagonal - 2 * K  # squared distances but for k(x, x)
+        np.fill_diagonal(away, np.inf)
+        indices = self._nearest(away)
+        self._warn_if_in_parts(neighbour_matrix(indices, np.ones(indices.shape)))
+        near = np.take_along_axis(K, indices, axis=1)
+        weights = np.empty(indices.shape)
+        for part in self._parts(*indices.shape):
+            K_near = K[indices[part, :, None], indices[part, None, :]]
+            weights[part] = self._kernel_weights(K_near, near[part], self._diagonal[part])
+        return self._coordinates(indices, weights)
+
+    def _extend_matrix(self, X: Any, S: Any) -> np.ndarray:
+        K = S.toarray() if sp.issparse(S) else S
+        indices = self._nearest(self._diagonal - 2 * K)
+        near = np.take_along_axis(K, indices, axis=1)
+        out = np.empty((len(K), self.embedding_.shape[1]))
+        for i, rows in enumerate(indices):
+            first = rows[0]
+            if self._is_training_row(X[i], first):
+                out[i] = self.embedding_[first]
+                continue
+            K_near, k_near = self._kernel_among(rows), near[i]
+            own = self._own_value(X[i : i + 1], K_near, k_near)
+            w = self._kernel_weights(K_near[None], k_near[None], np.array([own]))
+            out[i] = self._combine(w, rows[None])[0]
+        return out
+
+    def _is_training_row(self, x: Any, row: int) -> bool:
+        other = self._rows[row]
+        return (abs(x - other).nnz == 0) if sp.issparse(x) else bool((x == other).all())
+
+    def _kernel_among(self, rows: np.ndarray) -> np.ndarray:
+        """K of some training rows."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel(self._rows[rows])
+        K = self._rows[rows][:, rows]
+        return K.toarray() if sp.issparse(K) else K
+
+    def _own_value(self, x: Any, K_near: np.ndarray, k_near: np.ndarray) -> float:
+        """k(x, x), or that of the projection of φ(x) onto the span of its neighbours."""
+        if isinstance(self.kernel, Kernel):
+            return float(Gram(self.kernel, Samples(x), Workers(1)).diag()[0])
+        return float(k_near @ np.linalg.lstsq(K_near, k_near, rcond=None)[0])
+
+    def _nearest(self, away: np.ndarray) -> np.ndarray:
+        """The ``n_neighbors`` columns with the smallest values of each row, nearest first."""
+        some = np.argpartition(away, self._k - 1, axis=1)[:, : self._k]
+        order = np.argsort(np.take_along_axis(away, some, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(some, order, axis=1)
+
+    def _coordinates(self, indices: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Eigenvectors of (I − W)ᵀ(I − W)."""
+        R = sp.identity(len(indices), format="csr") - neighbour_matrix(indices, weights)
+        values, vectors = smallest_eigenvectors(R.T @ R, self.n_components + 1, self._settings)
         self.reconstruction_error_ = float(values[1:].sum())
         return vectors[:, 1:]
 
-    def _extend(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        weights = barycentric(X, self._rows, indices, self.reg)
+    def _combine(self, weights: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return np.einsum("ij,ijk->ik", weights, self.embedding_[indices])
 
+    def _parts(self, n: int, k: int, d: int = 0) -> list[slice]:
+        step = max(1, self._settings.block_cells // (k * max(k, d)))
+        return [slice(start, start + step) for start in range(0, n, step)]
 
-def barycentric(X: Any, Z: Any, indices: np.ndarray, reg: float) -> np.ndarray:
-    """Weights with which the rows Z[indices[i]] make X[i], for all i by stacked solves."""
-    n, k = indices.shape
-    out = np.empty((n, k))
-    step = max(1, _CELLS // (k * max(k, X.shape[1])))
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        near = _dense(Z[indices[part].ravel()]).reshape(-1, k, X.shape[1])
-        differences = near - _dense(X[part])[:, None, :]
-        G = differences @ differences.transpose(0, 2, 1)
+    def _barycentric(self, X: Any, indices: np.ndarray) -> np.ndarray:
+        """Weights with which the training rows ``indices[i]`` combine to X[i]."""
+        (n, k), d = indices.shape, X.shape[1]
+        out = np.empty((n, k))
+        for part in self._parts(n, k, d):
+            near = _dense(self._rows[indices[part].ravel()]).reshape(-1, k, d)
+            differences = near - _dense(X[part])[:, None, :]
+            out[part] = self._weights(differences @ differences.transpose(0, 2, 1))
+        return out
+
+    def _kernel_weights(
+        self, K_near: np.ndarray, k_near: np.ndarray, own: np.ndarray
+    ) -> np.ndarray:
+        """The same from the kernel among the neighbours, with the row, and k(x, x)."""
+        G = K_near - k_near[:, :, None] - k_near[:, None, :] + own[:, None, None]
+        return self._weights(G)
+
+    def _weights(self, G: np.ndarray) -> np.ndarray:
+        """Solve (G + reg·trace(G) I) w ∝ 1 with Σw = 1 for a stack of G."""
+        k = G.shape[1]
         trace = np.trace(G, axis1=1, axis2=2)
-        G[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg)[:, None]
+        G[:, np.arange(k), np.arange(k)] += np.where(trace > 0, self.reg * trace, self.reg)[:, None]
         w = np.linalg.solve(G, np.ones((G.shape[0], k, 1)))[:, :, 0]
-        out[part] = w / w.sum(axis=1, keepdims=True)
-    return out
+        return w / w.sum(axis=1, keepdims=True)
 
 
 def _dense(X: Any) -> np.ndarray:

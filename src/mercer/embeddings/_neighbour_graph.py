@@ -1,11 +1,14 @@
 """Coordinates from a graph of neighbours: what Laplacian eigenmaps and LLE have in common.
 
-A row that was in the training set keeps its coordinates; a new one gets an average of its
-neighbours' (`_extend`).
+The rows are vectors, of which the nearest ones are searched, or they are given by their similarity:
+a kernel, or a precomputed matrix. A row of the training set keeps its coordinates; a new one gets
+an average of its neighbours' (`_extend`).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -25,14 +28,35 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.exceptions import warn_user
+from mercer.gram._symmetry import require_symmetric
+from mercer.kernels import Kernel
 
-__all__ = ["NeighbourEmbedding", "smallest_eigenvectors"]
+__all__ = ["GraphSettings", "NeighbourEmbedding", "neighbour_matrix", "smallest_eigenvectors"]
 
-# Matrices up to this size are decomposed whole; larger ones by shifted inverse iteration.
-DENSE_ROWS = 300
-# How far below the smallest eigenvalue, zero, the shift is, in units of the largest: far enough for
-# the factorisation to be sound, near enough that a few steps suffice.
-SHIFT = 1e-12
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """Tuning constants of the embeddings.
+
+    Attributes
+    ----------
+    dense_rows : int
+        Sparse matrices up to this size are decomposed as dense ones, larger ones by shifted inverse
+        iteration.
+    shift : float
+        The distance of the shift below the smallest eigenvalue, zero, over the largest row sum:
+        large enough for a stable factorisation, small enough for few steps.
+    max_exponent : float
+        γ‖x − z‖² of an edge of Laplacian eigenmaps is at most this: outliers stay connected, else
+        each would be a component of its own with an eigenvalue of zero.
+    block_cells : int
+        Numbers of neighbours' differences held at once.
+    """
+
+    dense_rows: int = 300
+    shift: float = 1e-12
+    max_exponent: float = 16.0
+    block_cells: int = 1 << 21
 
 
 class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -43,31 +67,44 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
     }
+    _settings = GraphSettings()
 
+    @property
+    @abstractmethod
+    def _similarity(self) -> Kernel | str | None:
+        """A kernel, "precomputed", or None where the rows are vectors of a Euclidean space."""
+
+    @abstractmethod
     def _embed(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Coordinates of the training rows from their neighbours (themselves not among them)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _extend(self, X: Any, distances: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Coordinates of new rows from their neighbours in the training set."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def _embed_matrix(self, S: Any) -> np.ndarray:
+        """Coordinates of the training rows from the matrix of their similarities."""
+
+    @abstractmethod
+    def _extend_matrix(self, X: Any, S: Any) -> np.ndarray:
+        """Coordinates of new rows from their similarities to the training rows."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> NeighbourEmbedding:
-        """Find the neighbours and the coordinates of the rows.
+        """Compute the coordinates of the rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Rows, or the precomputed matrix of their similarities.
         y : ignored
 
         Returns
         -------
         self : object
         """
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", ensure_min_samples=2
-        )
+        X = self._check(X, reset=True)
         n = X.shape[0]
         if self.n_components >= n:
             raise ValueError(
@@ -75,30 +112,55 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             )
         self._k = min(self.n_neighbors, n - 1)
         self._rows = X
+        if self._similarity is not None:
+            self._search = None
+            self.embedding_ = self._embed_matrix(self._similarities(X))
+            return self
         self._search = self._index()
         distances, indices = self._search.kneighbors()
-        self._warn_if_in_parts(indices)
+        self._warn_if_in_parts(neighbour_matrix(indices, np.ones(indices.shape)))
         self.embedding_ = self._embed(X, distances, indices)
         return self
+
+    def _check(self, X: Any, *, reset: bool) -> Any:
+        is_matrix = self._similarity == "precomputed"
+        X = validate_data(
+            self,
+            X,
+            dtype=np.float64 if is_matrix else [np.float64, np.float32],
+            accept_sparse="csr",
+            ensure_min_samples=2 if reset else 1,
+            reset=reset,
+        )
+        if is_matrix and reset:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"A precomputed matrix must be square, got the shape {X.shape}.")
+            require_symmetric(X.toarray() if sp.issparse(X) else X)
+        return X
+
+    def _similarities(self, X: Any) -> Any:
+        """Of rows to the training rows; they are X itself if it is precomputed."""
+        kernel = self._similarity
+        return kernel(X, self._rows) if isinstance(kernel, Kernel) else X
 
     def _index(self) -> NearestNeighbors:
         return NearestNeighbors(n_neighbors=self._k, n_jobs=self.n_jobs).fit(self._rows)
 
     def __getstate__(self) -> dict:
-        """Without the index of the rows, which is made of them again."""
+        """Without the search index, which is built again from the rows."""
         return {name: v for name, v in super().__getstate__().items() if name != "_search"}
 
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(state)
         if "_rows" in state:
-            self._search = self._index()
+            self._search = self._index() if self._similarity is None else None
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and the coordinates of the training rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         y : ignored
 
         Returns
@@ -112,16 +174,19 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_fitted)
+            Rows, or their precomputed similarities to the training rows.
 
         Returns
         -------
         embedding : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self, "embedding_")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False)
+        X = self._check(X, reset=False)
         if sp.issparse(self._rows) != sp.issparse(X):
             X = sp.csr_matrix(X) if sp.issparse(self._rows) else X.toarray()
+        if self._search is None:
+            return self._extend_matrix(X, self._similarities(X))
         distances, indices = self._search.kneighbors(X)
         out = self.embedding_[indices[:, 0]]
         new = ~_equal_rows(X, self._rows[indices[:, 0]])
@@ -129,12 +194,13 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             out[new] = self._extend(X[new], distances[new], indices[new])
         return out
 
-    def _warn_if_in_parts(self, indices: np.ndarray) -> None:
-        parts, _ = connected_components(graph(indices, np.ones(indices.shape)), directed=False)
+    def _warn_if_in_parts(self, graph: Any) -> None:
+        parts, _ = connected_components(graph, directed=False)
         if parts > 1:
+            remedy = "" if self._similarity == "precomputed" else " Raise n_neighbors."
             warn_user(
-                f"The graph of n_neighbors={self._k} falls into {parts} parts that know nothing of "
-                "each other: coordinates only tell the parts apart. Raise n_neighbors.",
+                f"The graph of n_neighbors={self._k} falls into {parts} parts without an edge "
+                f"between them: coordinates only tell the parts apart.{remedy}",
                 UserWarning,
             )
 
@@ -145,10 +211,11 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._similarity == "precomputed"
         return tags
 
 
-def graph(indices: np.ndarray, weights: np.ndarray) -> sp.csr_matrix:
+def neighbour_matrix(indices: np.ndarray, weights: np.ndarray) -> sp.csr_matrix:
     """Row i holds weights[i] at the columns indices[i]."""
     n, k = indices.shape
     return sp.csr_matrix(
@@ -162,23 +229,30 @@ def _equal_rows(A: Any, B: Any) -> np.ndarray:
     return (A == B).all(axis=1)
 
 
-def smallest_eigenvectors(M: sp.spmatrix, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (rising) and vectors of a sparse positive semidefinite matrix."""
+def smallest_eigenvectors(
+    M: Any, count: int, settings: GraphSettings
+) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (rising) and vectors of a positive semidefinite matrix, dense or sparse.
+
+    Signs are arbitrary: the largest entry of a vector is positive.
+    """
     n = M.shape[0]
-    if n <= DENSE_ROWS or count >= n - 1:
-        values, vectors = la.eigh(M.toarray(), subset_by_index=(0, min(count, n) - 1))
+    if not sp.issparse(M) or n <= settings.dense_rows or count >= n - 1:
+        M = M.toarray() if sp.issparse(M) else M
+        values, vectors = la.eigh(M, subset_by_index=(0, min(count, n) - 1))
     else:
         # A symmetric order of elimination fills in half as much as SuperLU's own.
-        shift = SHIFT * abs(M).sum(axis=1).max()
+        shift = settings.shift * abs(M).sum(axis=1).max()
         factor = splu(
-            sp.csc_matrix(M + shift * sp.identity(n)), permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0, options={"SymmetricMode": True},
-        )  # fmt: skip
+            sp.csc_matrix(M + shift * sp.identity(n)),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
         inverse = LinearOperator(M.shape, factor.solve, dtype=np.float64)
         start = np.random.RandomState(0).uniform(-1, 1, n)
         values, vectors = eigsh(M, count, sigma=-shift, OPinv=inverse, which="LM", v0=start)
         order = np.argsort(values)
         values, vectors = values[order], vectors[:, order]
-    # signs are arbitrary: the largest entry of a vector is made positive
     largest = np.abs(vectors).argmax(axis=0)
     return values, vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])

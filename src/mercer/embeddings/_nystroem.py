@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg as la
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -14,15 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
-from mercer.gram._landmarks import CHOICES, choose
+from mercer.gram._low_rank import LANDMARK_RULES, choose_landmarks, landmark_basis
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import rows_in_time
 
 __all__ = ["Nystroem"]
-
-_ROWS = 4096  # of features at once, when only their squares are wanted
-# Landmarks that are kept whatever the time: their matrix takes some milliseconds.
-FEWEST_LANDMARKS = 256
 
 
 class Nystroem(KernelFeatures):
@@ -34,13 +29,13 @@ class Nystroem(KernelFeatures):
     Parameters
     ----------
     n_components : int, default=100
-        Landmarks; fewer are taken where these explain all rows.
+        Landmarks; fewer are taken where K − ΦΦᵀ is zero.
     kernel, gamma, degree, coef0, n_jobs
         As in `mercer.SVC`.
     landmarks : {"rpcholesky", "greedy", "kmeans++", "random"}, default="rpcholesky"
-        How they are chosen. "rpcholesky" draws rows by what is not explained yet: near the best
-        possible error at the cost of some matrix products; "greedy" takes the worst explained row;
-        "kmeans++" draws by the distance from the nearest landmark; "random" is scikit-learn's way.
+        How they are chosen. "rpcholesky" draws rows by their residual diag(K − ΦΦᵀ): near the best
+        possible error at the cost of some matrix products; "greedy" takes the largest residual;
+        "kmeans++" draws by the distance from the nearest landmark; "random" is scikit-learn's rule.
     random_state : int, RandomState or None, default=None
     time_limit : float, optional
         Seconds for the whole fit; those landmarks are kept that were chosen by then.
@@ -71,7 +66,7 @@ class Nystroem(KernelFeatures):
     _parameter_constraints: ClassVar[dict] = {
         **KernelFeatures._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "landmarks": [StrOptions(set(CHOICES))],
+        "landmarks": [StrOptions(set(LANDMARK_RULES))],
         "random_state": ["random_state"],
     }
 
@@ -100,9 +95,13 @@ class Nystroem(KernelFeatures):
         self.time_limit = time_limit
         self.on_interrupt = on_interrupt
 
+    # Landmarks kept at any time limit (their matrix takes milliseconds), and rows whose features
+    # are evaluated at a time.
+    _min_landmarks, _rows_per_block = 256, 4096
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Nystroem:
-        """Choose the landmarks and measure what they leave out.
+        """Choose the landmarks and compute the trace of the residual.
 
         Parameters
         ----------
@@ -116,16 +115,16 @@ class Nystroem(KernelFeatures):
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
             rows, total, own = self._fit(X, stopping)
             explained = 0.0
-            for i in range(0, rows.shape[0], _ROWS):
+            for i in range(0, rows.shape[0], self._rows_per_block):
                 if stopping.stopped is not None:
                     break
-                features = self.expansion_.exact(rows[i : i + _ROWS], self.n_jobs)
+                features = self.expansion_.exact(rows[i : i + self._rows_per_block], self.n_jobs)
                 explained += float(np.square(features).sum())
             self._finish(total, explained, own, stopping)
         return self
 
     def _finish(self, total: float, explained: float, own: float, stopping: Stopping) -> None:
-        """What the landmarks leave out: ``own`` is the trace of their own matrix."""
+        """Set the trace of the residual; ``own`` is the trace of the landmarks' matrix."""
         stopped = stopping.stopped
         if stopped is not None:
             self.status_, explained = stopped, own
@@ -152,19 +151,19 @@ class Nystroem(KernelFeatures):
         return features
 
     def _fit(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
-        """Choose and normalise; the rows, and the traces of their matrix and of the landmarks'."""
+        """Choose the landmarks; returns the rows, and the traces of K and of the landmarks' K."""
         data = self._validate(X)
         gram = self._bind(data)
         rng = check_random_state(self.random_state)
         m = min(self.n_components, data.n)
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
-            self.landmarks_ = choose(gram, m, self.landmarks, rng, stopping.is_stopped)
+            self.landmarks_ = choose_landmarks(gram, m, self.landmarks, rng, stopping.is_stopped)
             left = 0.0 if stopping.stopped is not None else stopping.remaining / 2
-            self.landmarks_ = self.landmarks_[: max(FEWEST_LANDMARKS, rows_in_time(left))]
+            self.landmarks_ = self.landmarks_[: max(self._min_landmarks, rows_in_time(left))]
             if not self.landmarks_.size:
                 raise ValueError("The kernel is zero on these rows: there are no features.")
             K = gram.take(self.landmarks_).matrix()
-            values, vectors = la.eigh(K)
+            values, coef = landmark_basis(K)
         gram.workers = Workers(1)
         m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED
         if m < min(self.n_components, data.n) and stopping.remaining < np.inf:
@@ -174,6 +173,5 @@ class Nystroem(KernelFeatures):
                 f"The kernel matrix of the landmarks has the eigenvalue {values[0]:.3g}: "
                 f"{self.kernel_!r} is no kernel on these rows (see mercer.check_kernel)."
             )
-        kept = np.flatnonzero(values > m * np.finfo(float).eps * values[-1])[::-1]
-        self._keep(data, gram, self.landmarks_, vectors[:, kept] / np.sqrt(values[kept]))
+        self._keep(data, gram, self.landmarks_, coef)
         return data.X, float(gram.diag().sum()), own

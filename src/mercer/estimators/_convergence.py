@@ -24,6 +24,7 @@ __all__ = [
     "prove_not_separable",
     "raise_not_separable",
     "warn_not_converged",
+    "warn_stopped_early",
 ]
 
 # From here on a smaller C is the likelier remedy.
@@ -78,6 +79,20 @@ def warn_not_converged(estimator: Any, data: Data, results: Sequence[Result]) ->
         f"{estimator.certificate_.relative_gap:.3g}. {_lever(estimator, data, status)}",
         ConvergenceWarning,
     )
+
+
+def warn_stopped_early(
+    solver: str, status: Status, effort: str, reached: str, remedy: str, *, by_user: bool = False
+) -> None:
+    """The warning of solvers that solve no box QP.
+
+    If the user stopped the fit there is none, unless ``by_user``.
+    """
+    if by_user or status is not Status.STOPPED:
+        warn_user(
+            f"{solver} stopped early ({status}) after {effort}; {reached}. {remedy}",
+            ConvergenceWarning,
+        )
 
 
 def _lever(estimator: Any, data: Data, status: Status) -> str:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
@@ -31,6 +32,7 @@ from mercer.solvers import Stopping
 from mercer.solvers._lloyd import (
     Clustering,
     Lloyd,
+    LloydSettings,
     draw_rows,
     nearest_rows,
     seeds_only,
@@ -38,10 +40,6 @@ from mercer.solvers._lloyd import (
 )
 
 __all__ = ["KernelKMeans"]
-
-MEGABYTE = 1 << 20
-# Starts go side by side as long as their sums S take no more than this.
-SUMS_BYTES = 64 * MEGABYTE
 
 
 class KernelKMeans(
@@ -160,6 +158,8 @@ class KernelKMeans(
         self.on_interrupt = on_interrupt
         self.verbose = verbose
 
+    _settings = LloydSettings()
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
         """Cluster the rows.
@@ -209,17 +209,17 @@ class KernelKMeans(
         weight = np.ones(data.n) if data.weight is None else data.weight
         diag = gram.diag()
         fits = stopping.stopped is None
-        whole = CachedGram(gram, int(self.cache_size * MEGABYTE) if fits else 0)
+        whole = CachedGram(gram, int(self.cache_size * 2**20) if fits else 0)
         settings = diag, weight, self.n_clusters, self.max_iter, self.tol, stopping
-        # A start has a seed of its own: the first ones are the same however many there are.
+        # A start has its own seed, so that the first ones do not depend on n_init.
         seeds = check_random_state(self.random_state).randint(1 << 31, size=self._starts())
         rngs = [check_random_state(int(seed)) for seed in seeds]
-        at_once = max(1, SUMS_BYTES // (8 * self.n_clusters * data.n))
+        at_once = max(1, self._settings.sums_bytes // (8 * self.n_clusters * data.n))
         best: Clustering | None = None
         for begin in range(0, self._starts(), at_once):
             now = rngs[begin : begin + at_once]
             labels = self._start(data, whole, diag, weight, now, stopping)
-            found = Lloyd(whole, *settings).run(labels)
+            found = Lloyd(whole, *settings, self._settings).run(labels)
             found += [] if best is None else [best]
             if not found:
                 why = stopping.stopped or Status.STOPPED
@@ -232,14 +232,15 @@ class KernelKMeans(
             return replace(best, status=stopping.stopped), None
         if whole.dtype == np.float64 or stopping.stopped is not None:
             return best, None
-        last = Lloyd(CachedGram(gram, 0, np.float64), *settings).run(best.labels[np.newaxis])
+        last = Lloyd(CachedGram(gram, 0, np.float64), *settings, self._settings).run(
+            best.labels[np.newaxis]
+        )
         if not last:
             return replace(best, status=stopping.stopped or Status.STOPPED), None
         exact = last[0]
-        return Clustering(
-            exact.labels, exact.mass, exact.square, [*best.inertia[:-1], *exact.inertia],
-            best.iterations + exact.iterations - 1, exact.status,
-        ), None  # fmt: skip
+        inertia = [*best.inertia[:-1], *exact.inertia]
+        iterations = best.iterations + exact.iterations - 1
+        return replace(exact, inertia=inertia, iterations=iterations), None
 
     def _starts(self) -> int:
         return self.n_init if isinstance(self.init, str) else 1
@@ -297,7 +298,7 @@ class KernelKMeans(
         blocks = [(int(ends[c]), int(ends[c + 1]), np.array([c])) for c in range(self.n_clusters)]
         b = np.zeros(self.n_clusters)
         self.expansion_ = self._expansion(data, gram, order, coef, b, blocks)
-        del self.support_vectors_  # all rows: no news
+        del self.support_vectors_  # all rows
         self.center_norms_ = np.where(held, best.square * inverse**2, np.inf)
         self.inertia_, self.inertias_ = best.inertia[-1], best.inertia
         self.n_iter_ = best.iterations
@@ -322,11 +323,12 @@ class KernelKMeans(
                 ConvergenceWarning,
             )
         if best.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT):
-            warn_user(
-                f"Lloyd's iterations stopped early ({best.status}) after {best.iterations}, with "
-                f"labels still changing; objective {best.inertia[-1]:.6g}. Raise "
-                f"max_iter={self.max_iter} or time_limit={self.time_limit}, or set tol > 0.",
-                ConvergenceWarning,
+            warn_stopped_early(
+                "Lloyd's algorithm",
+                best.status,
+                f"{best.iterations} iterations",
+                f"labels are still changing, objective {best.inertia[-1]:.6g}",
+                f"Raise max_iter={self.max_iter} or time_limit={self.time_limit}, or set tol > 0.",
             )
 
     # ------------------------------------------------------------------ new rows

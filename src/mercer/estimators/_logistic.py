@@ -1,4 +1,4 @@
-"""Probabilities from the same objective with another cost: `KernelLogisticRegression`."""
+"""Kernel logistic regression: `KernelLogisticRegression`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mercer._result import Result, Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_logistic, gap_status
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_training, class_weights
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import CachedGram, Gram
 from mercer.problems import Logistic
 from mercer.solvers import Stopping
@@ -27,19 +27,17 @@ from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
 
 __all__ = ["KernelLogisticRegression"]
 
-MEGABYTE = 1 << 20
-
 
 class KernelLogisticRegression(HasDualView, RestClassifier):
     """Logistic regression in the feature space of a kernel.
 
     Minimises ½‖w‖² + C Σ log(1 + exp(−yᵢ(w·φ(xᵢ) + b))): the objective of `SVC` with the logistic
-    cost in place of the hinge. P(y = 1 | x) = 1 / (1 + exp(−w·φ(x) − b)).
+    loss in place of the hinge loss. P(y = 1 | x) = 1 / (1 + exp(−w·φ(x) − b)).
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of the cost; λ = 1/C in the notation of regularised logistic regression.
+        Weight of the loss; λ = 1/C in the notation of regularised logistic regression.
     kernel, degree, gamma, coef0 : as in `SVC`
     fit_intercept : bool, default=True
         The intercept is not penalised.
@@ -148,10 +146,10 @@ n_features_in_, feature_names_in_
             data = check_training(self, X, y, sample_weight)
             labels = self._encode(data)
             gram = self._bind(data)
-            problems = [Logistic(y, self._prices(data), self.fit_intercept) for y in labels]
+            problems = [Logistic(y, self._sample_C(data), self.fit_intercept) for y in labels]
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
                 gram.workers = workers
-                whole = CachedGram(gram, int(self.cache_size * MEGABYTE))
+                whole = CachedGram(gram, int(self.cache_size * 2**20))
                 results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, stopping)
                 gram.release()
                 results = with_bounds(problems, results, gram, stopping)
@@ -159,7 +157,7 @@ n_features_in_, feature_names_in_
             self._keep(data, gram, problems, results, stopping)
         return self
 
-    def _prices(self, data: Data) -> np.ndarray:
+    def _sample_C(self, data: Data) -> np.ndarray:
         """C of each row, by its weight and that of its class."""
         self.class_weight_ = class_weights(
             self.class_weight, self.classes_, self._codes, data.weight
@@ -188,15 +186,16 @@ n_features_in_, feature_names_in_
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         status = self.certificate_.status
-        if not status.is_solved and status is not Status.STOPPED:
-            lever = f"A smaller C={self.C:g} or scaled columns are the most likely help."
+        if not status.is_solved:
+            remedy = f"A smaller C={self.C:g} or scaled columns are the most likely help."
             if status is Status.NOT_PSD:
-                lever = "The kernel is not positive semi-definite on these data: use one that is."
-            warn_user(
-                f"Newton's method stopped early ({status}) after {self.n_iter_} steps and "
-                f"{self.certificate_.iterations} products with K: relative gap "
-                f"{self.certificate_.relative_gap:.3g} (tol={self.tol:g}). {lever}",
-                ConvergenceWarning,
+                remedy = "The kernel is not positive semi-definite on these data: use one that is."
+            warn_stopped_early(
+                "Newton's method",
+                status,
+                f"{self.n_iter_} steps and {self.certificate_.iterations} products with K",
+                f"relative gap {self.certificate_.relative_gap:.3g} (tol={self.tol:g})",
+                remedy,
             )
 
     def predict(self, X: Any) -> np.ndarray:

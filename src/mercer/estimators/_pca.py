@@ -18,6 +18,7 @@ from mercer._expansion import Expansion
 from mercer._result import Status
 from mercer._threads import Workers, thread_count
 from mercer.certificates._residuals import EigenCertificate
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import SMOOTHING_CONSTRAINTS
 from mercer.estimators._validation import (
@@ -27,21 +28,18 @@ from mercer.estimators._validation import (
     is_precomputed,
     make_samples,
 )
-from mercer.exceptions import ConvergenceWarning, NotFittedError, warn_user
+from mercer.exceptions import NotFittedError
 from mercer.gram import Gram
+from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
 from mercer.problems import Ridge
 from mercer.solvers import Stopping
-from mercer.solvers._eigen import EigenAnswer, EigenSolver
+from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver
 from mercer.solvers._kernel_ridge import RidgeSolver
 
 __all__ = ["KernelPCA"]
-
-MEGABYTE = 1 << 20
-# Rows whose pre-images are sought at a time: their kernel values against all rows are held.
-PRE_IMAGE_ROWS = 256
 
 
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -78,7 +76,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     random_state : int, RandomState or None, default=None
         Of the vectors the iteration starts from: it changes the last digits only. None is 0.
     copy_X : bool, default=True
-        Accepted for scikit-learn's sake: X is never changed.
+        For scikit-learn's interface; X is never changed.
     n_jobs : int, default=None
         Threads; None as many as BLAS would use. The model does not depend on it.
     cache_size : float, default=1000
@@ -98,7 +96,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     explained_variance_ : ndarray of shape (n_components,)
         ``eigenvalues_ / (n_samples - 1)``: the variance of each component.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Its share of the variance of φ(x), known from the trace even if few components are.
+        Its fraction of the variance of φ(x), whose trace is known even if few components are.
     certificate_ : EigenCertificate
         The residual of each eigenpair.
     gamma_ : float
@@ -180,9 +178,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.on_interrupt = on_interrupt
         self.verbose = verbose
 
+    _settings = EigenSettings()
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> KernelPCA:
-        """Find the components.
+        """Compute the components.
 
         Parameters
         ----------
@@ -211,14 +211,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             k = data.n if self.n_components is None else min(self.n_components, data.n)
             seed = check_random_state(0 if self.random_state is None else self.random_state)
             with Workers(thread_count(self.n_jobs)) as gram.workers:
-                answer = self._solver().solve(gram, k, seed, stopping)
+                solution = self._solver().solve(gram, k, seed, stopping)
                 gram.release()
                 if _is_constant(data.X):  # H K H is zero, whatever rounding left of it
-                    nothing = np.zeros_like(answer.values)
-                    answer = replace(
-                        answer, values=nothing, residuals=nothing, status=Status.SOLVED
+                    nothing = np.zeros_like(solution.values)
+                    solution = replace(
+                        solution, values=nothing, residuals=nothing, status=Status.SOLVED
                     )
-                self._keep(data, gram, answer, stopping, excess)
+                self._keep(data, gram, solution, stopping, excess)
                 if self.fit_inverse_transform:
                     self._learn_inverse(data.X, gram.workers, stopping)
             gram.workers = Workers(1)
@@ -236,29 +236,28 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if self.eigen_solver == "randomized" and self.iterated_power != "auto":
             limit = int(self.iterated_power) + 1  # the first product is no power yet
         way = self.eigen_solver if self.eigen_solver in ("auto", "dense") else "krylov"
-        return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE))
+        return EigenSolver(way, self.tol, limit, int(self.cache_size * 2**20), self._settings)
 
     def _keep(
-        self, data: Data, gram: Gram, answer: EigenAnswer, stopping: Stopping, excess: Any
+        self, data: Data, gram: Gram, solution: EigenSolution, stopping: Stopping, excess: Any
     ) -> None:
-        values = _check_psd_eigenvalues(answer.values, enable_warnings=False)
-        vectors, _ = svd_flip(u=answer.vectors, v=None)
+        values = _check_psd_eigenvalues(solution.values, enable_warnings=False)
+        vectors, _ = svd_flip(u=solution.vectors, v=None)
         # Eigenvalues that are rounding are stored as zero: the residual is that of what is stored.
-        residuals = answer.residuals + np.abs(values - answer.values)
+        residuals = solution.residuals + np.abs(values - solution.values)
         if self.remove_zero_eig or self.n_components is None:
             positive = values > 0
             values, vectors, residuals = values[positive], vectors[:, positive], residuals[positive]
         self.eigenvalues_, self.eigenvectors_ = values, vectors
-        trace = answer.centring.trace
+        trace = solution.centring.trace
         self.explained_variance_ = values / max(data.n - 1, 1)
         self.explained_variance_ratio_ = values / trace if trace > 0 else np.zeros_like(values)
-        largest = float(values.max(initial=0.0))
-        self.certificate_ = EigenCertificate(
-            residuals=tuple(residuals.tolist()),
-            relative_residual=float(residuals.max(initial=0.0) / largest) if largest > 0 else 0.0,
-            status=answer.status,
-            solver=answer.solver,
-            iterations=answer.iterations,
+        self.certificate_ = EigenCertificate.of(
+            values,
+            residuals,
+            status=solution.status,
+            solver=solution.solver,
+            iterations=solution.iterations,
             seconds=stopping.seconds,
         )
         self.gamma_ = 1 / data.X.shape[1] if self.gamma is None and data.X.ndim == 2 else self.gamma
@@ -266,25 +265,27 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         # Columns of exact sum zero do the centring of new rows, but for a constant.
         coef = np.divide(vectors, np.sqrt(values), out=np.zeros_like(vectors), where=values > 0)
         coef -= coef.mean(axis=0)
-        b = -((answer.centring.row_means + excess) @ coef)
+        b = -((solution.centring.row_means + excess) @ coef)
         self.expansion_ = self._whole_expansion(data, gram, np.ascontiguousarray(coef.T), b)
         if self.verbose:
             print(f"[KernelPCA] {self.certificate_!r}")
-        if not answer.status.is_solved and not stopping.interrupted:
+        if not solution.status.is_solved:
             self._warn()
 
     def _warn(self) -> None:
         certificate = self.certificate_
         asked = self.eigen_solver == "randomized" and self.iterated_power != "auto"
         asked &= certificate.status is Status.ITERATION_LIMIT
-        if certificate.status is Status.STOPPED or asked:  # the user asked for it
+        if asked:
             return
-        warn_user(
-            f"KernelPCA: {certificate.status} after {certificate.iterations} products, largest "
-            f"residual {certificate.relative_residual:.3g} of the largest eigenvalue "
-            f"(tol={self.tol:g}). Raise max_iter={self.max_iter}, time_limit={self.time_limit} or "
-            "tol, or ask for a few components more or less: close eigenvalues are slow to part.",
-            ConvergenceWarning,
+        warn_stopped_early(
+            "KernelPCA",
+            certificate.status,
+            f"{certificate.iterations} products",
+            f"largest residual {certificate.relative_residual:.3g} of the largest eigenvalue "
+            f"(tol={self.tol:g})",
+            f"Raise max_iter={self.max_iter}, time_limit={self.time_limit} or tol, or ask for a "
+            "few components more or less: close eigenvalues converge slowly.",
         )
 
     def _learn_inverse(self, X: np.ndarray, workers: Workers, stopping: Stopping) -> None:
@@ -292,7 +293,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         T = self._components()
         gram = Gram(self.kernel_, make_samples(T, self.kernel_), workers)
         problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
-        solver = RidgeSolver(cache_bytes=int(self.cache_size * MEGABYTE))
+        solver = RidgeSolver(cache_bytes=int(self.cache_size * 2**20))
         self.dual_coef_ = solver.solve(problem, gram, stopping).coef
         gram.release()
         self.X_transformed_fit_ = T
@@ -377,8 +378,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 "fit_inverse_transform=True and inverse_transform."
             )
         T = self._check_components(X)
-        chunks = [T[i : i + PRE_IMAGE_ROWS] for i in range(0, len(T), PRE_IMAGE_ROWS)]
-        return np.vstack([self._fixed_point(chunk, max_iter, tol) for chunk in chunks])
+        parts = [
+            T[rows] for rows in pieces(len(T), TILE_ROWS // 4)
+        ]  # bounds the kernel values held
+        return np.vstack([self._fixed_point(part, max_iter, tol) for part in parts])
 
     def _fixed_point(self, T: np.ndarray, max_iter: int, tol: float) -> np.ndarray:
         rows = np.asarray(self.X_fit_, np.float64)

@@ -14,19 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
+from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.solvers import Stopping
-from mercer.solvers._perceptron import Perceptron, Updates, rows_for
-from mercer.solvers._perceptron_core import count_votes
+from mercer.solvers._perceptron import (
+    Perceptron,
+    PerceptronSettings,
+    Updates,
+    count_votes,
+    rows_for,
+)
 
 __all__ = ["KernelPerceptron"]
-
-MEGABYTE = 1 << 20
-ROWS_PER_VOTE = 256
 
 
 class KernelPerceptron(RestClassifier):
@@ -42,8 +45,8 @@ class KernelPerceptron(RestClassifier):
     kernel, degree, gamma, coef0 : as in `SVC`
     fit_intercept : bool, default=True
     average : {"last", "averaged", "voted"}, default="last"
-        Which of the models met on the way predicts: the last one; the mean of them all, each
-        counted by how many visits it survived; or all of them by votes with that weight.
+        Which model predicts: the last one; the mean of all models, each weighted by the number
+        of visits until its next mistake; or all of them by votes with that weight.
     max_iter : int, default=1000
         Epochs; fewer if one has no mistake.
     shuffle : bool, default=True
@@ -92,12 +95,21 @@ n_features_in_, feature_names_in_
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **common("fit_intercept", "cache_size", "random_state", "n_jobs", "time_limit",
-                 "callback", "on_interrupt", "verbose"),
+        **common(
+            "fit_intercept",
+            "cache_size",
+            "random_state",
+            "n_jobs",
+            "time_limit",
+            "callback",
+            "on_interrupt",
+            "verbose",
+        ),
         "average": [StrOptions({"last", "averaged", "voted"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
-    }  # fmt: skip
+    }
+    _settings = PerceptronSettings()
 
     _progress_words = ("mistakes", "mistakes of the epoch")
 
@@ -157,7 +169,7 @@ n_features_in_, feature_names_in_
             solver = Perceptron(self.max_iter, self.shuffle, self.fit_intercept)
             with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
                 gram.workers = workers
-                rows = rows_for(gram, int(self.cache_size * MEGABYTE))
+                rows = rows_for(gram, int(self.cache_size * 2**20), self._settings)
                 rng = check_random_state(self.random_state)
                 updates = [solver.solve(y, rows, stopping, rng) for y in labels]
                 gram.release()
@@ -186,12 +198,13 @@ n_features_in_, feature_names_in_
     def _warn(self, updates: list[Updates]) -> None:
         late = [u for u in updates if u.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)]
         if late:
-            warn_user(
-                f"The perceptron stopped ({late[0].status}) after {self.n_iter_} epochs and "
-                f"{self.mistakes_.sum():,} mistakes, with rows still on the wrong side. If the "
-                f"kernel separates the classes, raise max_iter={self.max_iter} or time_limit="
-                f"{self.time_limit}; if not, average='averaged' or SVC will do better.",
-                ConvergenceWarning,
+            warn_stopped_early(
+                "The perceptron",
+                late[0].status,
+                f"{self.n_iter_} epochs and {self.mistakes_.sum():,} mistakes",
+                "rows are still on the wrong side",
+                f"If the kernel separates the classes, raise max_iter={self.max_iter} or "
+                f"time_limit={self.time_limit}; if not, use average='averaged' or SVC.",
             )
 
     def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
@@ -200,8 +213,7 @@ n_features_in_, feature_names_in_
         check_is_fitted(self, "expansion_")
         X = check_rows(self, X)
         out = np.zeros((X.shape[0], self.intercept_.size))
-        for start in range(0, X.shape[0], ROWS_PER_VOTE):
-            rows = slice(start, min(start + ROWS_PER_VOTE, X.shape[0]))
+        for rows in pieces(X.shape[0], TILE_ROWS // 4):
             K = self.expansion_.values_of_kernel(X[rows])
             for t, (slots, signs) in enumerate(self._steps):
                 survival = self.survival_[t] / self.survival_[t].sum()

@@ -14,23 +14,20 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._residuals import certify_ridge
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, SMOOTHING_CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
 from mercer.problems import Ridge
-from mercer.solvers import Stopping
+from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
-from mercer.solvers._kernel_ridge import RidgeAnswer, RidgeSolver, Spectrum
+from mercer.solvers._kernel_ridge import RidgeSettings, RidgeSolution, RidgeSolver, Spectrum
 
 __all__ = ["KernelRidge"]
 
-MEGABYTE = 1 << 20
 # Candidates for alpha="loo" where none are given, times the mean of k(x, x).
 DEFAULT_ALPHAS = np.logspace(-7, 2, 28)
-# A sample for alpha="loo" has at least so many rows, whatever the time: some milliseconds.
-FEWEST_SAMPLED = 200
 
 
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
@@ -95,8 +92,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         The rows they belong to; for a precomputed kernel, the kernel matrix.
     certificate_ : RidgeCertificate
         Residual, primal and dual value, gap.
-    solver_ : str
-        Which solver gave the answer.
+    solver_ : Choice
+        The solver that gave the solution, and why it was taken.
     n_iter_ : int
         Iterations of conjugate gradients; 1 for the direct solvers.
     alpha_ : float or ndarray
@@ -163,6 +160,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.on_interrupt = on_interrupt
         self.verbose = verbose
 
+    _settings = RidgeSettings()
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Fit the model.
@@ -189,17 +188,19 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             gram = self._bind(data)
             with Workers(thread_count(self.n_jobs)) as gram.workers:
                 if alpha is None:
-                    problem, answer = self._leave_one_out(data, Y, gram, stopping)
+                    problem, solution = self._leave_one_out(data, Y, gram, stopping)
                 else:
                     problem = Ridge(Y, alpha, data.weight)
-                    answer = self._solver().solve(problem, gram, stopping)
+                    solution = self._solver().solve(problem, gram, stopping)
             gram.release()
             gram.workers = Workers(1)
-            self._keep(data, gram, problem, answer, stopping)
+            self._keep(data, gram, problem, solution, stopping)
         return self
 
     def _solver(self) -> RidgeSolver:
-        return RidgeSolver(self.solver, self.tol, self.max_iter, int(self.cache_size * MEGABYTE))
+        return RidgeSolver(
+            self.solver, self.tol, self.max_iter, int(self.cache_size * 2**20), self._settings
+        )
 
     def _check_alpha(self, n_targets: int) -> np.ndarray | None:
         """One α for each target; None for "loo"."""
@@ -224,8 +225,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
     def _leave_one_out(
         self, data: Data, Y: np.ndarray, gram: Gram, stopping: Stopping
-    ) -> tuple[Ridge, RidgeAnswer]:
-        """Errors of all candidates, and the answer for the best."""
+    ) -> tuple[Ridge, RidgeSolution]:
+        """Errors of all candidates, and the solution for the best."""
         if self.alphas is None:
             size = float(np.mean(gram.diag()))
             alphas = DEFAULT_ALPHAS * (size if size > 0 else 1.0)
@@ -247,53 +248,66 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             problem = Ridge(Y, np.full(Y.shape[1], best), data.weight)
             if stopped is None:
                 return problem, spectrum.solve(problem, gram)
-        answer = self._solver().solve(problem, gram, stopping)
+        solution = self._solver().solve(problem, gram, stopping)
         self._sampled = stopped
-        return problem, answer
+        return problem, solution
 
-    @staticmethod
-    def _sample(n: int, stopping: Stopping) -> np.ndarray:
+    def _sample(self, n: int, stopping: Stopping) -> np.ndarray:
         """Rows whose eigendecomposition takes a third of the time that is left."""
         most = rows_in_time(stopping.remaining / 3)
-        size = min(n, max(FEWEST_SAMPLED, min(most, n - 1)))
+        size = min(n, max(self._settings.min_loo_rows, min(most, n - 1)))
         return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
     def _keep(
-        self, data: Data, gram: Gram, problem: Ridge, answer: RidgeAnswer, stopping: Stopping
+        self, data: Data, gram: Gram, problem: Ridge, solution: RidgeSolution, stopping: Stopping
     ) -> None:
-        is_psd = self.kernel_.is_psd is True or answer.solver == "eigen"
-        self.certificate_ = certify_ridge(problem, answer, self.tol, is_psd, stopping.seconds)
+        is_psd = self.kernel_.is_psd is True or solution.solver == "eigen"
+        self.certificate_ = certify_ridge(problem, solution, self.tol, is_psd, stopping.seconds)
         if self.__dict__.pop("_sampled", None) is not None:  # α is that of a sample
             stopped = stopping.stopped or Status.TIME_LIMIT
             self.certificate_ = replace(self.certificate_, status=stopped)
-        self.solver_ = answer.solver
-        self.n_iter_ = max(1, answer.iterations)
+        self.solver_ = Choice(solution.solver, self._reason(solution, data.n))
+        self.n_iter_ = max(1, solution.iterations)
         alpha = problem.alpha
         self.alpha_ = float(alpha[0]) if (alpha == alpha[0]).all() else alpha
         self.X_fit_ = data.X
         self._one_target = np.ndim(data.y) == 1
-        self.dual_coef_ = answer.coef[:, 0] if self._one_target else answer.coef
-        self.expansion_ = self._whole_expansion(data, gram, answer.coef.T)
+        self.dual_coef_ = solution.coef[:, 0] if self._one_target else solution.coef
+        self.expansion_ = self._whole_expansion(data, gram, solution.coef.T)
         if self.verbose:
             print(f"[KernelRidge] {self.certificate_!r}")
-        if not self.certificate_.status.is_solved and not stopping.interrupted:
+        if not self.certificate_.status.is_solved:
             self._warn()
+
+    def _reason(self, solution: RidgeSolution, n: int) -> str:
+        limit = self._settings.direct_rows
+        if isinstance(self.alpha, str) and solution.solver == "eigen":
+            return "alpha='loo' takes the eigendecomposition"
+        if solution.solver == self.solver:
+            return "asked for"
+        if solution.solver == "eigen":
+            return "the matrix is not positive definite in float64"
+        if n <= limit:
+            return f"{n:,} rows are at most the {limit:,} up to which a factorisation is faster"
+        if solution.solver == "cg":
+            return f"{n:,} rows are more than the {limit:,} up to which a factorisation is faster"
+        return "conjugate gradients would have taken longer than a factorisation"
 
     def _warn(self) -> None:
         certificate = self.certificate_
-        if certificate.status is Status.STOPPED:  # the user asked for it
-            return
-        lever = {
+        remedy = {
             Status.NOT_PSD: "The kernel is not positive semi-definite on these data: use one that "
             "is, or a larger alpha.",
             Status.STALLED: f"tol={self.tol:g} cannot be proved in float64 for these data: scale "
             "the columns, or raise alpha or tol.",
             Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}, or alpha.",
         }.get(certificate.status, f"Raise max_iter={self.max_iter}, or use solver='cholesky'.")
-        warn_user(
-            f"KernelRidge: {certificate.status}. {certificate.solver}, {certificate.iterations} "
-            f"iterations, relative residual {certificate.residual:.3g} (tol={self.tol:g}). {lever}",
-            ConvergenceWarning,
+        warn_stopped_early(
+            f"KernelRidge, solver {certificate.solver},",
+            certificate.status,
+            f"{certificate.iterations} iterations",
+            f"relative residual {certificate.residual:.3g} (tol={self.tol:g})",
+            remedy,
         )
 
     def predict(self, X: Any) -> np.ndarray:

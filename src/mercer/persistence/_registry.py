@@ -12,7 +12,7 @@ from typing import Any
 
 from mercer.solvers._registry import NAMES
 
-__all__ = ["ESTIMATORS", "KERNELS", "OBJECTS", "arguments", "find", "name_of"]
+__all__ = ["ESTIMATORS", "KERNELS", "OBJECTS", "arguments", "find", "name_of", "present_fields"]
 
 # name → module, imported when a file has it.
 ESTIMATORS = {
@@ -37,7 +37,6 @@ OBJECTS = {
     "Certificate": "mercer.certificates._certificate",
     "Choice": "mercer.solvers._registry",
     "Column": "mercer.data._schema",
-    "Descent": "mercer.solvers._pegasos",
     "Duals": "mercer.estimators._warm_start",
     "EigenCertificate": "mercer.certificates._residuals",
     "Expansion": "mercer._expansion",
@@ -45,6 +44,7 @@ OBJECTS = {
     "StoredModel": "mercer.solvers.linear._stored_model",
     "LastFit": "mercer.estimators.linear._base",
     "WarmStartState": "mercer._result",
+    "PegasosState": "mercer.solvers.pegasos._state",
     "Samples": "mercer.kernels._samples",
     "RidgeCertificate": "mercer.certificates._residuals",
     "Schema": "mercer.data._schema",
@@ -62,6 +62,9 @@ _ARGUMENTS = {
 # Names in files of version 0.1 → present names.
 _RENAMED = {
     "Points": "Samples",
+    "Descent": "PegasosState",
+    "PegasosState.hits": "sign_sums",
+    "PegasosState.image": "Ku",
     "Answer": "StoredModel",
     "StoredModel.found": "solution",
     "StoredModel.proof": "bounded",
@@ -88,6 +91,11 @@ def find(name: Any, among: dict[str, str]) -> type:
     if not isinstance(name, str) or name not in among:
         raise ValueError(f"there is no class {str(name)[:40]!r} in this version of Mercer")
     return getattr(import_module(among[name]), name)
+
+
+def present_fields(cls: type, given: dict[str, Any]) -> dict[str, Any]:
+    """The parts of an object of this class under the present names of its fields."""
+    return {_RENAMED.get(f"{cls.__name__}.{name}", name): part for name, part in given.items()}
 
 
 def name_of(thing: Any, among: dict[str, str]) -> str | None:

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from mercer._result import Status
 from mercer.data._csr import check_csr
 from mercer.persistence._container import DTYPES
-from mercer.persistence._registry import OBJECTS, arguments, find, name_of
+from mercer.persistence._registry import OBJECTS, arguments, find, name_of, present_fields
 from mercer.persistence._validity import check_text_size
 
 __all__ = ["Decoder", "Encoder"]
@@ -176,7 +176,8 @@ class Decoder:
         return self._seen[key]
 
     def _object(self, node: dict) -> Any:
-        cls, given = find(node["object"], OBJECTS), node["of"]
+        cls = find(node["object"], OBJECTS)
+        given = present_fields(cls, node["of"])
         if set(given) != set(arguments(cls)):
             raise ValueError(f"{cls.__name__} is not made of {sorted(given)}")
         values = {name: self(value) for name, value in given.items()}

@@ -319,7 +319,7 @@ def _check_kept_steps(state: Mapping[str, Any], sizes: Mapping[str, int]) -> Non
     for step in state.get("_states", []):  # Pegasos
         size = state["coef_"].shape[1] + 1 if "coef_" in state else step.size
         fits = step.size == size and all(_is_floats(a, (size,)) for a in (step.u, step.total))
-        if not fits or not _is_floats(step.hits, step.hits.shape[:1]):
+        if not fits or not _is_floats(step.sign_sums, step.sign_sums.shape[:1]):
             raise ValueError("the parts of the descent do not fit each other")
     if state.get("_last") is not None:
         _check_last(state["_last"], sizes)

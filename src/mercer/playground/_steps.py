@@ -1,7 +1,7 @@
 """Step mode: the iterates of a solver, one after the other, by the solvers' own steps.
 
 SVC, SVR and one-class take the pairs of `mercer.solvers._platt`, the perceptron the mistakes that
-its fit recorded, Pegasos the examples of `mercer.solvers._pegasos`. A `StepHistory` keeps all
+its fit recorded, Pegasos the examples of `mercer.solvers.pegasos`. A `StepHistory` keeps all
 iterates, so that a step back costs nothing.
 """
 
@@ -35,9 +35,11 @@ from mercer.playground._fit import (
 )
 from mercer.playground._state import MOST_STEPS, State
 from mercer.problems import BoxQP, one_class, svc, svr
-from mercer.solvers._pegasos import Bound, Corridor, Descent, KernelRows, single_steps
 from mercer.solvers._platt import PairStep, Platt
 from mercer.solvers._solution import intercepts
+from mercer.solvers.pegasos._rows import KernelRows
+from mercer.solvers.pegasos._state import LossInterval, PegasosState
+from mercer.solvers.pegasos._subgradient import DualBound, single_steps
 
 __all__ = ["Box", "Step", "StepHistory", "can_step", "step_history"]
 
@@ -257,14 +259,15 @@ def _examples(state: State) -> Iterator[Step]:
     """Pegasos: the iterate w, not the average that the estimator returns."""
     y, K = _signs(state), kernel_matrix(state) + 1.0
     n = y.size
-    rows, corridor, bound = KernelRows(K), Corridor.hinge(y), np.full(n, state.C)
-    descent, best = Descent(1 / (state.C * n), n), Bound(KernelRows(K), Corridor.hinge(y), bound)
+    rows, interval = KernelRows(K), LossInterval.hinge(y)
+    pegasos = PegasosState(1 / (state.C * n), n)
+    best = DualBound(rows, interval, np.full(n, state.C))
     yield Step(np.zeros(n), 0.0, (), 1.0, np.full(n, KKTGroup.ZERO))
     rng = np.random.default_rng(0)
-    for i, pull in single_steps(rows, descent, corridor, np.ones(n), rng):
-        beta = descent.coef(average=False)
-        visits = -(-descent.t // n)
-        best.offer(np.clip(descent.hits / visits, -1.0, 1.0))
+    for i, pull in single_steps(rows, pegasos, interval, np.ones(n), rng):
+        beta = pegasos.coef(average=False)
+        visits = -(-pegasos.t // n)
+        best.propose(np.clip(pegasos.sign_sums / visits, -1.0, 1.0))
         primal = best.primal(beta)
         gap = min(relative(max(primal - best.dual, EPS * primal), primal), 1.0)
         group = np.where(beta != 0, KKTGroup.FREE, KKTGroup.ZERO)

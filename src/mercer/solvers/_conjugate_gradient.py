@@ -1,19 +1,22 @@
-"""Preconditioned conjugate gradients for several right-hand sides, with products K V alone.
+"""Preconditioned conjugate gradients, for several right-hand sides at once.
 
-Solved is (D K D + αI) z = D y for each target, with D = diag(√s) of the sample weights; c = D z are
-then the coefficients of kernel ridge regression. Targets share the products, and each has its α.
+`conjugate_gradient` knows no matrix: it is given A and M⁻¹ as functions, and the inner product in
+which both are self-adjoint. A vector is an array whose last axis counts the right-hand sides; what
+its other axes mean is left to the caller. Kernel ridge regression iterates on coefficients with the
+Euclidean product, kernel logistic regression on pairs (c, Kc) with the product cᵀKc' of feature
+space, so that a step takes one product with K.
 
-The preconditioner is a Nyström approximation from m random points (Frangella, Tropp and Udell,
+`NystromPreconditioner` approximates D K D + αI from m landmarks (Frangella, Tropp and Udell,
 "Randomized Nyström preconditioning", SIAM J. Matrix Anal. Appl. 2023, eq. 1.3): with the
 approximation U Λ Uᵀ of D K D,
 
     M⁻¹ = I + U ((λ_m + α)(Λ + αI)⁻¹ − I) Uᵀ
 
-makes the large eigenvalues all alike and leaves the rest as it is.
+makes the large eigenvalues equal and leaves the others unchanged.
 
-A run that is stopped has no time for another product. Then the residual is the one carried along,
-and a bound on how far it can be from the true one: each step adds the error of its product, at most
-step · ‖p‖ · ‖E‖ (`drift`).
+`KernelSystemSolver` solves such systems with a bound on the error of the residual that it states.
+
+Reference: Golub and Van Loan, Matrix Computations, 2013, algorithm 11.5.1.
 """
 
 from __future__ import annotations
@@ -27,84 +30,169 @@ from scipy import linalg
 
 from mercer._result import Status
 from mercer.gram import Gram, SymmetricGram
-from mercer.gram._blocked import pieces
+from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
 from mercer.gram._entry_error import EntryError, gamma
+from mercer.gram._low_rank import nystrom_factor, random_landmarks
 from mercer.solvers._stopping import Progress, Stopping
 
-__all__ = ["Nystrom", "System", "conjugate_gradients"]
+__all__ = [
+    "Iterates",
+    "KernelSystem",
+    "KernelSystemSolver",
+    "NystromPreconditioner",
+    "column_dots",
+    "conjugate_gradient",
+]
 
-ROWS = 1024
 _EPS = float(np.finfo(np.float64).eps)
-# The recurrence of the residual drifts from the residual itself, which is computed anew at the end
-# and iterated on from there, as long as a restart gains at least this factor.
-LEAST_GAIN = 0.5
-# The landmarks' matrix plus a multiple of the identity is factorised; where rounding prevents that
-# the multiple grows by this factor, at most so many times.
-SHIFT_GROWTH, MOST_SHIFTS = 100.0, 8
-Precondition = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-class Nystrom:
-    """The preconditioner of D K D + αI, from ``rank`` points; `is_complete` unless stopped."""
+def column_dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """The dot products of matching columns."""
+    return np.einsum("ij,ij->j", A, B)
+
+
+@dataclass(eq=False)
+class Iterates:
+    """Where the iteration stands.
+
+    Attributes
+    ----------
+    X, R : arrays
+        The iterate and its residual as the recurrence has it.
+    P, AP : arrays
+        The last direction and its image.
+    step : array
+        The length of the last step of each right-hand side; zero of those that have ended.
+    size : array
+        ⟨R, M⁻¹R⟩ of each right-hand side.
+    curvature : array
+        ⟨P, AP⟩ of each right-hand side.
+    failed : bool array
+        Right-hand sides that ended at a curvature or step that is not positive and finite.
+    rayleigh : array
+        ⟨P, AP⟩ / ‖P‖² of those.
+    iterations : int
+    is_interrupted : bool
+        Whether ``apply`` returned None or ``after_step`` was true.
+    """
+
+    X: np.ndarray
+    R: np.ndarray
+    P: np.ndarray
+    AP: np.ndarray
+    step: np.ndarray
+    size: np.ndarray
+    curvature: np.ndarray
+    failed: np.ndarray
+    rayleigh: np.ndarray
+    iterations: int = 0
+    is_interrupted: bool = False
+
+
+def conjugate_gradient(
+    apply: Callable[[np.ndarray], np.ndarray | None],
+    R: np.ndarray,
+    *,
+    precondition: Callable[[np.ndarray], np.ndarray],
+    is_active: Callable[[Iterates], np.ndarray],
+    max_iter: int,
+    X: np.ndarray | None = None,
+    inner: Callable[[np.ndarray, np.ndarray], np.ndarray] = column_dots,
+    after_step: Callable[[Iterates], object] | None = None,
+) -> Iterates:
+    """Iterate on A X = B from X with the residual R = B − A X, both changed in place.
+
+    Parameters
+    ----------
+    apply : callable
+        V ↦ A V; None ends the iteration, with X and R as they are.
+    R : array
+        The residual of X; of X = 0 the right-hand sides.
+    precondition : callable
+        V ↦ M⁻¹ V.
+    is_active : callable
+        Which right-hand sides go on, asked before each step; one that has ended stays so.
+    max_iter : int
+    X : array, optional
+        Zero by default.
+    inner : callable
+        The inner products of matching right-hand sides, called with (P, AP) and (M⁻¹R, R).
+    after_step : callable, optional
+        Called after each step; a true value ends the iteration.
+    """
+    X = np.zeros_like(R) if X is None else X
+    W = precondition(R)
+    zero = np.zeros(R.shape[-1])
+    failed = np.zeros(zero.shape, dtype=bool)
+    now = Iterates(X, R, W, W, zero, inner(W, R), zero, failed, zero.copy())
+    active = ~now.failed
+    while now.iterations < max_iter:
+        active &= is_active(now)
+        if not active.any():
+            break
+        AP = apply(now.P)
+        if AP is None:
+            now.is_interrupted = True
+            break
+        now.AP, now.curvature = AP, inner(now.P, AP)
+        step = np.divide(now.size, now.curvature, out=zero.copy(), where=active)
+        failed = active & ~((now.curvature > 0) & np.isfinite(step))
+        if failed.any():
+            now.failed |= failed
+            squares = np.square(now.P[..., failed]).reshape(-1, int(failed.sum())).sum(axis=0)
+            now.rayleigh[failed] = now.curvature[failed] / squares
+            active &= ~failed
+            if not active.any():
+                break
+        now.step = np.where(active, step, 0.0)
+        now.X += now.step * now.P
+        now.R -= now.step * AP
+        now.iterations += 1
+        if after_step is not None and after_step(now):
+            now.is_interrupted = True
+            break
+        W = precondition(now.R)
+        before, now.size = now.size, inner(W, now.R)
+        ratio = np.divide(now.size, before, out=zero.copy(), where=active & (before > 0))
+        now.P = W + ratio * now.P
+    return now
+
+
+class NystromPreconditioner:
+    """M⁻¹ of D K D + αI, from ``rank`` random landmarks; `is_complete` unless stopped."""
 
     def __init__(self, gram: Gram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
-        self.gram = gram
-        self.cut = pieces(gram.n, ROWS)
-        chosen = np.sort(np.random.default_rng(0).choice(gram.n, rank, replace=False))
-        block = gram.block(chosen, np.float64)
-        core = np.empty((rank, rank))
-        gram.kernel.tile(block, block, core)
-        core *= scale[chosen] * scale[chosen, np.newaxis]
-        L = _factor(core)
-        self._F = np.empty((gram.n, rank))
-
-        def fill(rows: slice) -> np.ndarray:
-            F = self._F[rows]
-            if stop():
-                return np.zeros((rank, rank))
-            gram.kernel.tile(gram.block(rows, np.float64), block, F)
-            F *= scale[rows, np.newaxis]
-            F[...] = linalg.solve_triangular(L, F.T, lower=True, check_finite=False).T
-            return F.T @ F
-
-        squares = sum(gram.workers.map(fill, self.cut))
-        self.is_complete = not stop()
-        if not self.is_complete:
+        self._workers, self._cut = gram.workers, pieces(gram.n, TILE_ROWS)
+        factor = nystrom_factor(gram, random_landmarks(gram.n, rank), stop=stop)
+        self.is_complete = factor is not None
+        if factor is None:
             return
-        values, vectors = linalg.eigh(squares, overwrite_a=True, check_finite=False)
-        kept = values > _EPS * rank * values[-1]
+        self._F = factor.F
+        self._F *= scale[:, np.newaxis]
+        F = self._F
+        squares = sum(self._workers.map(lambda rows: F[rows].T @ F[rows], self._cut))
+        values, vectors = linalg.eigh(squares, check_finite=False)
+        kept = values > _EPS * rank * max(float(values.max(initial=0.0)), 0.0)
         self._values = values[kept]
-        self._turn = vectors[:, kept] / np.sqrt(self._values)
+        self._rotation = vectors[:, kept] / np.sqrt(self._values)
 
     def __call__(self, R: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         """M⁻¹ R, one α for each column."""
         if self._values.size == 0:  # K of the landmarks is zero
             return R.copy()
-        cut, F, workers = self.cut, self._F, self.gram.workers
-        inner = self._turn.T @ sum(workers.map(lambda rows: F[rows].T @ R[rows], cut))
-        lift = (self._values[0] + alpha) / (self._values[:, np.newaxis] + alpha) - 1.0
-        inner = self._turn @ (lift * inner)
+        cut, F, workers = self._cut, self._F, self._workers
+        inner = self._rotation.T @ sum(workers.map(lambda rows: F[rows].T @ R[rows], cut))
+        factor = (self._values[0] + alpha) / (self._values[:, np.newaxis] + alpha) - 1.0
+        inner = self._rotation @ (factor * inner)
         out = np.empty_like(R)
         workers.map(lambda rows: np.add(R[rows], F[rows] @ inner, out=out[rows]), cut)
         return out
 
 
-def _factor(core: np.ndarray) -> np.ndarray:
-    """L with L Lᵀ = core + shift: any positive definite matrix preconditions."""
-    shift = 2 * _EPS * len(core) * max(float(np.trace(core)), 1e-300)
-    for attempt in range(MOST_SHIFTS):
-        shifted = core.copy()
-        shifted.flat[:: len(core) + 1] += shift * SHIFT_GROWTH**attempt
-        try:
-            return linalg.cholesky(shifted, lower=True, check_finite=False)
-        except linalg.LinAlgError:
-            continue
-    raise linalg.LinAlgError("the landmarks' matrix is not positive semidefinite")
-
-
 @dataclass(frozen=True, eq=False)
-class System:
+class KernelSystem:
     """(D K D + αI) Z = B by its products, and what rounding does to them.
 
     Attributes
@@ -124,10 +212,10 @@ class System:
     trace: float
 
     @staticmethod
-    def of(product: SymmetricGram, scale: np.ndarray, alpha: np.ndarray) -> System:
+    def of(product: SymmetricGram, scale: np.ndarray, alpha: np.ndarray) -> KernelSystem:
         gram = product.gram
         trace = float(scale**2 @ np.abs(gram.diag())) * (1 + 1e-9)
-        return System(product, scale, alpha, gram_error(gram), trace)
+        return KernelSystem(product, scale, alpha, gram_error(gram), trace)
 
     def apply(self, V: np.ndarray) -> np.ndarray | None:
         D = self.scale[:, np.newaxis]
@@ -140,13 +228,24 @@ class System:
         errors, s = self.errors, self.scale**2
         rounding = errors.relative + 2 * float(errors.near.max(initial=0.0))
         rounding += gamma(sum_terms(len(s), False) + 8)
-        found = rounding * self.trace + float(s @ errors.cross**2) + gamma(4) * self.alpha.max()
-        return found + 2 * float(self.scale @ self.scale) ** 0.5 * float(
+        bound = rounding * self.trace + float(s @ errors.cross**2) + gamma(4) * self.alpha.max()
+        return bound + 2 * float(self.scale @ self.scale) ** 0.5 * float(
             np.linalg.norm(self.scale * errors.apart)
         )
 
+    def step_error(self, now: Iterates) -> np.ndarray:
+        """What a step adds to the error of the residual of the recurrence, as a bound.
+
+        The error of its product is at most step · ‖p‖ · ‖E‖.
+        """
+        size = self.trace + self.alpha
+        added = np.abs(now.step) * np.linalg.norm(now.P, axis=0)
+        added *= self.error_norm + 4 * _EPS * size
+        norms = size * np.linalg.norm(now.X, axis=0) + np.linalg.norm(now.R, axis=0)
+        return added + 2 * _EPS * norms
+
     def checked(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """K V and a bound on the error of each entry; None if the product was given up."""
+        """K V and a bound on the error of each entry; None if the product was stopped."""
         size, m, near = np.abs(V), V.shape[1], self.errors.near[:, np.newaxis]
         if self.errors.is_nonnegative:
             both = self.product(np.hstack([V, size, near * size]))
@@ -154,11 +253,11 @@ class System:
                 return None
             KV, absolute, of_near = both[:, :m], both[:, m : 2 * m], both[:, 2 * m :]
         else:
-            found = self.product(V)
-            if found is None:
+            product = self.product(V)
+            if product is None:
                 return None
             b = np.sqrt(np.abs(self.product.gram.diag()))  # |k(x, z)|² ≤ k(x, x) k(z, z)
-            KV, absolute = found, b[:, np.newaxis] * (b @ size)
+            KV, absolute = product, b[:, np.newaxis] * (b @ size)
             of_near = b[:, np.newaxis] * (b @ (near * size))
         return KV, self.errors.of_sums(V, absolute, of_near, sum_terms(len(V), False) + 8)
 
@@ -174,99 +273,76 @@ class Iterated:
     iterations: int
 
 
-def conjugate_gradients(
-    system: System,
-    B: np.ndarray,
-    precondition: Precondition,
-    tol: float,
-    max_iter: int,
-    stopping: Stopping,
-) -> Iterated:
-    """Solve (D K D + αI) Z = B by columns until ‖residual‖ ≤ tol ‖B‖."""
-    D = system.scale[:, np.newaxis]
-    goal = tol * np.linalg.norm(B, axis=0)
-    Z, R, drift = np.zeros_like(B), B.copy(), np.zeros(B.shape[1])
-    iterations, before = 0, np.inf
-    while True:
-        run = _Run(system, precondition, Z, R, drift, goal)
-        with np.errstate(over="ignore", invalid="ignore"):
-            status, steps = run.descend(tol, max_iter - iterations, stopping)
-        iterations += steps
-        found = system.checked(D * Z)
-        if found is None:  # stopped: what the recurrence says
-            f = (B - R - system.alpha * Z) / D
-            return Iterated(Z, f, drift, stopping.stopped or status, iterations)
-        KDZ, error = found
-        np.subtract(B, D * KDZ + system.alpha * Z, out=R)
-        drift[:] = np.linalg.norm(D * error, axis=0)
-        worst = _worst(R, goal)
-        if worst > 1.0 and status is Status.SOLVED and worst <= LEAST_GAIN * before:
-            before = worst
-            continue
-        if worst > 1.0 and status is Status.SOLVED:
-            status = Status.STALLED
-        return Iterated(Z, KDZ, drift, status if worst > 1.0 else Status.SOLVED, iterations)
+class KernelSystemSolver:
+    """Conjugate gradients on a `KernelSystem`, restarted from the recomputed residual.
 
+    The residual of the recurrence drifts from the true one. A run that is stopped has no time for
+    another product: then its residual is the recurrence's, with the bound ``drift`` on its error.
+    """
 
-def _worst(R: np.ndarray, goal: np.ndarray) -> float:
-    """The largest residual over its goal, which is zero for a target of zeros."""
-    norms = np.linalg.norm(R, axis=0)
-    ratios = np.where(norms > 0, np.inf, 0.0)
-    return float(np.max(np.divide(norms, goal, out=ratios, where=goal > 0), initial=0.0))
+    def __init__(self, system: KernelSystem, B: np.ndarray, tol: float, stopping: Stopping):
+        self.system, self.B, self.tol, self.stopping = system, B, tol, stopping
+        self.goal = tol * np.linalg.norm(B, axis=0)
+        self.drift = np.zeros(B.shape[1])
+        self.iterations = 0
 
+    def run(
+        self, precondition: NystromPreconditioner, max_iter: int, restart_gain: float
+    ) -> Iterated:
+        """Until ‖residual‖ ≤ tol ‖B‖ of every column."""
+        system, B, stopping = self.system, self.B, self.stopping
+        D, Z, R = system.scale[:, np.newaxis], np.zeros_like(B), B.copy()
+        before = np.inf
+        while True:
+            with np.errstate(over="ignore", invalid="ignore"):
+                now = conjugate_gradient(
+                    system.apply,
+                    R,
+                    X=Z,
+                    precondition=lambda V: precondition(V, system.alpha),
+                    is_active=self._is_active,
+                    max_iter=max_iter - self.iterations,
+                    after_step=self._after_step,
+                )
+            self.iterations += now.iterations
+            status, product = self._status(now), system.checked(D * Z)
+            if product is None:
+                f = (B - R - system.alpha * Z) / D
+                status = stopping.stopped or status
+                return Iterated(Z, f, self.drift, status, self.iterations)
+            KDZ, error = product
+            np.subtract(B, D * KDZ + system.alpha * Z, out=R)
+            self.drift = np.linalg.norm(D * error, axis=0)
+            worst = self._worst(R)
+            if worst > 1.0 and status is Status.SOLVED and worst <= restart_gain * before:
+                before = worst
+                continue
+            if worst > 1.0 and status is Status.SOLVED:
+                status = Status.STALLED
+            status = status if worst > 1.0 else Status.SOLVED
+            return Iterated(Z, KDZ, self.drift, status, self.iterations)
 
-@dataclass(eq=False)
-class _Run:
-    """Iterations on Z, its residual R and the bound on R's error, in place."""
+    def _is_active(self, now: Iterates) -> np.ndarray:
+        """A column that failed ends all of them."""
+        return (np.linalg.norm(now.R, axis=0) > self.goal) & ~now.failed.any()
 
-    system: System
-    precondition: Precondition
-    Z: np.ndarray
-    R: np.ndarray
-    drift: np.ndarray
-    goal: np.ndarray
+    def _after_step(self, now: Iterates) -> None:
+        self.drift = self.drift + self.system.step_error(now)
+        done, reached = self.iterations + now.iterations, self._worst(now.R) * self.tol
+        self.stopping.report(Progress(self.stopping.seconds, done, done, reached, self.tol))
 
-    def descend(self, tol: float, max_iter: int, stopping: Stopping) -> tuple[Status, int]:
-        """Until R is small; status and iterations."""
-        R, goal, alpha = self.R, self.goal, self.system.alpha
-        active = np.linalg.norm(R, axis=0) > goal
-        W = self.precondition(R, alpha)
-        P = W.copy()
-        slope = np.einsum("ij,ij->j", R, W)
-        for steps in range(max_iter):
-            if not active.any():
-                return Status.SOLVED, steps
-            AP = self.system.apply(P)
-            if AP is None:
-                return stopping.stopped or Status.STOPPED, steps
-            curvature = np.einsum("ij,ij->j", P, AP)
-            if not (curvature[active] > 0).all():
-                return self._no_curvature(P[:, active], curvature[active]), steps
-            step = np.divide(slope, curvature, out=np.zeros_like(slope), where=active)
-            if not np.isfinite(step).all():
-                return Status.STALLED, steps
-            self._move(step, P, AP)
-            active &= np.linalg.norm(R, axis=0) > goal
-            reached = _worst(R, goal) * tol
-            stopping.report(Progress(stopping.seconds, steps + 1, steps + 1, reached, tol))
-            W = self.precondition(R, alpha)
-            slope, before = np.einsum("ij,ij->j", R, W), slope
-            P *= np.divide(slope, before, out=np.zeros_like(slope), where=before > 0)
-            P += W
-        return (Status.ITERATION_LIMIT if active.any() else Status.SOLVED), max_iter
+    def _status(self, now: Iterates) -> Status:
+        if now.is_interrupted:
+            return self.stopping.stopped or Status.STOPPED
+        if now.failed.any():  # rounding of a positive semidefinite K, or negative curvature
+            is_negative = now.rayleigh < -self.system.error_norm
+            return Status.NOT_PSD if is_negative.any() else Status.STALLED
+        return Status.ITERATION_LIMIT if self._is_active(now).any() else Status.SOLVED
 
-    def _move(self, step: np.ndarray, P: np.ndarray, AP: np.ndarray) -> None:
-        system = self.system
-        self.Z += step * P
-        self.R -= step * AP
-        size = system.trace + system.alpha
-        lost = system.error_norm + 4 * _EPS * size
-        self.drift += np.abs(step) * np.linalg.norm(P, axis=0) * lost
-        self.drift += (
-            2 * _EPS * (size * np.linalg.norm(self.Z, axis=0) + np.linalg.norm(self.R, axis=0))
+    def _worst(self, R: np.ndarray) -> float:
+        """The largest residual over its goal, which is zero for a target of zeros."""
+        norms = np.linalg.norm(R, axis=0)
+        ratios = np.where(norms > 0, np.inf, 0.0)
+        return float(
+            np.max(np.divide(norms, self.goal, out=ratios, where=self.goal > 0), initial=0)
         )
-
-    def _no_curvature(self, P: np.ndarray, curvature: np.ndarray) -> Status:
-        """Why: rounding of a positive semidefinite K, or a direction of negative curvature."""
-        lost = self.system.error_norm * np.einsum("ij,ij->j", P, P)
-        return Status.NOT_PSD if (curvature < -lost).any() else Status.STALLED

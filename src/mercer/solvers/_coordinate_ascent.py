@@ -4,7 +4,7 @@
 
 Along one coordinate D is a parabola with slope e = target − f and curvature K_ii, so the step is
 exact: β_i ← clip(β_i + e_i / K_ii). Cyclic order takes each variable in turn and skips those that
-are at their best; greedy order takes the one whose step gains most, at the price of a look at all.
+are optimal; greedy order takes the one with the largest gain, which evaluates all of them.
 Without the constraint Σβ = 0 no pair is needed: that is the model without intercept.
 
 References: the lecture notes' coordinate ascent; Hsieh et al., ICML 2008 (the linear case).
@@ -12,7 +12,7 @@ References: the lecture notes' coordinate ascent; Hsieh et al., ICML 2008 (the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,12 +23,7 @@ from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import Sweeps, WholeMatrix
 from mercer.solvers._stopping import Stopping
 
-__all__ = ["CoordinateAscent", "greedy", "sweep"]
-
-# Multiplications of one compiled call, about: a few milliseconds.
-WORK_PER_CALL = 4_000_000
-# Less curvature than this share of the largest is none.
-FLAT = 1e-15
+__all__ = ["CoordinateAscent", "best_coordinate", "greedy", "sweep"]
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -38,10 +33,10 @@ def _add(f, K_row, delta):
 
 
 @compiled
-def _best(e, curvature, beta, lower, upper, flat):
-    """The top of the parabola or the bound before it; without curvature, the bound.
+def best_coordinate(e, curvature, beta, lower, upper, flat):
+    """The maximiser of the parabola within the bounds; a curvature up to ``flat`` is zero.
 
-    An infinite value says that D grows without end.
+    An infinite value says that D is unbounded.
     """
     if curvature > flat:
         return min(max(beta + e / curvature, lower), upper)
@@ -51,19 +46,19 @@ def _best(e, curvature, beta, lower, upper, flat):
 
 
 @compiled
-def sweep(K, row, target, lower, upper, beta, f, flat, room):
-    """Every variable once, in order; f = Kβ is carried along.
+def sweep(K, row, target, lower, upper, beta, f, flat, max_steps):
+    """Every variable once, in order, at most ``max_steps`` steps; f = Kβ is updated.
 
-    Returns the steps, −1 where D grows without end, and the steepest slope that was met.
+    Returns the steps, −1 where D is unbounded, and the largest slope of a variable that moved.
     """
     steps, steepest = 0, 0.0
     for k in range(beta.size):
         i = row[k]
         e = target[k] - f[i]
-        new = _best(e, K[i, i], beta[k], lower[k], upper[k], flat)
+        new = best_coordinate(e, K[i, i], beta[k], lower[k], upper[k], flat)
         if new == beta[k]:
             continue
-        if steps == room:
+        if steps == max_steps:
             break
         if not np.isfinite(new):
             return -1, steepest
@@ -75,17 +70,17 @@ def sweep(K, row, target, lower, upper, beta, f, flat, room):
 
 
 @compiled
-def greedy(K, row, target, lower, upper, beta, f, flat, room, enough):
-    """So many steps, each of the variable that gains most, while a slope is above ``enough``.
+def greedy(K, row, target, lower, upper, beta, f, flat, max_steps, slope_tol):
+    """At most ``max_steps`` steps, each of the variable with the largest gain.
 
-    Returns the steps, −1 where D grows without end.
+    Returns the steps, −1 where D is unbounded. Ends once no slope exceeds ``slope_tol``.
     """
-    for steps in range(room):
+    for steps in range(max_steps):
         best, best_new, best_gain, steepest = -1, 0.0, 0.0, 0.0
         for k in range(beta.size):
             i = row[k]
             e = target[k] - f[i]
-            new = _best(e, K[i, i], beta[k], lower[k], upper[k], flat)
+            new = best_coordinate(e, K[i, i], beta[k], lower[k], upper[k], flat)
             if not np.isfinite(new):
                 return -1
             delta = new - beta[k]
@@ -94,36 +89,35 @@ def greedy(K, row, target, lower, upper, beta, f, flat, room, enough):
                 steepest = max(steepest, abs(e))
             if gain > best_gain:
                 best, best_new, best_gain = k, new, gain
-        if best < 0 or steepest <= enough:
+        if best < 0 or steepest <= slope_tol:
             return steps
         _add(f, K[row[best]], best_new - beta[best])
         beta[best] = best_new
-    return room
+    return max_steps
 
 
 class _Ascent(Sweeps):
-    def __init__(
-        self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, tol: float, is_greedy: bool
-    ):
-        super().__init__(problem, K, beta, tol)
+    def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, solver: CoordinateAscent):
+        super().__init__(problem, K, beta, solver.tol)
         diagonal = K.diagonal()
-        self.flat = FLAT * float(np.abs(diagonal).max(initial=0.0))
+        self.flat = solver.flat_curvature * float(np.abs(diagonal).max(initial=0.0))
         self.met_negative_curvature = bool((diagonal < -self.flat).any())
-        self.is_greedy = is_greedy
+        self.solver = solver
 
     def advance(self, room: int) -> None:
-        p, work = self.problem, self.K.shape[0] * self.beta.size
+        p, work_per_call = self.problem, self.solver.work_per_call
         arrays = (self.K, self.row, p.target, p.lower, p.upper, self.beta, self.f, self.flat)
-        enough = self.tol / 4  # two slopes make a violation, and f has yet to be summed afresh
-        if self.is_greedy:
-            some = WORK_PER_CALL // (self.K.shape[0] + self.beta.size) + 1
-            self._count(greedy(*arrays, min(room, some), enough))
+        slope_tol = self.tol / 4  # two slopes make a violation, and f is not yet recomputed
+        n, size = self.K.shape[0], self.beta.size
+        if self.solver.order == "greedy":
+            some = work_per_call // (n + size) + 1
+            self._count(greedy(*arrays, min(room, some), slope_tol))
             return
-        for _ in range(WORK_PER_CALL // work + 1):
+        for _ in range(work_per_call // (n * size) + 1):
             steps, steepest = sweep(*arrays, room)
             self._count(steps)
             room -= steps
-            if steps <= 0 or room == 0 or steepest <= enough:
+            if steps <= 0 or room == 0 or steepest <= slope_tol:
                 return
 
     def _count(self, steps: int) -> None:
@@ -140,9 +134,15 @@ class CoordinateAscent(WholeMatrix):
     tol, max_iter, most_bytes
         As in `WholeMatrix`; a step is a change of one β.
     order : {"cyclic", "greedy"}
+    work_per_call : int
+        Multiplications of one compiled call, a few milliseconds.
+    flat_curvature : float
+        A curvature K_ii up to this fraction of the largest counts as zero.
     """
 
     order: str = "cyclic"
+    work_per_call: int = field(default=4_000_000, repr=False)
+    flat_curvature: float = field(default=1e-15, repr=False)
 
     name: ClassVar[str] = "coordinate-ascent"
 
@@ -151,4 +151,4 @@ class CoordinateAscent(WholeMatrix):
             raise ValueError(f"order must be 'cyclic' or 'greedy', got {self.order!r}.")
 
     def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
-        return _Ascent(problem, gram.matrix(), beta, self.tol, self.order == "greedy")
+        return _Ascent(problem, gram.matrix(), beta, self)

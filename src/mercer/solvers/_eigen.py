@@ -9,9 +9,9 @@ eigenvalues of any multiplicity up to their width.
 
 Residuals ‖HKHv − λv‖ are stated with a bound on what rounding did to K and to the products
 (`mercer.gram._entry_error`). A decomposition that would not end within the time limit is not begun:
-fewer components are found by products. Where there is no time for a single product, components come
-from some landmarks: with K̃ = C W⁻¹ Cᵀ, C their columns of K and W their rows of C, K − K̃ is
-positive semidefinite, and no residual is above the trace of K − K̃.
+fewer components are computed by products. Where there is no time for a single product, components
+come from the Nyström approximation K̃ of random landmarks: K − K̃ is positive semidefinite, and no
+residual is above its trace.
 """
 
 from __future__ import annotations
@@ -25,31 +25,62 @@ from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import eigen_status
 from mercer.gram import Gram, SymmetricGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
+from mercer.gram._low_rank import nystrom_factor, random_landmarks
 from mercer.solvers._dense_algebra import eigen_seconds, kernel_matrix
 from mercer.solvers._stopping import Progress, Stopping
 
-__all__ = ["Centring", "EigenAnswer", "EigenSolver"]
+__all__ = ["Centring", "EigenSolution", "EigenSolver"]
 
-# Up to so many rows a dense decomposition takes milliseconds.
-DENSE_ROWS = 300
-# Beyond this share of all eigenvectors an iteration saves nothing.
-DENSE_SHARE = 0.1
-# Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
-EXTRA = 8
-# The basis is full at so many vectors, plus some for each one asked for.
-BASIS, BASIS_EACH = 120, 8
-# Residuals over the largest eigenvalue that iterations aim at, and that are to be proved. Rounding
-# is part of what is proved, so they aim lower: with tol=0 as low as float64 products are good for,
-# else at this share of tol.
-FINEST, PROVED, AIM = 1e-12, 1e-8, 0.25
-# Components that are sought where there is no time for all, and landmarks where there is for none.
-FEW_COMPONENTS, FEWEST_LANDMARKS, MOST_LANDMARKS = 20, 64, 512
-# Without max_iter: as many products as there are rows, or this, is far beyond what is needed.
-FEWEST_PRODUCTS = 100
 _EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class EigenSettings:
+    """Tuning constants of `EigenSolver`.
+
+    Attributes
+    ----------
+    dense_rows : int
+        Up to this number of rows a dense decomposition takes milliseconds.
+    dense_fraction : float
+        Beyond this fraction of all eigenvectors an iteration saves nothing.
+    all_vectors_rows : int
+        Up to this number of rows all eigenvectors are computed: LAPACK may lose some of many equal
+        eigenvalues where only some are asked for.
+    extra : int
+        Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
+    basis, basis_per_vector : int
+        Size at which the Krylov basis is restarted, and what each vector asked for adds to it.
+    finest, default_tol : float
+        With tol = 0, the relative residual that iterations aim at and the one to be proved; the
+        latter includes the rounding.
+    aim : float
+        With tol > 0, iterations aim at this fraction of it.
+    min_products : int
+        Limit on products without ``max_products``, if that is more than one for each row.
+    short_components, min_landmarks, max_landmarks : int
+        Components that are computed where there is no time for all, and limits on the landmarks
+        where there is no time for a product.
+    """
+
+    dense_rows: int = 300
+    dense_fraction: float = 0.1
+    all_vectors_rows: int = 256
+    extra: int = 8
+    basis: int = 120
+    basis_per_vector: int = 8
+    finest: float = 1e-12
+    default_tol: float = 1e-8
+    aim: float = 0.25
+    min_products: int = 100
+    short_components: int = 20
+    min_landmarks: int = 64
+    max_landmarks: int = 512
+
+
+DEFAULTS = EigenSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +104,7 @@ class Centring:
 
 
 @dataclass(frozen=True, eq=False)
-class EigenAnswer:
+class EigenSolution:
     """Eigenvalues, largest first, unit eigenvectors (n, k), ‖HKHv − λv‖ of each."""
 
     values: np.ndarray
@@ -87,101 +118,107 @@ class EigenAnswer:
 
 @dataclass(frozen=True)
 class EigenSolver:
-    """Settings: which way, residuals at most tol λ₁ (0: as small as float64 lets them be)."""
+    """Computes eigenpairs with residuals of at most tol λ₁.
+
+    Parameters
+    ----------
+    solver : {"auto", "dense", "krylov"}
+    tol : float
+        0 stands for ``default_tol``, with iterations to ``finest``.
+    max_products : int or None
+        Limit on products of K with a block of vectors.
+    cache_bytes : int
+        Memory for tiles of K.
+    settings : EigenSettings
+    """
 
     solver: str = "auto"
     tol: float = 0.0
     max_products: int | None = None
     cache_bytes: int = 1000 << 20
+    settings: EigenSettings = DEFAULTS
 
     def solve(
         self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
-    ) -> EigenAnswer:
+    ) -> EigenSolution:
         """The ``k`` largest eigenvalues and their eigenvectors; fewer where time is short."""
-        dense = gram.n <= DENSE_ROWS or k > DENSE_SHARE * gram.n
-        no_room = 4 * k + 2 * EXTRA > gram.n  # for what a restart keeps and one more block
+        n, settings = gram.n, self.settings
+        is_dense = n <= settings.dense_rows or k > settings.dense_fraction * n
+        # A restart needs space for the vectors that it keeps and one more block.
+        is_dense = self.solver == "dense" or (self.solver == "auto" and is_dense)
         with single_threaded_blas():
-            if self.solver == "dense" or (self.solver == "auto" and dense) or no_room:
-                if eigen_seconds(gram.n) <= stopping.remaining:
-                    answer = _dense(gram, k, self.tol or PROVED, stopping)
-                    if answer is not None:
-                        return answer
-                k = min(k, FEW_COMPONENTS, max((gram.n - 2 * EXTRA) // 4, 1))
-                stopped = stopping.stopped or Status.TIME_LIMIT
-                return replace(self._iterate(gram, k, seed, stopping), status=stopped)
-            return self._iterate(gram, k, seed, stopping)
+            if not is_dense and 4 * k + 2 * settings.extra <= n:
+                return self._iterate(gram, k, seed, stopping)
+            if eigen_seconds(n) <= stopping.remaining:
+                solution = self._decompose(gram, k, stopping)
+                if solution is not None:
+                    return solution
+            k = min(k, settings.short_components, max((n - 2 * settings.extra) // 4, 1))
+            stopped = stopping.stopped or Status.TIME_LIMIT
+            return replace(self._iterate(gram, k, seed, stopping), status=stopped)
 
     def _iterate(
         self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
-    ) -> EigenAnswer:
+    ) -> EigenSolution:
+        settings = self.settings
         if stopping.stopped is not None:
-            return _by_landmarks(gram, k, stopping)
+            return self._from_landmarks(gram, k, stopping)
         product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
-        start = seed.standard_normal((gram.n, min(k + EXTRA, gram.n)))
-        most = self.max_products or max(gram.n, FEWEST_PRODUCTS)
-        aim = max(AIM * self.tol, FINEST) if self.tol > 0 else FINEST
-        run = _Krylov(product, k, aim, self.tol or PROVED, stopping)
-        return run.run(start, most) or _by_landmarks(gram, k, stopping)
+        start = seed.standard_normal((gram.n, min(k + settings.extra, gram.n)))
+        most = self.max_products or max(gram.n, settings.min_products)
+        aim = max(settings.aim * self.tol, settings.finest)
+        run = _Krylov(product, k, aim, self._goal, stopping, settings)
+        return run.run(start, most) or self._from_landmarks(gram, k, stopping)
 
+    @property
+    def _goal(self) -> float:
+        return self.tol or self.settings.default_tol
 
-# Rows up to which all eigenvectors are computed.
-WHOLE_ROWS = 256
-
-
-def _dense(gram: Gram, k: int, goal: float, stopping: Stopping) -> EigenAnswer | None:
-    """By LAPACK; None if it was stopped before the decomposition."""
-    n = gram.n
-    K = kernel_matrix(gram, stopping.is_stopped)
-    if K is None:
-        return None
-    centring = Centring.of(gram, K.sum(axis=0))
-    K -= centring.row_means
-    K -= centring.row_means[:, np.newaxis] - centring.mean
-    if n <= WHOLE_ROWS:  # LAPACK may lose some of many equal eigenvalues where only some are asked
-        values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, driver="evd")
-        values, vectors = values[n - k :], vectors[:, n - k :]
-    else:
-        values, vectors = linalg.eigh(
-            K.T, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False
+    def _decompose(self, gram: Gram, k: int, stopping: Stopping) -> EigenSolution | None:
+        """By LAPACK; None if it was stopped before the decomposition."""
+        n = gram.n
+        K = kernel_matrix(gram, stopping.is_stopped)
+        if K is None:
+            return None
+        centring = Centring.of(gram, K.sum(axis=0))
+        K -= centring.row_means
+        K -= centring.row_means[:, np.newaxis] - centring.mean
+        how: dict = (
+            {"driver": "evd"}
+            if n <= self.settings.all_vectors_rows
+            else {"subset_by_index": (n - k, n - 1)}
         )
-    del K
-    values, vectors = values[::-1], vectors[:, ::-1]
-    found = error_norm(gram, _centred(vectors))
-    assert found is not None
-    image, error, size = found
-    residuals = np.linalg.norm(_centred(image) - vectors * values, axis=0)
-    residuals = residuals + error + gamma(64) * size
-    goal = max(goal * float(values.max(initial=0.0)), centring.rounding)
-    status = eigen_status(residuals, goal, Status.SOLVED)
-    return EigenAnswer(values, vectors, residuals, centring, status, "dense", 0)
+        values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
+        del K
+        values, vectors = values[-k:][::-1], vectors[:, -k:][:, ::-1]
+        product = error_norm(gram, _centred(vectors))
+        assert product is not None
+        image, error, size = product
+        residuals = np.linalg.norm(_centred(image) - vectors * values, axis=0)
+        residuals = residuals + error + gamma(64) * size
+        goal = max(self._goal * float(values.max(initial=0.0)), centring.rounding)
+        status = eigen_status(residuals, goal, Status.SOLVED)
+        return EigenSolution(values, vectors, residuals, centring, status, "dense", 0)
 
-
-def _by_landmarks(gram: Gram, k: int, stopping: Stopping) -> EigenAnswer:
-    """Components of K̃ = C W⁻¹ Cᵀ from random landmarks: a small part of one product with K."""
-    n, total = gram.n, float(np.abs(gram.diag()).sum())
-    m = min(n, max(FEWEST_LANDMARKS, min(2 * k, MOST_LANDMARKS)))
-    chosen = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-    C, landmarks = np.empty((n, m)), gram.block(chosen, np.float64)
-
-    def fill(rows: slice) -> None:
-        gram.kernel.tile(gram.block(rows, np.float64), landmarks, C[rows])
-
-    gram.workers.map(fill, pieces(n, TILE_ROWS))
-    values, turn = linalg.eigh(C[chosen], check_finite=False)
-    kept = values > m * _EPS * max(float(values[-1]), 0.0)
-    F = C @ (turn[:, kept] / np.sqrt(values[kept]))
-    left_out = total - float(np.einsum("ij,ij->", F, F)) + 1e3 * m * n * _EPS * total
-    means = F @ F.mean(axis=0)
-    centring = Centring.of(gram, n * means)
-    F -= F.mean(axis=0)
-    values, turn = linalg.eigh(F.T @ F, check_finite=False)
-    values, turn = values[::-1][:k], turn[:, ::-1][:, :k]
-    kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
-    values, vectors = values[kept], F @ (turn[:, kept] / np.sqrt(values[kept]))
-    bound = max(left_out, 0.0) if gram.kernel.is_psd is True else np.inf
-    status = stopping.stopped or Status.TIME_LIMIT
-    residuals = np.full(values.size, bound)
-    return EigenAnswer(values, vectors, residuals, centring, status, "landmarks", 0)
+    def _from_landmarks(self, gram: Gram, k: int, stopping: Stopping) -> EigenSolution:
+        """Components of the Nyström approximation of random landmarks."""
+        n, total, settings = gram.n, float(np.abs(gram.diag()).sum()), self.settings
+        m = min(n, max(settings.min_landmarks, min(2 * k, settings.max_landmarks)))
+        factor = nystrom_factor(gram, random_landmarks(n, m))
+        assert factor is not None
+        F = factor.F
+        left_out = total - float(np.einsum("ij,ij->", F, F)) + 1e3 * m * n * _EPS * total
+        means = F @ F.mean(axis=0)
+        centring = Centring.of(gram, n * means)
+        F -= F.mean(axis=0)
+        values, turn = linalg.eigh(F.T @ F, check_finite=False)
+        values, turn = values[::-1][:k], turn[:, ::-1][:, :k]
+        kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
+        values, vectors = values[kept], F @ (turn[:, kept] / np.sqrt(values[kept]))
+        bound = max(left_out, 0.0) if gram.kernel.is_psd is True else np.inf
+        status = stopping.stopped or Status.TIME_LIMIT
+        residuals = np.full(values.size, bound)
+        return EigenSolution(values, vectors, residuals, centring, status, "landmarks", 0)
 
 
 def _centred(V: np.ndarray) -> np.ndarray:
@@ -194,19 +231,27 @@ class _Krylov:
     ``lost`` bounds the error of each column of the image.
     """
 
-    def __init__(self, product: SymmetricGram, k: int, tol: float, goal: float, stopping: Stopping):
+    def __init__(
+        self,
+        product: SymmetricGram,
+        k: int,
+        tol: float,
+        goal: float,
+        stopping: Stopping,
+        settings: EigenSettings,
+    ):
         self.product, self.k, self.tol, self.goal = product, k, tol, goal
-        self.stopping = stopping
-        n, room = product.n, BASIS + (BASIS_EACH + 1) * k + EXTRA
-        room = min(room, n)
-        self.Q, self.image = np.empty((n, room)), np.empty((n, room))
-        self.H = np.zeros((room, room))
+        self.stopping, self.extra = stopping, settings.extra
+        n, size = product.n, settings.basis + (settings.basis_per_vector + 1) * k + settings.extra
+        size = min(size, n)
+        self.Q, self.image = np.empty((n, size)), np.empty((n, size))
+        self.H = np.zeros((size, size))
         self.m = 0
         self.products = 0
         self.error = self.lost = 0.0
 
-    def run(self, block: np.ndarray, max_products: int) -> EigenAnswer | None:
-        """None if the first product was given up."""
+    def run(self, block: np.ndarray, max_products: int) -> EigenSolution | None:
+        """None if the first product was stopped."""
         n = self.product.n
         # The means of K come with the first product, as one more column, and its size.
         errors = gram_error(self.product.gram)
@@ -242,7 +287,7 @@ class _Krylov:
         values = values[: self.k]
         goal = max(self.goal * float(values[0]), centring.rounding)
         norms, status = self._proved(values, vectors, norms, goal, status)
-        return EigenAnswer(values, vectors, norms, centring, status, "krylov", self.products)
+        return EigenSolution(values, vectors, norms, centring, status, "krylov", self.products)
 
     def _ritz_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """All Ritz values, the leading vectors and their residuals, and how they turn the basis."""
@@ -259,8 +304,8 @@ class _Krylov:
     def _proved(
         self, values: np.ndarray, vectors: np.ndarray, norms: np.ndarray, goal: float, why: Status
     ) -> tuple[np.ndarray, Status]:
-        """Residuals with their rounding; by one more product if the carried ones prove little."""
-        bound = norms + self._carried_error()
+        """Residuals with their rounding; by one more product if the bound exceeds the goal."""
+        bound = norms + self._image_error()
         if why.is_solved and bound.max(initial=0.0) > goal:
             image = self.product(_centred(vectors))
             if image is not None:
@@ -268,7 +313,7 @@ class _Krylov:
                 bound = np.minimum(bound, fresh + self.error)
         return bound, eigen_status(bound, goal, why)
 
-    def _carried_error(self) -> float:
+    def _image_error(self) -> float:
         """Of a unit combination of the image's columns: their errors, and the sum's rounding."""
         return (self.lost + gamma(self.m + 8) * self._size()) * np.sqrt(self.m)
 
@@ -303,19 +348,19 @@ class _Krylov:
         return vectors, self.image[:, : self.m] @ turn - vectors * values
 
     def _restart(self, values: np.ndarray, turn: np.ndarray) -> None:
-        keep = min(2 * self.k + EXTRA, self.m - 1)
-        self.lost = self._carried_error()
+        keep = min(2 * self.k + self.extra, self.m - 1)
+        self.lost = self._image_error()
         for basis in (self.Q, self.image):
             basis[:, :keep] = basis[:, : self.m] @ turn[:, :keep]
         self.H[:keep, :keep] = np.diag(values[:keep])
         self.m = keep
 
     def _orthogonal(self, block: np.ndarray) -> np.ndarray:
-        """An orthonormal basis of what the block has beyond Q; directions of rounding left out."""
+        """An orthonormal basis of the part of the block orthogonal to Q, rounding left out."""
         Q = self.Q[:, : self.m]
         block = block / np.maximum(np.linalg.norm(block, axis=0), 1e-300)
         for _ in range(2):
-            # Centred anew: of a residual near rounding the mean is not zero any more.
+            # Centred again: the mean of a residual near rounding is not zero.
             block = _centred(block - Q @ (Q.T @ block))
             block, triangle = linalg.qr(block, mode="economic", check_finite=False)
             block = block[:, np.abs(np.diagonal(triangle)) > 1e-8]

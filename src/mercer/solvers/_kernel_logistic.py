@@ -1,19 +1,19 @@
 """Kernel logistic regression by Newton's method, each step by preconditioned conjugate gradients.
 
 Vectors of feature space are kept as coefficients c and their image Kc: products of w = Σ cᵢφ(xᵢ)
-with others are cᵀ(Kc'). With D the second derivatives of the costs, less what the best b takes
-away (D̄ = D − D11ᵀD / 1ᵀD1), the objective has
+with others are cᵀ(Kc'). With D the second derivatives of the losses, and D̄ = D − D11ᵀD / 1ᵀD1
+after the elimination of b, the objective has
 
-    gradient  −R,  R = β(f + b) − β (what the model asks for, less what it has)
+    gradient  −R,  R = β(f + b) − β
     Hessian   c ↦ c + D̄ K c
 
 and a step of conjugate gradients takes one product with K, for all tasks at once. f = Kβ is
-carried along. The preconditioner has the Hessian on the span of some random points and the
-identity beside it; for few points or columns it is exact.
+updated incrementally. The preconditioner is the Hessian on the span of random landmarks and the
+identity on its complement; for few points or columns it is exact.
 
-The run ends at the gap ½ RᵀKR (`mercer.problems._logistic`). Kernel values may be float32 on the
-way, until they hinder progress. The f and the gap that are judged are summed in float64 once more
-at the end, with bounds on their errors (`with_bounds`), and a time limit leaves time for that.
+The run ends at the gap ½ RᵀKR (`mercer.problems._logistic`). Kernel values are float32 until their
+rounding prevents progress. The f and the gap of the certificate are recomputed in float64 at the
+end, with bounds on their errors (`with_bounds`), and a time limit leaves time for that.
 
 Reference: Keerthi, Duan, Shevade and Poo, Machine Learning 61, 2005 (the dual).
 """
@@ -30,35 +30,60 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer._result import Result, Status
 from mercer.gram import CachedGram, Gram
-from mercer.gram._blocked import pieces
+from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import bounded_product
+from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks
 from mercer.problems import Logistic
+from mercer.solvers._conjugate_gradient import column_dots, conjugate_gradient
 from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["NewtonCG", "with_bounds"]
 
-# Samples of the preconditioner, and the smallest eigenvalue of their K against the largest.
-LANDMARKS = 256
-SMALLEST = 1e-10
-ROWS_PER_TILE = 1024
-# A product cᵀKc below minus this share of |c| |Kc| is no rounding of float32 values.
-ROUNDING = 1e-5
-CG_STEPS = 500
-# A factorisation that rounding prevents is tried again with this share of its largest entry on the
-# diagonal, and ten thousand times as much each further time.
-SHIFT, SHIFT_GROWTH, MOST_SHIFTS = 1e-14, 1e4, 4
-# Time that a limit leaves for the final sums, in units of the first product, and in seconds.
-PRODUCTS_LEFT, SECONDS_LEFT = 2.0, 0.05
-# What a fit that was stopped still takes for its final sums, at most.
-GRACE_SECONDS = 0.3
-# A step is solved to this share of its first residual, and better as the gap falls.
-LOOSEST = 0.1
-HALVINGS = 30
 _EPS = float(np.finfo(np.float64).eps)
 
 
+@dataclass(frozen=True)
+class NewtonSettings:
+    """Tuning constants of `NewtonCG`.
+
+    Attributes
+    ----------
+    landmarks : int
+        Of the preconditioner.
+    landmark_cutoff : float
+        Eigenvalues of the landmarks' K below this fraction of the largest are left out.
+    float32_rounding : float
+        A product cᵀKc below minus this fraction of |c| |Kc| is no rounding of float32 values.
+    max_cg_steps : int
+        Of one Newton step.
+    max_forcing : float
+        A Newton step is solved to this fraction of its first residual, or to the root of the
+        relative gap if that is smaller (Eisenstat and Walker's forcing term).
+    max_halvings, armijo : int, float
+        Of the line search.
+    products_left, seconds_left : float
+        Time that a limit leaves for the final sums, in units of the first product, and in seconds.
+    grace_seconds : float
+        Time that a fit which was stopped takes for its final sums, at most.
+    """
+
+    landmarks: int = 256
+    landmark_cutoff: float = 1e-10
+    float32_rounding: float = 1e-5
+    max_cg_steps: int = 500
+    max_forcing: float = 0.1
+    max_halvings: int = 30
+    armijo: float = 1e-4
+    products_left: float = 2.0
+    seconds_left: float = 0.05
+    grace_seconds: float = 0.3
+
+
+DEFAULTS = NewtonSettings()
+
+
 class _Task:
-    """One task on its way: β, f = Kβ, b, and what a Newton step needs."""
+    """The iterate of one task: β, f = Kβ and b."""
 
     def __init__(self, problem: Logistic):
         n = problem.y.size
@@ -67,25 +92,27 @@ class _Task:
         self.b = problem.best_intercept(self.f, 0.0)
         self.status: Status | None = None
         self.gap = np.inf
-        self.is_bent = False
+        self.met_negative_curvature = False
         self.steps = 0
 
     def residual(self) -> np.ndarray:
-        """What the model asks for, less what it has: minus the gradient."""
+        """β(f + b) − β: minus the gradient."""
         return self.problem.duals(self.f + self.b) - self.beta
 
     @property
     def relative_gap(self) -> float:
         return self.gap / self.problem.primal(self.beta, self.f, self.b)  # the value is positive
 
-    def move(self, delta: np.ndarray, K_delta: np.ndarray, slope: float) -> bool:
-        """Go along δ until the objective falls as it should; False where it does not."""
+    def move(
+        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonSettings
+    ) -> bool:
+        """Backtracking line search along δ by Armijo's rule; False if it fails."""
         problem, before = self.problem, self.problem.primal(self.beta, self.f, self.b)
         t = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(settings.max_halvings):
             beta, f = self.beta + t * delta, self.f + t * K_delta
             b = problem.best_intercept(f, self.b)
-            if problem.primal(beta, f, b) <= before - 1e-4 * t * slope:
+            if problem.primal(beta, f, b) <= before - settings.armijo * t * slope:
                 self.beta, self.f, self.b = beta, f, b
                 return True
             t /= 2
@@ -102,244 +129,229 @@ class NewtonCG:
         Relative duality gap at which to stop.
     max_iter : int
         Newton steps.
+    settings : NewtonSettings
     """
 
     tol: float = 1e-6
     max_iter: int = 100
+    settings: NewtonSettings = DEFAULTS
 
     def solve(
         self, problems: Sequence[Logistic], whole: CachedGram, stopping: Stopping
     ) -> list[Result]:
         began = time.perf_counter()
         tasks = [_Task(problem) for problem in problems]
-        basis: _Basis | None = None
+        basis: NystromFactor | None = None
         rounds = 0
         while active := [task for task in tasks if task.status is None]:
             whole.stop = stopping.is_stopped
-            R, KR, stopping = self._look(active, whole, stopping, rounds)
-            if stopping.stopped is not None:  # the product was given up
+            R, KR, stopping = self._evaluate(active, whole, stopping, rounds)
+            if stopping.stopped is not None:  # the product is incomplete
                 for task in active:
                     task.status = stopping.stopped
                 break
             stopped = self._why_stop(active, stopping, rounds)
             ending = [t for t in active if stopped is not None or t.relative_gap <= self.tol]
             if ending and whole.dtype != np.float64:
-                _sum_afresh(ending, whole)
-                R, KR = _residuals(active, whole)
+                _recompute_f(ending, whole)
+                R, KR = _residuals(active, whole, self.settings.float32_rounding)
             for task in ending:
-                solved = Status.NOT_PSD if task.is_bent else Status.SOLVED
+                solved = Status.NOT_PSD if task.met_negative_curvature else Status.SOLVED
                 task.status = solved if task.relative_gap <= self.tol else stopped
             going = [i for i, task in enumerate(active) if task.status is None]
             if going:
                 moving = [active[i] for i in going]
-                basis = basis or _Basis(whole)
+                basis = basis or self._basis(whole)
+                if basis is None:
+                    continue
                 stuck = self._step(moving, whole, basis, R[:, going], KR[:, going], stopping)
                 rounds += 1
                 if stopping.is_stopped():
                     continue
-                if stuck and whole.dtype != np.float64:  # its rounding may be in the way
+                if stuck and whole.dtype != np.float64:  # its rounding may prevent progress
                     whole = CachedGram(whole.gram, 0, np.float64)
-                    _sum_afresh(moving, whole)
+                    _recompute_f(moving, whole)
                     continue
                 for task in stuck:
                     task.status = self._verdict(task)
         seconds = time.perf_counter() - began
         return [_result(task, rounds, seconds) for task in tasks]
 
-    @staticmethod
-    def _look(
-        tasks: Sequence[_Task], whole: CachedGram, stopping: Stopping, rounds: int
+    def _evaluate(
+        self, tasks: Sequence[_Task], whole: CachedGram, stopping: Stopping, rounds: int
     ) -> tuple[np.ndarray, np.ndarray, Stopping]:
-        """R and K R; the first time also the stopping that leaves time for the final sums."""
+        """R and K R; the first time also a limit that leaves time for the final sums."""
         began = time.perf_counter()
-        R, KR = _residuals(tasks, whole)
+        R, KR = _residuals(tasks, whole, self.settings.float32_rounding)
         if rounds == 0 and stopping.time_limit is not None:
-            left = PRODUCTS_LEFT * (time.perf_counter() - began) + SECONDS_LEFT
+            left = self.settings.products_left * (time.perf_counter() - began)
+            left += self.settings.seconds_left
             stopping = stopping.until(stopping.time_limit - left)
         return R, KR, stopping
 
     def _why_stop(self, active: Sequence[_Task], stopping: Stopping, rounds: int) -> Status | None:
         worst = max(task.relative_gap for task in active)
         steps = sum(task.steps for task in active)
-        now = Progress(
-            stopping.seconds, rounds, steps, worst, self.tol,
-            state=lambda: [(task.problem, _result(task, rounds, 0.0)) for task in active],
-        )  # fmt: skip
-        stopping.report(now)
+        stopping.report(
+            Progress(
+                stopping.seconds,
+                rounds,
+                steps,
+                worst,
+                self.tol,
+                state=lambda: [(task.problem, _result(task, rounds, 0.0)) for task in active],
+            )
+        )
         return stopping.stopped or (Status.ITERATION_LIMIT if rounds >= self.max_iter else None)
 
     def _step(
         self,
         tasks: Sequence[_Task],
         whole: CachedGram,
-        basis: _Basis,
+        basis: NystromFactor,
         R: np.ndarray,
         KR: np.ndarray,
         stopping: Stopping,
     ) -> list[_Task]:
         """One Newton step of every task; returns those whose objective it did not lower."""
         D = np.column_stack([task.problem.curvature(task.f + task.b) for task in tasks])
-        eta = np.array([min(LOOSEST, np.sqrt(task.relative_gap)) for task in tasks])
-        hessian = _Hessian(D, basis, tasks[0].problem.fit_intercept)
+        loosest = self.settings.max_forcing
+        eta = np.array([min(loosest, np.sqrt(task.relative_gap)) for task in tasks])
+        hessian = _Hessian(D, basis, whole, tasks[0].problem.fit_intercept)
         if stopping.stopped is not None:
             return []
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            delta, K_delta, steps = _conjugate_gradients(whole, hessian, R, KR, eta, stopping)
+            delta, K_delta, steps = _newton_direction(
+                whole, hessian, R, KR, eta, self.settings.max_cg_steps, stopping
+            )
         if not (np.isfinite(delta).all() and np.isfinite(K_delta).all()):
             return list(tasks)
         stuck = []
         for i, task in enumerate(tasks):
             task.steps += steps
             slope = float(delta[:, i] @ KR[:, i])
-            if not task.move(delta[:, i], K_delta[:, i], slope):
-                task.is_bent |= slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+            if not task.move(delta[:, i], K_delta[:, i], slope, self.settings):
+                task.met_negative_curvature |= slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
                 stuck.append(task)
         return stuck
 
+    def _basis(self, whole: CachedGram) -> NystromFactor | None:
+        """Of the landmarks' span; None if stopped."""
+        chosen = random_landmarks(whole.n, self.settings.landmarks)
+        cutoff = self.settings.landmark_cutoff
+        return nystrom_factor(whole.gram, chosen, cutoff=cutoff, stop=whole.stop)
+
     def _verdict(self, task: _Task) -> Status:
-        """The status of a task that finds no way down in float64."""
-        return Status.NOT_PSD if task.is_bent else Status.STALLED
+        """The status of a task whose line search failed in float64."""
+        return Status.NOT_PSD if task.met_negative_curvature else Status.STALLED
 
 
-def _conjugate_gradients(
+def _newton_direction(
     whole: CachedGram,
     hessian: _Hessian,
     R: np.ndarray,
     KR: np.ndarray,
     eta: np.ndarray,
+    max_iter: int,
     stopping: Stopping,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """δ with H δ ≈ R, and K δ; columns are tasks, side by side.
+    """δ with H δ ≈ R, K δ, and the steps; columns are tasks, which share the products with K.
 
-    The quadratic model of the objective falls with every step, so δ leads downhill at any of them.
-    """
-    delta, K_delta = np.zeros_like(R), np.zeros_like(R)
-    r, Kr = R.copy(), KR.copy()
-    p, Kp = hessian.precondition(r, Kr)
-    size = _dots(r, Kp)
-    goal = eta**2 * size
-    for step in range(CG_STEPS):
-        bent = hessian.bend(Kp)
-        curvature = _dots(Kp, p + bent)
-        live = (size > goal) & (curvature > 0)
-        if not live.any() or stopping.stopped is not None:
-            return delta, K_delta, step
-        alpha = np.where(live, size / np.where(live, curvature, 1.0), 0.0)
-        delta += alpha * p
-        K_delta += alpha * Kp
-        r -= alpha * (p + bent)
-        Kr -= alpha * (Kp + whole.product(bent))
-        if stopping.is_stopped():  # the product was given up; δ and K δ belong together
-            return delta, K_delta, step + 1
-        z, Kz = hessian.precondition(r, Kr)
-        before, size = size, np.where(live, _dots(r, Kz), 0.0)
-        ratio = np.where(live, size / np.where(live, before, 1.0), 0.0)
-        p, Kp = z + ratio * p, Kz + ratio * Kp
-    return delta, K_delta, CG_STEPS
-
-
-class _Basis:
-    """An orthonormal basis of the span of some random points, always the same ones.
-
-    ``values`` (n, r) are its vectors at all points: the coordinates of Σ cᵢφ(xᵢ) are valuesᵀ c.
-    ``coef`` (m, r) are their coefficients at the m ``points``.
+    Vectors are pairs (c, Kc), with the inner product of feature space. The quadratic model of the
+    objective falls with every step, so δ is a descent direction after any of them.
     """
 
-    def __init__(self, whole: CachedGram):
-        gram, n = whole.gram, whole.n
-        m = min(n, LANDMARKS)
-        self.whole = whole
-        self.points = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-        here = gram.block(self.points, np.float64)
-        core = np.empty((m, m))
-        gram.kernel.tile(here, here, core)
-        values, vectors = np.linalg.eigh(core)
-        keep = values > SMALLEST * max(values[-1], 0.0)
-        self.coef = vectors[:, keep] / np.sqrt(values[keep])
-        self.values = np.empty((n, self.coef.shape[1]))
+    def apply(P: np.ndarray) -> np.ndarray | None:
+        if stopping.stopped is not None:
+            return None
+        curved = hessian.curvature_product(P[1])
+        image = np.stack([P[0] + curved, P[1] + whole.product(curved)])
+        return None if stopping.is_stopped() else image
 
-        def fill(rows: slice) -> None:
-            if whole.stop():
-                return
-            tile = gram.buffer("tile", (rows.stop - rows.start, m))
-            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
-            np.matmul(tile, self.coef, out=self.values[rows])
+    pairs = np.stack([R, KR])
+    first = inner_products(hessian.precondition(pairs), pairs)
+    now = conjugate_gradient(
+        apply,
+        pairs,
+        precondition=hessian.precondition,
+        is_active=lambda now: now.size > eta**2 * first,
+        max_iter=max_iter,
+        inner=inner_products,
+    )
+    return now.X[0], now.X[1], now.iterations
 
-        gram.workers.map(fill, pieces(n, ROWS_PER_TILE))
 
-    def weighted_squares(self, d: np.ndarray) -> np.ndarray:
-        """Σ dᵢ vᵢ vᵢᵀ over the values v at all points."""
-        V, whole = self.values, self.whole
-
-        def one(rows: slice) -> np.ndarray:
-            if whole.stop():
-                return np.zeros((V.shape[1], V.shape[1]))
-            return V[rows].T @ (d[rows, np.newaxis] * V[rows])
-
-        return sum(whole.gram.workers.map(one, pieces(whole.n, ROWS_PER_TILE)))
+def inner_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """aᵀKb of matching columns of pairs (a, Ka), (b, Kb)."""
+    return column_dots(A[1], B[0])
 
 
 class _Hessian:
     """c ↦ c + D̄ K c of each task, and its inverse on the span of the basis."""
 
-    def __init__(self, D: np.ndarray, basis: _Basis, fit_intercept: bool):
+    def __init__(self, D: np.ndarray, basis: NystromFactor, whole: CachedGram, fit_intercept: bool):
         self.D, self.basis = D, basis
         self.total = D.sum(axis=0) if fit_intercept else None
-        V = basis.values
+        V = basis.F
+        cut = pieces(len(V), TILE_ROWS)
         self.factors = []
         for i, d in enumerate(D.T):
-            H = np.eye(V.shape[1]) + basis.weighted_squares(d)
+
+            def weighted_squares(rows: slice, d: np.ndarray = d) -> np.ndarray:
+                if whole.stop():
+                    return np.zeros((V.shape[1], V.shape[1]))
+                return V[rows].T @ (d[rows, np.newaxis] * V[rows])
+
+            H = np.eye(V.shape[1]) + sum(whole.gram.workers.map(weighted_squares, cut))
             if self.total is not None and self.total[i] > 0:
                 mean = V.T @ d
                 H -= np.outer(mean, mean / self.total[i])
             self.factors.append(_factor(H))
 
-    def bend(self, Kc: np.ndarray) -> np.ndarray:
+    def curvature_product(self, Kc: np.ndarray) -> np.ndarray:
         """D̄ K c."""
         out = self.D * Kc
         if self.total is not None:
             out -= self.D * (out.sum(axis=0) / np.where(self.total > 0, self.total, 1.0))
         return out
 
-    def precondition(self, c: np.ndarray, Kc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Within the span of the basis H⁻¹ c, beside it c; and K times that."""
-        inside = self.basis.values.T @ c
+    def precondition(self, pair: np.ndarray) -> np.ndarray:
+        """Of (c, Kc): H⁻¹ on the span of the basis, the identity on its complement."""
+        inside = self.basis.F.T @ pair[0]
         change = -inside
         for i, factor in enumerate(self.factors):
             change[:, i] += cho_solve(factor, inside[:, i], check_finite=False)
-        out = c.copy()
-        out[self.basis.points] += self.basis.coef @ change
-        return out, Kc + self.basis.values @ change
+        out = pair.copy()
+        out[0, self.basis.rows] += self.basis.coef @ change
+        out[1] += self.basis.F @ change
+        return out
 
 
 def _factor(H: np.ndarray) -> Any:
-    """The Cholesky factor of H, or of H and a multiple of the identity: a preconditioner."""
+    """The Cholesky factor of H, with multiples of the identity added where rounding requires it."""
     size = float(np.abs(H.diagonal()).max(initial=1.0))
-    for attempt in range(MOST_SHIFTS):
+    for shift in (1e-14, 1e-10, 1e-6, 1e-2):
         try:
             return cho_factor(H)
         except LinAlgError:
-            H = H + SHIFT * SHIFT_GROWTH**attempt * size * np.eye(len(H))
+            H = H + shift * size * np.eye(len(H))
     return cho_factor(np.eye(len(H)))
 
 
-def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """The dot products of matching columns."""
-    return np.einsum("ij,ij->j", A, B)
-
-
-def _residuals(tasks: Sequence[_Task], whole: CachedGram) -> tuple[np.ndarray, np.ndarray]:
-    """R and K R of every task, and the gap they say it has."""
+def _residuals(
+    tasks: Sequence[_Task], whole: CachedGram, rounding: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """R and K R of every task; sets its gap."""
     R = np.column_stack([task.residual() for task in tasks])
     KR = whole.product(R)
-    lengths = np.sqrt(_dots(R, R) * _dots(KR, KR))
-    for task, squared, length in zip(tasks, _dots(R, KR), lengths, strict=True):
+    lengths = np.sqrt(column_dots(R, R) * column_dots(KR, KR))
+    for task, squared, length in zip(tasks, column_dots(R, KR), lengths, strict=True):
         task.gap = max(float(squared), 0.0) / 2
-        task.is_bent |= bool(squared < -ROUNDING * length)
+        task.met_negative_curvature |= bool(squared < -rounding * length)
     return R, KR
 
 
-def _sum_afresh(tasks: Sequence[_Task], whole: CachedGram) -> None:
+def _recompute_f(tasks: Sequence[_Task], whole: CachedGram) -> None:
     """f = Kβ with float64 kernel values."""
     exact = whole.product(np.column_stack([task.beta for task in tasks]), np.float64)
     for task, f in zip(tasks, exact.T, strict=True):
@@ -363,14 +375,18 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
 
 
 def with_bounds(
-    problems: Sequence[Logistic], results: Sequence[Result], gram: Gram, stopping: Stopping
+    problems: Sequence[Logistic],
+    results: Sequence[Result],
+    gram: Gram,
+    stopping: Stopping,
+    settings: NewtonSettings = DEFAULTS,
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
-    given little time for that; beyond it the errors are infinite, but for the model β = 0.
+    given ``grace_seconds`` for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = _Grace(stopping)
+    stop = _Grace(stopping, settings.grace_seconds)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)
@@ -391,15 +407,15 @@ def with_bounds(
 
 
 class _Grace:
-    """Whether a fit that has been stopped has used up its last seconds."""
+    """Whether a fit that has been stopped has used up its grace time."""
 
-    def __init__(self, stopping: Stopping):
-        self.stopping = stopping
+    def __init__(self, stopping: Stopping, seconds: float):
+        self.stopping, self.seconds = stopping, seconds
         self.end: float | None = None
 
     def __call__(self) -> bool:
         if self.end is None:
             if self.stopping.stopped is None:
                 return False
-            self.end = time.perf_counter() + GRACE_SECONDS
+            self.end = time.perf_counter() + self.seconds
         return time.perf_counter() >= self.end

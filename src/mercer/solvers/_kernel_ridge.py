@@ -1,13 +1,15 @@
 """Solves (K + αS⁻¹) c = y: directly, by conjugate gradients, or for many α at once.
 
 ============  =====================================================================
-``cholesky``  factorises K + αS⁻¹ in place: one n × n array (`solvers/dense.py`)
-``cg``        preconditioned conjugate gradients on half of K (`solvers/cg.py`)
+``cholesky``  factorises K + αS⁻¹ in place: one n × n array (`_dense_algebra`)
+``cg``        preconditioned conjugate gradients on half of K (`_conjugate_gradient`)
 ``eigen``     D K D = V Λ Vᵀ: any α, exact leave-one-out errors, singular systems
 ``auto``      cholesky for small n; cg from there on, and cholesky if that takes long
 ============  =====================================================================
 
-A run that is stopped keeps what it has: conjugate gradients their last iterate, a factorisation the
+With D = diag(√s) of the sample weights, conjugate gradients solve (D K D + αI) z = D y; c = D z.
+
+A run that is stopped keeps its last iterate: of conjugate gradients z, of a factorisation the
 solution of the leading rows' system, the other coefficients being zero; before that, the solution
 of a sample of the rows. In each case f = Kc comes with a bound on its error, from which
 `mercer.certificates._residuals` states the residual.
@@ -22,133 +24,186 @@ from scipy import linalg
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._residuals import RidgeAnswer
+from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import Gram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
+from mercer.gram._low_rank import random_landmarks
 from mercer.problems import Ridge
 from mercer.solvers import _dense_algebra as dense
-from mercer.solvers._conjugate_gradient import Nystrom, System, conjugate_gradients
+from mercer.solvers._conjugate_gradient import (
+    KernelSystem,
+    KernelSystemSolver,
+    NystromPreconditioner,
+)
 from mercer.solvers._stopping import Stopping
 
-__all__ = ["RidgeAnswer", "RidgeSolver", "Spectrum"]
+__all__ = ["RidgeSettings", "RidgeSolver", "Spectrum"]
 
-# Up to so many points a factorisation takes less than the preconditioner and the iterations.
-DIRECT = 2000
-# Samples of the preconditioner: a twentieth of all, within these bounds.
-FEWEST_POINTS, MOST_POINTS = 100, 1000
-# n/60 iterations of conjugate gradients take about as long as a Cholesky factorisation, which
-# "auto" then turns to if the matrix takes no more memory than this.
-ITERATIONS_WORTH = 60
-CHOLESKY_BYTES = 4 << 30
-# Iterations aim below the tolerance, since rounding is added to the residual that they reach: with
-# the default tolerance at what a factorisation reaches, else at this share of it.
-DEFAULT_TOL, FINEST, AIM = 1e-6, 1e-12, 0.25
-# Rows whose system is solved where there is time for no other: some milliseconds.
-SAMPLED_ROWS = 256
+DEFAULT_TOL = 1e-6
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def _some_rows(problem: Ridge, gram: Gram, status: Status, solver: str) -> RidgeAnswer:
-    """The solution of a sample of the rows, zero elsewhere: what there always is time for."""
-    m = min(gram.n, SAMPLED_ROWS)
-    chosen = np.sort(np.random.default_rng(0).choice(gram.n, m, replace=False))
-    weight = None if problem.weight is None else problem.weight[chosen]
-    part = Ridge(problem.Y[chosen], problem.alpha, weight)
-    some = Spectrum(gram.take(chosen), part.scale).coefficients(part)
-    coef = np.zeros_like(problem.Y)
-    coef[chosen] = some
-    f, error = bounded_columns(gram, chosen, some)
-    error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
-    return RidgeAnswer(coef, f, error, status, solver)
+@dataclass(frozen=True)
+class RidgeSettings:
+    """Tuning constants of `RidgeSolver`.
+
+    Attributes
+    ----------
+    direct_rows : int
+        Up to this number of rows a factorisation costs less than preconditioner and iterations.
+    min_landmarks, max_landmarks : int
+        Limits on the landmarks of the preconditioner, n/20.
+    iterations_per_factorisation : int
+        n over this number of iterations cost about as much as a Cholesky factorisation, to which
+        "auto" then changes if the matrix takes at most ``max_matrix_bytes``.
+    max_matrix_bytes : int
+    finest : float
+        The relative residual that iterations aim at with the default tolerance, about that of a
+        factorisation.
+    aim : float
+        With a larger tolerance they aim at this fraction of it, since bounds on the rounding are
+        added to the residual.
+    restart_gain : float
+        Iterations restart from the recomputed residual as long as that falls by this factor.
+    sample_rows : int
+        Rows whose system is solved where there is no time for another: some milliseconds.
+    min_loo_rows : int
+        Rows of the sample on which leave-one-out errors are computed at any time limit.
+    """
+
+    direct_rows: int = 2000
+    min_landmarks: int = 100
+    max_landmarks: int = 1000
+    iterations_per_factorisation: int = 60
+    max_matrix_bytes: int = 4 << 30
+    finest: float = 1e-12
+    aim: float = 0.25
+    restart_gain: float = 0.5
+    sample_rows: int = 256
+    min_loo_rows: int = 200
+
+    def landmarks(self, n: int) -> int:
+        return min(n, max(self.min_landmarks, min(n // 20, self.max_landmarks)))
+
+    def iteration_tol(self, tol: float) -> float:
+        """The relative residual that iterations aim at."""
+        if tol > DEFAULT_TOL:
+            return self.aim * tol
+        return max(tol * self.finest / DEFAULT_TOL, self.finest / 10)
+
+
+DEFAULTS = RidgeSettings()
 
 
 @dataclass(frozen=True)
 class RidgeSolver:
-    """Settings: which way, until ‖residual‖ ≤ tol ‖y‖, with so many bytes for tiles of K."""
+    """Solves until ‖residual‖ ≤ tol ‖y‖.
+
+    Parameters
+    ----------
+    solver : {"auto", "cholesky", "cg", "eigen"}
+    tol : float
+    max_iter : int
+        Of conjugate gradients; −1 for no limit but 10 n.
+    cache_bytes : int
+        Memory for tiles of K.
+    settings : RidgeSettings
+    """
 
     solver: str = "auto"
     tol: float = DEFAULT_TOL
     max_iter: int = -1
     cache_bytes: int = 1000 << 20
+    settings: RidgeSettings = DEFAULTS
 
-    def solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+    def solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
         """The coefficients of all targets."""
         with single_threaded_blas():
             return self._solve(problem, gram, stopping)
 
-    def _solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+    def _solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
         if self.solver == "eigen":
-            return _decompose(problem, gram, None, stopping)
-        if self.solver == "cg" or (self.solver == "auto" and gram.n > DIRECT):
-            answer = self._iterate(problem, gram, stopping)
-            failed = answer.status in (Status.NOT_PSD, Status.ITERATION_LIMIT, Status.STALLED)
-            if self.solver == "cg" or not failed or 8 * gram.n**2 > CHOLESKY_BYTES:
-                return answer
-            if self._factor_seconds(gram) > stopping.remaining:
-                return answer
-        return _factorise(problem, gram, stopping)
+            return self._decompose(problem, gram, None, stopping)
+        if self.solver == "cg" or (self.solver == "auto" and gram.n > self.settings.direct_rows):
+            solution = self._iterate(problem, gram, stopping)
+            failed = solution.status in (Status.NOT_PSD, Status.ITERATION_LIMIT, Status.STALLED)
+            if self.solver == "cg" or not failed or not self._fits(gram):
+                return solution
+            # A factorisation takes about a tenth of an eigendecomposition.
+            if dense.eigen_seconds(gram.n) / 10 > stopping.remaining:
+                return solution
+        return self._factorise(problem, gram, stopping)
 
-    @staticmethod
-    def _factor_seconds(gram: Gram) -> float:
-        """A factorisation takes about a tenth of an eigendecomposition."""
-        return dense.eigen_seconds(gram.n) / 10
+    def _fits(self, gram: Gram) -> bool:
+        return 8 * gram.n**2 <= self.settings.max_matrix_bytes
 
-    @property
-    def _aim(self) -> float:
-        if self.tol > DEFAULT_TOL:
-            return AIM * self.tol
-        return max(self.tol * FINEST / DEFAULT_TOL, FINEST / 10)
-
-    def _iterate(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
-        product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
-        rank = min(gram.n, max(FEWEST_POINTS, min(gram.n // 20, MOST_POINTS)))
-        limit = self.max_iter if self.max_iter >= 0 else 10 * gram.n
-        if self.solver == "auto" and 8 * gram.n**2 <= CHOLESKY_BYTES:
-            limit = min(limit, gram.n // ITERATIONS_WORTH)
-        scale = problem.scale
-        D = scale[:, np.newaxis]
-        try:
-            precondition = Nystrom(gram, scale, rank, stopping.is_stopped)
-        except linalg.LinAlgError:
-            return _some_rows(problem, gram, Status.NOT_PSD, "cg")
+    def _iterate(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
+        settings, scale, n = self.settings, problem.scale, gram.n
+        D, B = scale[:, np.newaxis], scale[:, np.newaxis] * problem.Y
+        limit = self.max_iter if self.max_iter >= 0 else 10 * n
+        if self.solver == "auto" and self._fits(gram):
+            limit = min(limit, n // settings.iterations_per_factorisation)
+        landmarks = settings.landmarks(n)
+        precondition = NystromPreconditioner(gram, scale, landmarks, stopping.is_stopped)
         if not precondition.is_complete:
-            return _some_rows(problem, gram, stopping.stopped or Status.STOPPED, "cg")
-        system = System.of(product, scale, problem.alpha)
-        B = D * problem.Y
-        found = conjugate_gradients(system, B, precondition, self._aim, limit, stopping)
-        f, error = found.f, found.error
-        if found.iterations == 0 and stopping.stopped is not None:
-            return _some_rows(problem, gram, stopping.stopped, "cg")
-        if found.status.is_solved and (error > AIM * self.tol * np.linalg.norm(B, axis=0)).any():
-            checked = bounded_product(gram, D * found.Z, stopping.is_stopped)
+            return self._sample(problem, gram, stopping.stopped or Status.STOPPED, "cg")
+        product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
+        system = KernelSystem.of(product, scale, problem.alpha)
+        run = KernelSystemSolver(system, B, settings.iteration_tol(self.tol), stopping)
+        end = run.run(precondition, limit, settings.restart_gain)
+        if end.iterations == 0 and stopping.stopped is not None:
+            return self._sample(problem, gram, stopping.stopped, "cg")
+        f, error = end.f, end.error
+        allowed = settings.aim * self.tol * np.linalg.norm(B, axis=0)
+        if end.status.is_solved and (error > allowed).any():
+            checked = bounded_product(gram, D * end.Z, stopping.is_stopped)
             if checked is not None:  # fewer roundings, a smaller bound
                 f, error = checked[0], np.linalg.norm(D * checked[1], axis=0)
-        return RidgeAnswer(D * found.Z, f, error, found.status, "cg", found.iterations)
+        return RidgeSolution(D * end.Z, f, error, end.status, "cg", end.iterations)
 
+    def _sample(self, problem: Ridge, gram: Gram, status: Status, solver: str) -> RidgeSolution:
+        """The solution of a sample of the rows, zero elsewhere, where there is no time for more."""
+        chosen = random_landmarks(gram.n, self.settings.sample_rows)
+        weight = None if problem.weight is None else problem.weight[chosen]
+        part = Ridge(problem.Y[chosen], problem.alpha, weight)
+        values = Spectrum(gram.take(chosen), part.scale).coefficients(part)
+        coef = np.zeros_like(problem.Y)
+        coef[chosen] = values
+        f, error = bounded_columns(gram, chosen, values)
+        error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
+        return RidgeSolution(coef, f, error, status, solver)
 
-def _factorise(problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
-    """One factorisation for each different α, in the lower triangle of K."""
-    A = dense.kernel_matrix(gram, stopping.is_stopped)
-    if A is None:
-        return _some_rows(problem, gram, stopping.stopped or Status.STOPPED, "cholesky")
-    diagonal = A.diagonal().copy()
-    coef = np.zeros_like(problem.Y)
-    shift = 1.0 if problem.weight is None else 1 / problem.weight
-    for number, alpha in enumerate(np.unique(problem.alpha)):
-        which = np.flatnonzero(problem.alpha == alpha)
-        if number:
-            dense.restore(A, diagonal)
-        A.flat[:: gram.n + 1] = diagonal + alpha * shift
-        rows, is_definite = dense.cholesky(A, gram.workers, stopping.is_stopped)
-        if not is_definite and stopping.stopped is None:
-            dense.restore(A, diagonal)
-            return _decompose(problem, gram, A, stopping)
-        coef[:rows, which] = dense.cholesky_solve(A, problem.Y[:rows, which], gram.workers)
-        if stopping.stopped is not None:
-            break
-    f, error = _upper_sums(A, diagonal, gram, coef)
-    error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
-    return RidgeAnswer(coef, f, error, stopping.stopped or Status.SOLVED, "cholesky")
+    def _factorise(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
+        """One factorisation for each different α, in the lower triangle of K."""
+        A = dense.kernel_matrix(gram, stopping.is_stopped)
+        if A is None:
+            return self._sample(problem, gram, stopping.stopped or Status.STOPPED, "cholesky")
+        diagonal = A.diagonal().copy()
+        coef = np.zeros_like(problem.Y)
+        shift = 1.0 if problem.weight is None else 1 / problem.weight
+        for number, alpha in enumerate(np.unique(problem.alpha)):
+            which = np.flatnonzero(problem.alpha == alpha)
+            if number:
+                dense.restore(A, diagonal)
+            A.flat[:: gram.n + 1] = diagonal + alpha * shift
+            rows, is_definite = dense.cholesky(A, gram.workers, stopping.is_stopped)
+            if not is_definite and stopping.stopped is None:
+                dense.restore(A, diagonal)
+                return self._decompose(problem, gram, A, stopping)
+            coef[:rows, which] = dense.cholesky_solve(A, problem.Y[:rows, which], gram.workers)
+            if stopping.stopped is not None:
+                break
+        f, error = _upper_sums(A, diagonal, gram, coef)
+        error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
+        return RidgeSolution(coef, f, error, stopping.stopped or Status.SOLVED, "cholesky")
+
+    def _decompose(
+        self, problem: Ridge, gram: Gram, A: np.ndarray | None, stopping: Stopping
+    ) -> RidgeSolution:
+        """By an eigendecomposition, if there is time for it; A is K, if it is known."""
+        if dense.eigen_seconds(gram.n) > stopping.remaining or stopping.stopped is not None:
+            return self._sample(problem, gram, stopping.stopped or Status.TIME_LIMIT, "eigen")
+        return Spectrum(gram, problem.scale, A).solve(problem, gram)
 
 
 def _upper_sums(
@@ -166,17 +221,10 @@ def _upper_sums(
     return KV, errors.of_sums(V, sums[:, :m], sums[:, m:], sum_terms(gram.n))
 
 
-def _decompose(problem: Ridge, gram: Gram, A: np.ndarray | None, stopping: Stopping) -> RidgeAnswer:
-    """By an eigendecomposition, if there is time for it; A is the matrix, where it is at hand."""
-    if dense.eigen_seconds(gram.n) > stopping.remaining or stopping.stopped is not None:
-        return _some_rows(problem, gram, stopping.stopped or Status.TIME_LIMIT, "eigen")
-    return Spectrum(gram, problem.scale, A).solve(problem, gram)
-
-
 class Spectrum:
     """D K D = V Λ Vᵀ: solutions for every α, and their leave-one-out errors.
 
-    ``A`` is K where it is at hand; it is overwritten.
+    ``A`` is K, if it is known; it is overwritten.
     """
 
     def __init__(self, gram: Gram, scale: np.ndarray, A: np.ndarray | None = None):
@@ -189,7 +237,7 @@ class Spectrum:
             A.T, driver="evd", overwrite_a=True, check_finite=False
         )
 
-    def solve(self, problem: Ridge, gram: Gram) -> RidgeAnswer:
+    def solve(self, problem: Ridge, gram: Gram) -> RidgeSolution:
         """Least squares of least norm where K + αS⁻¹ is singular."""
         coef = self.coefficients(problem)
         found = bounded_product(gram, coef)
@@ -200,11 +248,11 @@ class Spectrum:
         status = Status.NOT_PSD if bad and gram.kernel.is_psd is not True else Status.SOLVED
         gradient = self._gradient(problem, coef, f, error, gram)
         error = np.linalg.norm(self.scale * error, axis=0)
-        return RidgeAnswer(coef, f, error, status, "eigen", gradient=gradient)
+        return RidgeSolution(coef, f, error, status, "eigen", gradient=gradient)
 
     def coefficients(self, problem: Ridge) -> np.ndarray:
-        turned = self.vectors.T @ (self.scale * problem.Y)
-        return self.scale * (self.vectors @ (self._inverse(problem.alpha) * turned))
+        rotated = self.vectors.T @ (self.scale * problem.Y)
+        return self.scale * (self.vectors @ (self._inverse(problem.alpha) * rotated))
 
     def _gradient(
         self, problem: Ridge, coef: np.ndarray, f: np.ndarray, error: np.ndarray, gram: Gram
@@ -234,10 +282,10 @@ class Spectrum:
         """
         inverse = self._inverse(alphas)
         diagonal = np.square(self.vectors) @ inverse
-        turned = self.vectors.T @ (self.scale * Y)
+        rotated = self.vectors.T @ (self.scale * Y)
         out = np.empty((alphas.size, Y.shape[1]))
         for a in range(alphas.size):
-            Z = self.vectors @ (inverse[:, a, np.newaxis] * turned)
+            Z = self.vectors @ (inverse[:, a, np.newaxis] * rotated)
             # (√s · error)², so that the sum is weighted.
             out[a] = np.square(Z / diagonal[:, a, np.newaxis]).sum(axis=0)
         return out / np.sum(self.scale**2)

@@ -4,10 +4,10 @@
 
     ‖φ(x) − μ_c‖² = k(x, x) − 2 φ(x)·μ_c + ‖μ_c‖²      (the cross term has −2)
 
-All starts share the kernel values. An iteration only touches the kernel rows of points that change
+All starts share the kernel values. An iteration reads only the kernel rows of points that change
 their cluster (in any start), so that later ones, where few do, cost little. An iteration that is
-stopped halfway is given up: the labels, masses and ‖μ‖² before it are the answer. Where not even
-the first sums were formed, the centres are the rows they were to begin with (`seeds_only`).
+stopped is discarded: the labels, masses and ‖μ‖² before it are the result. If even the first sums
+were stopped, the centres are the seeds (`seeds_only`).
 
 References: Lloyd 1982; Arthur and Vassilvitskii 2007 (k-means++, with several trials per centre);
 Dhillon, Guan and Kulis 2004 (kernel k-means).
@@ -21,26 +21,107 @@ from typing import Any
 
 import numpy as np
 
+from mercer._numba import REASSOCIATE, compiled
 from mercer._result import Status
 from mercer.gram import CachedGram
-from mercer.gram._blocked import pieces
-from mercer.solvers._lloyd_core import assign, cluster_moments, move
+from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._low_rank import kmeans_plus_plus
 from mercer.solvers._stopping import Progress, Stopping
 
-__all__ = ["Clustering", "Lloyd", "draw_rows", "nearest_rows", "seeds_only", "spread_rows"]
+__all__ = [
+    "Clustering",
+    "Lloyd",
+    "LloydSettings",
+    "draw_rows",
+    "nearest_rows",
+    "seeds_only",
+    "spread_rows",
+]
 
-# Columns a worker takes at a time: the sums of some dozen clusters there stay in the cache.
-CHUNK = 1024
-ROWS_PER_TILE = 256
-# Rows of a matrix that is kept are added so many at a time: some ten milliseconds.
-ROWS_KEPT = 4096
-# A gain below this share of the largest k(x, x) is rounding.
-SLACK = 1e-13
+
+@dataclass(frozen=True)
+class LloydSettings:
+    """Tuning constants of k-means.
+
+    Attributes
+    ----------
+    tile_rows, cached_rows : int
+        Kernel rows that are added to the sums at a time, if they are computed, and if the matrix is
+        kept: about ten milliseconds.
+    rounding : float
+        A gain up to this fraction of the largest k(x, x) is rounding.
+    sums_bytes : int
+        Starts run at once as long as their sums S take at most this memory.
+    """
+
+    tile_rows: int = 256
+    cached_rows: int = 4096
+    rounding: float = 1e-13
+    sums_bytes: int = 64 << 20
+
+
+DEFAULTS = LloydSettings()
+
+
+@compiled(fastmath=REASSOCIATE)
+def move(K, slots, old, new, weight, active, sums):
+    """Take points out of their old clusters and put them into their new ones.
+
+    K[slots_t] is the kernel row of point t, ``old`` and ``new`` (starts, points) its clusters
+    (old −1: none), ``sums`` (starts, clusters, columns).
+    """
+    for t in range(slots.size):
+        row, s = K[slots[t]], weight[t]
+        for r in active:
+            before, after = old[r, t], new[r, t]
+            if before == after:
+                continue
+            into = sums[r, after]
+            if before < 0:
+                for i in range(row.size):
+                    into[i] += s * row[i]
+            else:
+                out = sums[r, before]
+                for i in range(row.size):
+                    step = s * row[i]
+                    into[i] += step
+                    out[i] -= step
+
+
+@compiled
+def cluster_moments(sums, labels, weight, mass, square):
+    """W_c and ‖Σ_{z_i = c} s_i φ(x_i)‖² of one start."""
+    mass[:] = 0.0
+    square[:] = 0.0
+    for i in range(labels.size):
+        c = labels[i]
+        mass[c] += weight[i]
+        square[c] += weight[i] * sums[c, i]
+
+
+@compiled(fastmath=REASSOCIATE)
+def assign(sums, labels, offset, scale, slack, new, score):
+    """The nearest centre of each point: the smallest offset_c − scale_c · S[c, i].
+
+    That is ‖φ(x_i) − μ_c‖² − k(x_i, x_i). A point moves only for a gain of more than ``slack``, so
+    that rounding cannot send it back and forth.
+    """
+    for i in range(labels.size):
+        c = labels[i]
+        new[i] = c
+        score[i] = offset[c] - scale[c] * sums[c, i] - slack
+    for c in range(offset.size):
+        row, o, f = sums[c], offset[c], scale[c]
+        for i in range(labels.size):
+            value = o - f * row[i]
+            if value < score[i]:
+                score[i] = value
+                new[i] = c
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """The answer from one start.
+    """The result of one start.
 
     Attributes
     ----------
@@ -71,8 +152,9 @@ class Lloyd:
         k(x, x) and s of every point.
     n_clusters, max_iter : int
     tol : float
-        Stop once an iteration improves the objective by less than this share of it.
+        Stop once an iteration improves the objective by less than this fraction of it.
     stopping : Stopping
+    settings : LloydSettings
     """
 
     def __init__(
@@ -84,14 +166,16 @@ class Lloyd:
         max_iter: int,
         tol: float,
         stopping: Stopping,
+        settings: LloydSettings = DEFAULTS,
     ):
+        self.settings = settings
         self.whole, self.diag, self.weight = whole, diag, weight
         self.k, self.max_iter, self.tol, self.stopping = n_clusters, max_iter, tol, stopping
-        self.slack = SLACK * float(np.abs(diag).max())
+        self.slack = settings.rounding * float(np.abs(diag).max())
         self.total = float(weight @ diag)
 
     def run(self, labels: np.ndarray) -> list[Clustering]:
-        """From labels of shape (starts, n): an answer for each, or none at all if stopped early."""
+        """From labels of shape (starts, n): a result for each, or none at all if stopped early."""
         R, n = labels.shape
         self.labels = np.ascontiguousarray(labels, dtype=np.int32)
         self.new, self.score = self.labels.copy(), np.zeros((R, n))
@@ -101,7 +185,7 @@ class Lloyd:
         self.iterations = np.zeros(R, dtype=np.int64)
         self.status = [Status.ITERATION_LIMIT] * R
         active = np.arange(R)
-        if not self._carry(active, np.full((R, n), -1, dtype=np.int32)):
+        if not self._update_sums(active, np.full((R, n), -1, dtype=np.int32)):
             return []
         for _ in range(self.max_iter):
             stopped = self._iterate(active)
@@ -113,14 +197,18 @@ class Lloyd:
                 break
         return [
             Clustering(
-                self.labels[r], self.mass[r], self.square[r], self.inertia[r],
-                int(self.iterations[r]), self.status[r],
+                self.labels[r],
+                self.mass[r],
+                self.square[r],
+                self.inertia[r],
+                int(self.iterations[r]),
+                self.status[r],
             )
             for r in range(R)
-        ]  # fmt: skip
+        ]
 
     def _iterate(self, active: np.ndarray) -> Status | None:
-        """One iteration of the active starts; those that are done say so in ``status``."""
+        """One iteration of the active starts; ``status`` of those that have ended is set."""
         self._assign(active)
         for r in active:
             self._fill_empty(r)
@@ -131,7 +219,7 @@ class Lloyd:
         if moving.size:
             old, self.labels = self.labels, self.new
             self.new = old
-            if not self._carry(moving, old):
+            if not self._update_sums(moving, old):
                 self.labels = old
                 return self.stopping.stopped
         for r in moving:
@@ -146,10 +234,10 @@ class Lloyd:
         )
         return self.stopping.stopped
 
-    def _carry(self, active: np.ndarray, old: np.ndarray) -> bool:
-        """Bring the sums from the old labels to the present ones; and the objective.
+    def _update_sums(self, active: np.ndarray, old: np.ndarray) -> bool:
+        """Update the sums and the objective from the old labels to the present ones.
 
-        False if that was stopped: the sums are then of no use, all else is as it was.
+        False if that was stopped: the sums are then invalid, all else is unchanged.
         """
         is_stopped = self.stopping.is_stopped
         changed = np.flatnonzero((self.labels[active] != old[active]).any(axis=0))
@@ -157,17 +245,15 @@ class Lloyd:
         weight = self.weight[changed]
 
         def one(columns: slice) -> None:
-            kept = self.whole.K is not None
-            for part in pieces(changed.size, ROWS_KEPT if kept else ROWS_PER_TILE):
+            kept, settings = self.whole.K is not None, self.settings
+            for part in pieces(changed.size, settings.cached_rows if kept else settings.tile_rows):
                 if is_stopped():
                     return
                 K, slots = self.whole.tile(changed[part], columns)
-                move(
-                    K, slots, before[:, part], after[:, part], weight[part], active,
-                    self.sums[:, :, columns],
-                )  # fmt: skip
+                labels = before[:, part], after[:, part]
+                move(K, slots, *labels, weight[part], active, self.sums[:, :, columns])
 
-        self.whole.gram.workers.map(one, pieces(self.whole.n, CHUNK))
+        self.whole.gram.workers.map(one, pieces(self.whole.n, TILE_ROWS))
         if changed.size and is_stopped():
             return False
         for r in active:
@@ -184,12 +270,11 @@ class Lloyd:
 
         def one(columns: slice) -> None:
             for r in active:
-                assign(
-                    self.sums[r, :, columns], self.labels[r, columns], offset[r], 2 * inverse[r],
-                    self.slack, self.new[r, columns], self.score[r, columns],
-                )  # fmt: skip
+                centres = offset[r], 2 * inverse[r], self.slack
+                out = self.new[r, columns], self.score[r, columns]
+                assign(self.sums[r, :, columns], self.labels[r, columns], *centres, *out)
 
-        self.whole.gram.workers.map(one, pieces(self.whole.n, CHUNK))
+        self.whole.gram.workers.map(one, pieces(self.whole.n, TILE_ROWS))
 
     def _fill_empty(self, r: int) -> None:
         """Give each empty cluster the point farthest from its centre: the objective falls by its
@@ -241,25 +326,15 @@ def spread_rows(
     Each centre is the best of 2 + log k rows drawn with probability ∝ s · squared distance to the
     nearest centre so far.
     """
-    trials, starts = 2 + int(np.log(k)), len(rngs)
-    labels = np.zeros((starts, whole.n), dtype=np.int32)
-    closest = np.empty((starts, whole.n))
-    for c in range(k):
-        if c > 0 and stop():
-            return draw_rows(whole, diag, weight, k, rngs[:1])
-        drawn = [
-            _draw(weight if c == 0 else weight * closest[r], 1 if c == 0 else trials, rng)
-            for r, rng in enumerate(rngs)
-        ]
-        distance = _distances(whole, diag, np.concatenate(drawn))
-        for r, tried in enumerate(np.split(distance, starts)):
-            if c > 0:
-                np.minimum(tried, closest[r], out=tried)
-            best = tried[np.argmin(tried @ weight)]
-            if c > 0:
-                labels[r, best < closest[r]] = c
-            closest[r] = best
-    return labels
+    seeds, labels = kmeans_plus_plus(
+        lambda rows: _distances(whole, diag, rows),
+        weight,
+        k,
+        rngs,
+        trials=2 + int(np.log(k)),
+        is_enough=lambda closest: stop(),
+    )
+    return labels if seeds.shape[1] == k else draw_rows(whole, diag, weight, k, rngs[:1])
 
 
 def draw_rows(
@@ -285,14 +360,6 @@ def nearest_rows(whole: CachedGram, diag: np.ndarray, rows: np.ndarray) -> np.nd
     return np.argmin(_distances(whole, diag, rows), axis=0).astype(np.int32)[np.newaxis]
 
 
-def _draw(p: np.ndarray, count: int, rng: Any) -> np.ndarray:
-    """Rows with probability ∝ p (all alike where p is zero)."""
-    total = np.cumsum(p)
-    if total[-1] <= 0:
-        return rng.randint(p.size, size=count)
-    return np.minimum(np.searchsorted(total, rng.uniform(size=count) * total[-1]), p.size - 1)
-
-
 def _distances(whole: CachedGram, diag: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """‖φ(x_r) − φ(x_i)‖² of some rows r to all points i."""
     out = np.empty((rows.size, whole.n))
@@ -301,6 +368,6 @@ def _distances(whole: CachedGram, diag: np.ndarray, rows: np.ndarray) -> np.ndar
         K, slots = whole.tile(rows, columns)
         out[:, columns] = diag[rows, np.newaxis] + diag[columns] - 2.0 * K[slots]
 
-    whole.gram.workers.map(one, pieces(whole.n, CHUNK))
+    whole.gram.workers.map(one, pieces(whole.n, TILE_ROWS))
     np.maximum(out, 0.0, out=out)
     return out

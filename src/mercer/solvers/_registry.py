@@ -17,8 +17,9 @@ NAMES = {
     "qp": ("_interior_point", "QP"),
     "qp-primal": ("_interior_point", "QPPrimal"),
     "projected-gradient": ("_projected_gradient", "ProjectedGradient"),
+    "projected-gradient-plain": ("_projected_gradient", "PlainProjectedGradient"),
     "coordinate-ascent": ("_coordinate_ascent", "CoordinateAscent"),
-    "pegasos": ("_pegasos_dual", "Pegasos"),
+    "pegasos": ("pegasos", "Pegasos"),
 }
 
 

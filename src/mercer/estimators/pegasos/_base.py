@@ -1,4 +1,4 @@
-"""What the Pegasos estimators share: rows, the descent of each task, its bound, the model kept."""
+"""What the Pegasos estimators share: rows, the iteration of each task, its dual bound."""
 
 from __future__ import annotations
 
@@ -18,48 +18,33 @@ from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import gap_status
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import CONSTRAINTS, resolve_kernel
+from mercer.estimators._parameters import CONSTRAINTS, common, resolve_kernel
 from mercer.estimators._validation import Data, check_rows, check_training, make_samples
-from mercer.estimators.pegasos._certificates import certify_bound
+from mercer.estimators.pegasos._certificates import Effort, certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import Gram
 from mercer.gram._bounded_products import bounded_columns, gram_error
 from mercer.kernels import Linear
 from mercer.kernels._samples import Samples
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import kernel_matrix
-from mercer.solvers._pegasos import (
-    Bound,
-    Corridor,
-    DenseRows,
-    Descent,
-    KernelRows,
-    Rows,
-    SparseRows,
-    descend,
-)
+from mercer.solvers.pegasos._rows import DenseRows, KernelRows, PegasosRows, SparseRows
+from mercer.solvers.pegasos._state import LossInterval, PegasosSettings, PegasosState
+from mercer.solvers.pegasos._subgradient import DualBound, run_epochs, run_steps
 
-__all__ = ["Pegasos"]
+__all__ = ["PegasosBase"]
 
-# Kernel matrices beyond this are refused.
-MOST_BYTES = 4 << 30
-# Rows and epochs of a model for which there always is time: some ten milliseconds.
-SAMPLED_ROWS, SAMPLED_EPOCHS = 256, 16
-
-_AS_IN_SVC = (
-    "degree", "gamma", "coef0", "fit_intercept", "tol", "random_state", "n_jobs", "time_limit",
-    "on_interrupt",
-)  # fmt: skip
+DEFAULT_MAX_ITER = 1000
 
 
-class Pegasos(HasDualView, StreamMixin, KernelEstimator):
-    """Tasks are corridors for f, one for each class against the rest or one of a regression."""
+class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
+    """A task has a loss interval for each row: one class against the rest, or a regression."""
 
     _parameter_constraints: ClassVar[dict] = {
-        **{name: CONSTRAINTS[name] for name in _AS_IN_SVC},
+        **common("fit_intercept", "tol", "random_state", "n_jobs", "time_limit", "on_interrupt"),
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "lam": [None, Interval(Real, 0.0, None, closed="neither")],
         "kernel": [None, *CONSTRAINTS["kernel"]],
@@ -67,16 +52,18 @@ class Pegasos(HasDualView, StreamMixin, KernelEstimator):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "average": ["boolean"],
         "replacement": ["boolean"],
+        "n_steps": [None, Interval(Integral, 1, None, closed="left")],
     }
     project = False
+    _settings = PegasosSettings()
 
     @abstractmethod
     def _encode(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        """Targets as `_corridors` takes them, and weights; of all rows there are."""
+        """Targets as `_intervals` takes them, and weights, of all rows."""
 
     @abstractmethod
-    def _corridors(self, y: np.ndarray) -> list[Corridor]:
-        """One for each task."""
+    def _intervals(self, y: np.ndarray) -> list[LossInterval]:
+        """The loss intervals of each task."""
 
     def _name(self, task: int) -> str:
         return ""
@@ -100,16 +87,17 @@ class Pegasos(HasDualView, StreamMixin, KernelEstimator):
         with Stopping(self.time_limit, on_interrupt=self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             y, weight = self._encode(data)
+            self._check_steps()
             self.lam_ = self._resolve_lam(float(weight.sum()))
-            bound = weight / (self.lam_ * weight.sum())
+            C = weight / (self.lam_ * weight.sum())
             rows, gram = self._rows(data, stopping)
             if rows is None:
                 assert gram is not None
-                answers = self._sample(gram, self._corridors(y), weight, bound, stopping)
+                fitted = self._fit_sample(gram, self._intervals(y), weight, C, stopping)
             else:
                 weight = weight / weight.mean()
-                answers = self._solve(rows, self._corridors(y), weight, bound, stopping)
-            self._keep(data, gram, answers, stopping)
+                fitted = self._solve(rows, self._intervals(y), weight, C, stopping)
+            self._keep(data, gram, fitted, stopping)
         return self
 
     def _resolve_lam(self, total_weight: float) -> float:
@@ -122,11 +110,18 @@ class Pegasos(HasDualView, StreamMixin, KernelEstimator):
             )
         return float(self.lam)
 
+    def _check_steps(self) -> None:
+        if self.n_steps is not None and self.max_iter != DEFAULT_MAX_ITER:
+            raise ValueError(
+                f"max_iter={self.max_iter} cannot be combined with n_steps={self.n_steps}, the "
+                "exact number of steps. Give one of them."
+            )
+
     @property
     def _is_linear(self) -> bool:
         return self.kernel is None or self.kernel == "linear" or type(self.kernel) is Linear
 
-    def _rows(self, data: Data, stopping: Stopping) -> tuple[Rows | None, Gram | None]:
+    def _rows(self, data: Data, stopping: Stopping) -> tuple[PegasosRows | None, Gram | None]:
         """Rows and their Gram; no rows if the fit was stopped before there was a matrix."""
         if self._is_linear:
             self.kernel_ = Linear()
@@ -135,11 +130,12 @@ class Pegasos(HasDualView, StreamMixin, KernelEstimator):
         self.kernel_, _ = resolve_kernel(self, data.X, data.weight)
         points = make_samples(data.X, self.kernel_)
         self.kernel_.check(points)
-        if 8 * points.n**2 > MOST_BYTES:
+        most = self._settings.max_matrix_bytes
+        if 8 * points.n**2 > most:
             raise ValueError(
                 f"Kernelised {type(self).__name__} holds the whole kernel matrix, "
                 f"{8 * points.n**2 / 1e9:.3g} GB for {points.n:,} rows (at most "
-                f"{MOST_BYTES / 1e9:.3g}). Use SVC or SVR, or kernel=None on mapped rows."
+                f"{most / 1e9:.3g}). Use SVC or SVR, or kernel=None on mapped rows."
             )
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
             gram = Gram(self.kernel_, points, workers)
@@ -149,114 +145,143 @@ class Pegasos(HasDualView, StreamMixin, KernelEstimator):
             return None, gram
         if self.fit_intercept:
             K += 1.0
-        return KernelRows(K, self.batch_size, gram_error(gram)), gram
+        return KernelRows(K, self.batch_size, gram_error(gram), self._settings), gram
 
-    def _sample(
+    def _fit_sample(
         self,
         gram: Gram,
-        corridors: list[Corridor],
+        intervals: list[LossInterval],
         weight: np.ndarray,
-        bounds: np.ndarray,
+        C: np.ndarray,
         stopping: Stopping,
-    ) -> list[tuple[Descent, Certificate]]:
-        """A model of some rows, where there was no time for the kernel matrix of all.
+    ) -> list[tuple[PegasosState, Certificate]]:
+        """A model of a random sample, where there was no time for the whole kernel matrix.
 
-        Their prices are raised to those of all rows. The certificate is about all rows: the dual
-        point is zero elsewhere.
+        Its Cᵢ are raised so that they sum to those of all rows. The certificate is about all rows:
+        the dual point is zero elsewhere.
         """
-        n = gram.n
-        some = np.sort(np.random.default_rng(0).choice(n, min(n, SAMPLED_ROWS), replace=False))
+        n, settings = gram.n, self._settings
+        size = min(n, settings.sample_rows)
+        some = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
         one = float(self.fit_intercept)
         rows = KernelRows(gram.take(some).matrix() + one, self.batch_size)
-        raised = bounds[some] * (bounds.sum() / bounds[some].sum())
-        answers = []
-        for task, corridor in enumerate(corridors):
-            part = Corridor(corridor.low[some], corridor.high[some])
-            small = Descent(1 / raised.sum(), rows.n, self.batch_size, self.project)
-            best = Bound(rows, part, raised)
-            descend(
-                rows, small, best, weight[some] / weight[some].mean(), np.random.default_rng(0),
-                average=self.average, replacement=False, epochs=SAMPLED_EPOCHS, tol=self.tol,
+        raised = C[some] * (C.sum() / C[some].sum())
+        fitted = []
+        for task, interval in enumerate(intervals):
+            part = interval.take(some)
+            small = PegasosState(1 / raised.sum(), rows.n, self.batch_size, self.project)
+            best = DualBound(rows, part, raised)
+            run_epochs(
+                rows,
+                small,
+                best,
+                weight[some] / weight[some].mean(),
+                np.random.default_rng(0),
+                average=self.average,
+                replacement=False,
+                epochs=settings.sample_epochs,
+                tol=self.tol,
                 stopped=lambda: None,
-            )  # fmt: skip
+            )
             coef = small.coef(self.average)
             f, error = bounded_columns(gram, some, coef[:, np.newaxis])
             f = f[:, 0] + one * coef.sum()
-            slack = corridor.loss(f) + error[:, 0]
-            primal = rows.norm_sq(coef) / 2 + float(bounds @ slack)
-            state = Descent(self.lam_, n, self.batch_size, self.project)
-            state.t = max(small.t, 1)
-            state.u[some] = coef * (self.lam_ * state.t)
-            state.total[some] = coef * (self.lam_ * state.t * (state.t + 1) / 2)
-            down = Bound(rows, part, bounds[some])
-            down.offer(np.clip(best.beta / raised, -1.0, 1.0))
-            proof = certify_bound(
-                down, coef, primal, status=stopping.stopped or Status.STOPPED, iterations=small.t,
-                rounds=0, seconds=stopping.seconds, name=self._name(task),
-            )  # fmt: skip
-            rest = n - some.size
-            proof = replace(proof, n_zero=proof.n_zero + rest, kkt_violation=float("nan"))
-            answers.append((state, proof))
-        return answers
+            primal = rows.norm_sq(coef) / 2 + float(C @ (interval.loss(f) + error[:, 0]))
+            bound = DualBound(rows, part, C[some])
+            bound.propose(np.clip(best.beta / raised, -1.0, 1.0))
+            status = stopping.stopped or Status.STOPPED
+            effort = Effort(status, small.t, 0, stopping.seconds, self._name(task))
+            certificate = certify_bound(bound, coef, primal, effort)
+            fitted.append(
+                (
+                    self._embedded(small, some, n),
+                    replace(
+                        certificate,
+                        n_zero=certificate.n_zero + n - some.size,
+                        kkt_violation=float("nan"),
+                    ),
+                )
+            )
+        return fitted
+
+    def _embedded(self, small: PegasosState, some: np.ndarray, n: int) -> PegasosState:
+        """The state of all n rows whose model is that of some of them."""
+        coef, lam = small.coef(self.average), self.lam_
+        state = PegasosState(lam, n, self.batch_size, self.project)
+        state.t = max(small.t, 1)
+        state.u[some] = coef * (lam * state.t)
+        state.total[some] = coef * (lam * state.t * (state.t + 1) / 2)
+        return state
 
     def _linear_rows(self, X: Any) -> DenseRows:
         kind = SparseRows if sp.issparse(X) else DenseRows
         if X.dtype.kind != "f":
             X = X.astype(np.float64)
-        return kind(X, self.fit_intercept, self.batch_size)
+        return kind(X, self.fit_intercept, self.batch_size, self._settings)
 
     def _solve(
         self,
-        rows: Rows,
-        corridors: list[Corridor],
+        rows: PegasosRows,
+        intervals: list[LossInterval],
         weight: np.ndarray,
-        bounds: np.ndarray,
+        C: np.ndarray,
         stopping: Stopping,
-    ) -> list[tuple[Descent, Certificate]]:
-        seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=len(corridors))
+    ) -> list[tuple[PegasosState, Certificate]]:
+        seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=len(intervals))
+        limits: dict[str, Any] = {"epochs": self.max_iter, "tol": self.tol}
+        if self.n_steps is not None:
+            limits = {"n_steps": self.n_steps}
+        run: Any = run_epochs if self.n_steps is None else run_steps
 
-        def one(task: int) -> tuple[Descent, Certificate]:
-            state = Descent(self.lam_, rows.size, self.batch_size, self.project)
-            bound = Bound(rows, corridors[task], bounds)
-            status, primal, epochs = descend(
-                rows, state, bound, weight, np.random.default_rng(seeds[task]),
-                average=self.average, replacement=self.replacement, epochs=self.max_iter,
-                tol=self.tol, stopped=lambda: stopping.stopped,
-            )  # fmt: skip
-            proof = certify_bound(
-                bound, state.coef(self.average), primal, status=status, iterations=state.t,
-                rounds=epochs, seconds=stopping.seconds, name=self._name(task),
-            )  # fmt: skip
-            return state, gap_status(proof, self.tol, self.kernel_.is_psd is True)
+        def one(task: int) -> tuple[PegasosState, Certificate]:
+            state = PegasosState(self.lam_, rows.size, self.batch_size, self.project)
+            bound = DualBound(rows, intervals[task], C)
+            status, primal, epochs = run(
+                rows,
+                state,
+                bound,
+                weight,
+                np.random.default_rng(seeds[task]),
+                average=self.average,
+                replacement=self.replacement,
+                stopped=lambda: stopping.stopped,
+                **limits,
+            )
+            state.reset_signs(0)  # not part of the model
+            effort = Effort(status, state.t, epochs, stopping.seconds, self._name(task))
+            certificate = certify_bound(bound, state.coef(self.average), primal, effort)
+            return state, gap_status(certificate, self.tol, self.kernel_.is_psd is True)
 
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
-            return workers.map(one, range(len(corridors)))
+            return workers.map(one, range(len(intervals)))
 
     def _keep(
         self,
         data: Data,
         gram: Gram | None,
-        answers: list[tuple[Descent, Certificate]],
+        fitted: list[tuple[PegasosState, Certificate]],
         stopping: Stopping,
     ) -> None:
-        # Of a fit with another kernel, of a stream.
+        # Attributes of a fit with another kernel, or of a stream.
         for name in ("coef_", "expansion_", "_rng", "stream_"):
             self.__dict__.pop(name, None)
-        self._states = [state for state, _ in answers]
-        self.certificate_ = summarise([certificate for _, certificate in answers])
-        self.n_iter_ = max(certificate.rounds for _, certificate in answers)
+        self._states = [state for state, _ in fitted]
+        self.certificate_ = summarise([certificate for _, certificate in fitted])
+        self.n_iter_ = max(certificate.rounds for _, certificate in fitted)
         self.t_ = self._states[0].t
         if gram is None:
             self._keep_linear()
         else:
             self._keep_expansion(data, gram)
         status = self.certificate_.status
-        if not status.is_solved and not stopping.interrupted:
-            warn_user(
-                f"Pegasos stopped early ({status}) after {self.n_iter_} passes over the rows: the "
-                f"relative gap is {self.certificate_.relative_gap:.3g} (tol={self.tol:g}). Raise "
-                f"max_iter={self.max_iter} or tol, scale the columns, or use SVC or SVR.",
-                ConvergenceWarning,
+        asked = self.n_steps is not None and status is Status.ITERATION_LIMIT
+        if not status.is_solved and not asked:
+            warn_stopped_early(
+                "Pegasos",
+                status,
+                f"{self.n_iter_} passes over the rows",
+                f"relative gap {self.certificate_.relative_gap:.3g} (tol={self.tol:g})",
+                f"Raise max_iter={self.max_iter} or tol, scale the columns, or use SVC or SVR.",
             )
 
     def _keep_linear(self) -> None:
@@ -268,7 +293,7 @@ class Pegasos(HasDualView, StreamMixin, KernelEstimator):
         support = np.flatnonzero(coef.any(axis=0))
         self.intercept_ = coef.sum(axis=1) * float(self.fit_intercept)
         self.expansion_ = self._expansion(data, gram, support, coef[:, support], self.intercept_)
-        del self._states  # a stream goes on from w only
+        del self._states  # a stream continues from w only
 
     def _values(self, X: Any) -> np.ndarray:
         """f of every task, shape (n, n_tasks)."""

@@ -1,4 +1,4 @@
-"""`PegasosClassifier` and `PegasosRegressor`: sub-gradient descent that proves how far it got."""
+"""`PegasosClassifier` and `PegasosRegressor`: subgradient steps with a certificate."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sklearn.utils.metaestimators import available_if
 from mercer.data import Stream
 from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data, class_codes, class_weights
-from mercer.estimators.pegasos._base import Pegasos
+from mercer.estimators.pegasos._base import DEFAULT_MAX_ITER, PegasosBase
 from mercer.estimators.pegasos._streaming import has_stream
-from mercer.solvers._pegasos import Corridor
+from mercer.solvers.pegasos._state import LossInterval
 
 __all__ = ["PegasosClassifier", "PegasosRegressor"]
 
 
-class PegasosClassifier(ClassifierMixin, Pegasos):
-    """Support vector classification by Pegasos: a random example, a step of 1/(λt).
+class PegasosClassifier(ClassifierMixin, PegasosBase):
+    """Support vector classification by Pegasos: stochastic subgradient steps of length 1/(λt).
 
     Minimises (λ/2)(‖w‖² + b²) + mean of max(0, 1 − yᵢ f(xᵢ)), each class against the rest, with
     f(x) = w·φ(x) + b and λ = 1/(nC): the objective of `SVC` without intercept, on rows with a
@@ -30,7 +30,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
     Parameters
     ----------
     C : float, default=1.0
-        Price of the errors; λ = 1/(C · sum of the weights).
+        Weight of the errors; λ = 1/(C · sum of the weights).
     lam : float, optional
         λ itself, in place of C.
     kernel : None, str, callable or Kernel, default=None
@@ -45,17 +45,21 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
     max_iter : int, default=1000
         Most passes over the rows.
     tol : float, default=1e-2
-        Relative gap at which to stop: the objective is then proved to be within this share of the
-        optimum. It is looked at after 2, 4, 8, … passes.
+        Relative gap at which to stop: the objective is then proved to be within the fraction
+        ``tol`` of the optimum. It is evaluated after 2, 4, 8, … passes.
     batch_size : int, default=1
-        Examples of a step.
+        Rows of a step.
     average : bool, default=True
         Whether the model is the average of all steps' w, step t with weight t, or the last one.
     project : bool, default=False
         Whether w is projected onto the ball of radius 1/√λ, in which the optimum lies.
     replacement : bool, default=False
-        Whether examples are drawn with replacement, as in the theory; otherwise each pass takes all
+        Whether rows are drawn with replacement, as in the theory; otherwise each pass takes all
         of them in a new random order.
+    n_steps : int, optional
+        Take exactly this number of steps, in place of passes until ``tol``. The textbook algorithm,
+        T steps on single rows with the last iterate as the model, is ``n_steps=T, average=False,
+        replacement=True, fit_intercept=False``.
     class_weight : dict or "balanced", optional
         Factors of the sample weights.
     random_state : int, RandomState or None, default=None
@@ -99,7 +103,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **Pegasos._parameter_constraints,
+        **PegasosBase._parameter_constraints,
         "class_weight": CONSTRAINTS["class_weight"],
         "project": ["boolean"],
     }
@@ -114,12 +118,13 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         gamma: Any = "scale",
         coef0: float = 0.0,
         fit_intercept: bool = True,
-        max_iter: int = 1000,
+        max_iter: int = DEFAULT_MAX_ITER,
         tol: float = 1e-2,
         batch_size: int = 1,
         average: bool = True,
         project: bool = False,
         replacement: bool = False,
+        n_steps: int | None = None,
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -139,6 +144,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         self.average = average
         self.project = project
         self.replacement = replacement
+        self.n_steps = n_steps
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -150,16 +156,16 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> PegasosClassifier:
-        """One pass over some rows, going on from where the last one ended; linear only.
+        """One pass over some rows, continuing from the last call; linear only.
 
-        There is no certificate: it is about all rows, and those before are gone (`certify`).
+        There is no certificate, which would be about all rows (`certify`).
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like, optional
-            All classes there will be; at the first call.
+            All classes of the stream; at the first call.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -182,7 +188,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
             raise ValueError(f"classes must hold at least two, got {self.classes_!r}.")
 
     def _expect(self, stream: Stream, classes: Any) -> None:
-        """What a stream will hold, before its rows are read."""
+        """Set the classes of a stream, before its rows are read."""
         if classes is None:
             if not stream.repeats:
                 raise ValueError("classes must be given: an iterator gives its batches once.")
@@ -194,7 +200,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         return codes, self._weights(codes, data.weight)
 
     def _encode_batch(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
-        # A pass for each class is less than its steps.
+        # A pass for each class costs less than its steps.
         codes: Any = np.full(data.n, -1, np.int8 if self.classes_.size < 127 else np.intp)
         labels = self.classes_.astype(data.y.dtype) if data.y.dtype.kind in "iub" else self.classes_
         labels = labels if np.array_equal(labels, self.classes_) else self.classes_
@@ -212,10 +218,10 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         of_class = class_weights(self.class_weight, self.classes_, codes, weight)
         return of_class[codes] if weight is None else weight * of_class[codes]
 
-    def _corridors(self, y: np.ndarray) -> list[Corridor]:
-        """The second class of two, each one of more."""
+    def _intervals(self, y: np.ndarray) -> list[LossInterval]:
+        """Of two classes the second against the first, of more each against the rest."""
         k = self.classes_.size
-        return [Corridor.hinge(y == task) for task in ([1] if k == 2 else range(k))]
+        return [LossInterval.hinge(y == task) for task in ([1] if k == 2 else range(k))]
 
     def _name(self, task: int) -> str:
         return "" if self.classes_.size == 2 else f"{self.classes_[task]} / the rest"
@@ -224,7 +230,7 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         return np.array([(self._decide_codes(values) == y).sum(), 0.0, 0.0])
 
     def _score(self, count: float, sums: np.ndarray) -> float:
-        """Share of rows whose class was right."""
+        """Accuracy."""
         return float(sums[0] / count)
 
     def _decide_codes(self, values: np.ndarray) -> np.ndarray:
@@ -260,8 +266,8 @@ class PegasosClassifier(ClassifierMixin, Pegasos):
         return self.classes_[codes]
 
 
-class PegasosRegressor(RegressorMixin, Pegasos):
-    """ε-support vector regression by the same descent.
+class PegasosRegressor(RegressorMixin, PegasosBase):
+    """ε-support vector regression by Pegasos.
 
     Minimises (λ/2)(‖w‖² + b²) + mean of max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and
     λ = 1/(nC): the objective of `SVR` without intercept, on rows with a constant column if
@@ -270,10 +276,10 @@ class PegasosRegressor(RegressorMixin, Pegasos):
     Parameters
     ----------
     C, lam, kernel, degree, gamma, coef0, fit_intercept, max_iter, tol, batch_size, average, \
-replacement, random_state, n_jobs, time_limit, on_interrupt
+replacement, n_steps, random_state, n_jobs, time_limit, on_interrupt
         As in `PegasosClassifier`.
     epsilon : float, default=0.1
-        Half width of the tube in which errors are free.
+        Half the width of the ε-insensitive interval.
 
     Attributes
     ----------
@@ -298,7 +304,7 @@ feature_names_in_
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **Pegasos._parameter_constraints,
+        **PegasosBase._parameter_constraints,
         "epsilon": CONSTRAINTS["epsilon"],
     }
 
@@ -313,11 +319,12 @@ feature_names_in_
         gamma: Any = "scale",
         coef0: float = 0.0,
         fit_intercept: bool = True,
-        max_iter: int = 1000,
+        max_iter: int = DEFAULT_MAX_ITER,
         tol: float = 1e-2,
         batch_size: int = 1,
         average: bool = True,
         replacement: bool = False,
+        n_steps: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         time_limit: float | None = None,
@@ -336,6 +343,7 @@ feature_names_in_
         self.batch_size = batch_size
         self.average = average
         self.replacement = replacement
+        self.n_steps = n_steps
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.time_limit = time_limit
@@ -344,7 +352,7 @@ feature_names_in_
     @available_if(has_stream)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> PegasosRegressor:
-        """One pass over some rows, going on from where the last one ended; linear only.
+        """One pass over some rows, continuing from the last call; linear only.
 
         Parameters
         ----------
@@ -368,8 +376,8 @@ feature_names_in_
 
     _encode_batch = _encode
 
-    def _corridors(self, y: np.ndarray) -> list[Corridor]:
-        return [Corridor.tube(y, self.epsilon)]
+    def _intervals(self, y: np.ndarray) -> list[LossInterval]:
+        return [LossInterval.epsilon_insensitive(y, self.epsilon)]
 
     def _tally(self, y: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.array([np.sum((y - values[:, 0]) ** 2), y.sum(), y @ y])

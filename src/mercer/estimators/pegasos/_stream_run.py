@@ -1,4 +1,4 @@
-"""A run over a stream: batch after batch, with a running estimate and checkpoints."""
+"""A run over a stream: batch after batch, with a running holdout score and checkpoints."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mercer._result import Status
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.data import Batch, Checkpoint, Stream, StreamProgress, read_ahead
 from mercer.estimators._validation import Data
-from mercer.estimators.pegasos._certificates import certify_shares
+from mercer.estimators.pegasos._certificates import Effort, certify_one_pass
 from mercer.solvers import Stopping
-from mercer.solvers._pegasos import Corridor
-from mercer.solvers._streaming_gap_bound import OnePassBound
+from mercer.solvers.pegasos._state import LossInterval
+from mercer.solvers.pegasos._streaming_gap_bound import OnePassBound
 
 __all__ = ["StreamRun", "certify_stream"]
 
@@ -30,8 +30,10 @@ def is_held_out(data: Data, first: int, holdout: int | None) -> np.ndarray:
     return held if data.rows is None else held[data.rows]
 
 
-def checked(model: Any, batch: Batch) -> tuple[Data, list[Corridor], np.ndarray, np.ndarray] | None:
-    """Rows, corridors, weights and targets of a batch; None of one without rows."""
+def checked(
+    model: Any, batch: Batch
+) -> tuple[Data, list[LossInterval], np.ndarray, np.ndarray] | None:
+    """Rows, loss intervals, weights and targets of a batch; None of one without rows."""
     if _num_samples(batch.X) == 0:
         return None
     try:
@@ -39,11 +41,11 @@ def checked(model: Any, batch: Batch) -> tuple[Data, list[Corridor], np.ndarray,
         y, weight = model._encode_batch(data)
     except ValueError as error:
         raise ValueError(f"{batch.where}: {error}") from error
-    return data, model._corridors(y), weight, y
+    return data, model._intervals(y), weight, y
 
 
 def batches_ahead(stream: Stream, skip: int, stopped: Callable[[], bool]) -> Iterator[Batch]:
-    """Batches that are read while one is worked on, until it is ``stopped``."""
+    """Batches, read ahead of the steps, until ``stopped()``."""
     batches: Any = stream.batches(skip)
     if not stream.reads_ahead:
         batches = read_ahead(batches, stopped)
@@ -55,12 +57,12 @@ def batches_ahead(stream: Stream, skip: int, stopped: Callable[[], bool]) -> Ite
 
 
 class StreamRun:
-    """Where a fit over a stream stands. All of it goes into a checkpoint, and comes back from it.
+    """The state of a fit over a stream, all of which is written to a checkpoint.
 
     Parameters
     ----------
     model : estimator
-        Owns the state of the descent and the generator of orders.
+        Owns the iterates and the generator of orders.
     stream : Stream
     shuffle : bool
     holdout : int or None
@@ -82,7 +84,7 @@ class StreamRun:
         self.names = stream.names
         self.shuffle, self.holdout = bool(shuffle), holdout
         self.passes = self.batches = self.rows = 0
-        # Held out rows of this pass: their number, their loss, and what the score is made of.
+        # Held-out rows of this pass: number, loss, and the sums of the score.
         self.sums = np.zeros(5)
         self.history: list[StreamProgress] = []
         count, unit = every if isinstance(every, tuple) else (every, "seconds")
@@ -99,8 +101,8 @@ class StreamRun:
             return time.perf_counter() - self.saved_at >= self.every
         return self.unsaved[self.unit] >= self.every
 
-    def go(self, passes: int, stopping: Stopping) -> Status | None:
-        """Go on until so many passes are done; a status if something stopped it before."""
+    def run(self, passes: int, stopping: Stopping) -> Status | None:
+        """Continue until ``passes`` are done; a status if something stopped it before."""
         if self.passes >= passes:
             return None
         while self.passes < passes:
@@ -138,25 +140,25 @@ class StreamRun:
         self.unsaved["batches"] += 1
         if parts is None:
             return
-        data, corridors, weight, y = parts
+        data, intervals, weight, y = parts
         held = is_held_out(data, self.rows, self.holdout)
         some = np.flatnonzero(held)
         if some.size:
-            self._estimate(data.X[some], [_some(c, some) for c in corridors], y[some])
+            self._estimate(data.X[some], [each.take(some) for each in intervals], y[some])
         order = np.flatnonzero(~held)
         if self.shuffle:
             order = model._shuffled(order)
-        model._learn(data, corridors, weight, order)
+        model._learn(data, intervals, weight, order)
         self.rows += data.shape[0]
         self.unsaved["rows"] += data.shape[0]
 
-    def _estimate(self, X: Any, corridors: list[Corridor], y: np.ndarray) -> None:
+    def _estimate(self, X: Any, intervals: list[LossInterval], y: np.ndarray) -> None:
         model = self.model
-        values = np.zeros((len(y), len(corridors)))
+        values = np.zeros((len(y), len(intervals)))
         if self._has_model:
             W = np.array([state.coef(model.average) for state in model._states])
             values = np.asarray(X @ W[:, :-1].T) + W[:, -1]
-        loss = np.mean([c.loss(f).sum() for c, f in zip(corridors, values.T, strict=True)])
+        loss = np.mean([i.loss(f).sum() for i, f in zip(intervals, values.T, strict=True)])
         self.sums += [len(y), loss, *model._tally(y, values)]
 
     def progress(self, seconds: float) -> StreamProgress:
@@ -181,7 +183,7 @@ class StreamRun:
     # ------------------------------------------------------------------ checkpoints
 
     def _fingerprint(self) -> dict[str, Any]:
-        """What the model depends on. The number of passes is not among it: it may be raised."""
+        """What the model depends on; not the number of passes, which may be raised."""
         model = self.model
         names = ("epsilon", "fit_intercept", "batch_size", "average", "project")
         given = {name: getattr(model, name) for name in names if hasattr(model, name)}
@@ -192,7 +194,7 @@ class StreamRun:
             **given,
             "class_weight": repr(getattr(model, "class_weight", None)),
             "classes": [str(c) for c in getattr(model, "classes_", ())],
-            # The generator itself is kept: where the seed was drawn it goes on all the same.
+            # The generator itself is kept, so a drawn seed is no obstacle.
             "random_state": int(seed) if isinstance(seed, (int, np.integer)) else "drawn",
             "shuffle": self.shuffle,
             "holdout": None if self.holdout is None else int(self.holdout),
@@ -222,12 +224,12 @@ class StreamRun:
         if found is None:
             return
         try:
-            self._go_on_from(*found)
-        except Exception as error:  # whatever its content brings about
+            self._continue_from(*found)
+        except Exception as error:  # any content
             raise file.damaged(error) from error
 
-    def _go_on_from(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
-        """Where a checkpoint left off; its arrays must fit each other."""
+    def _continue_from(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+        """Continue from a checkpoint, whose arrays must fit each other."""
         model = self.model
         if "u" in arrays:
             u, total = arrays["u"], arrays["total"]
@@ -257,10 +259,6 @@ class StreamRun:
         self.history = [StreamProgress(**progress) for progress in values["history"]]
 
 
-def _some(corridor: Corridor, which: np.ndarray) -> Corridor:
-    return Corridor(corridor.low[which], corridor.high[which])
-
-
 def certify_stream(
     model: Any, stream: Stream, holdout: int | None, stopping: Stopping
 ) -> Certificate:
@@ -272,20 +270,20 @@ def certify_stream(
         parts = checked(model, batch)
         if parts is None:
             continue
-        data, corridors, weight, _ = parts
+        data, intervals, weight, _ = parts
         chosen = np.flatnonzero(~is_held_out(data, first, holdout))
         rows = model._linear_rows(data.X)
-        for bound, corridor in zip(bounds, corridors, strict=True):
-            bound.take(rows, corridor, weight, chosen)
+        for bound, interval in zip(bounds, intervals, strict=True):
+            bound.add(rows, interval, weight, chosen)
         first += data.shape[0]
     if stopping.stopped is not None:
         raise TimeoutError("certify was stopped before the end of its pass: nothing is proved.")
     if bounds[0].n == 0:
         raise ValueError("The stream has no rows.")
-    return summarise([
-        certify_shares(
-            bound, model.tol, rounds=model.n_iter_, iterations=model.t_, seconds=stopping.seconds,
-            name=model._name(task),
-        )
-        for task, bound in enumerate(bounds)
-    ])  # fmt: skip
+    effort = Effort(Status.SOLVED, model.t_, model.n_iter_, stopping.seconds)
+    return summarise(
+        [
+            certify_one_pass(bound, model.tol, effort._replace(name=model._name(task)))
+            for task, bound in enumerate(bounds)
+        ]
+    )

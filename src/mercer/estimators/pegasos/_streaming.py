@@ -1,4 +1,4 @@
-"""Streams of the Pegasos estimators: the same descent over batches of rows that come and go."""
+"""Streams of the Pegasos estimators: the same steps over batches of rows, kept one at a time."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate
 from mercer.data import StreamProgress, as_stream
+from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._validation import Data, check_training
 from mercer.estimators.pegasos._stream_run import StreamRun, certify_stream
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel, Linear
 from mercer.solvers import Stopping
-from mercer.solvers._pegasos import Corridor, Descent
-from mercer.solvers._pegasos_core import BLOCK_ROWS, shuffle
+from mercer.solvers.pegasos._state import LossInterval, PegasosState
+from mercer.solvers.pegasos._steps import BLOCK_ROWS, shuffle
 
 __all__ = ["StreamMixin", "has_stream"]
 
-# Sums of rows beyond this have squares that overflow.
-LARGEST = 1e150
+# Sums of rows beyond this have squares that overflow in float64.
+MAX_SUM = 1e150
 
 
 def has_stream(estimator: Any) -> bool:
-    """Whether the parameters allow rows to come and go; else an AttributeError that says why."""
+    """Whether the parameters allow a stream; else an AttributeError that says why."""
     if not estimator._is_linear:
         raise AttributeError(
             f"partial_fit and fit_stream need an explicit w, but kernel={estimator.kernel!r} keeps "
@@ -41,11 +41,16 @@ def has_stream(estimator: Any) -> bool:
             "partial_fit and fit_stream need lam: C stands for 1/(n lam), and n is not known in a "
             "stream."
         )
+    if estimator.n_steps is not None:
+        raise AttributeError(
+            f"partial_fit and fit_stream take one step for each batch_size rows, not "
+            f"n_steps={estimator.n_steps}. Use n_steps=None."
+        )
     return True
 
 
 class StreamMixin:
-    """What goes on from batch to batch is a `Descent` for each task: w, its average, t."""
+    """The state from batch to batch is a `PegasosState` for each task: w, its average, t."""
 
     kernel_: Kernel
 
@@ -63,10 +68,10 @@ class StreamMixin:
         checkpoint: Any = None,
         checkpoint_every: float | tuple[int, str] = 30.0,
     ) -> Any:
-        """Fit on rows that never are in memory together; linear only, needs ``lam``.
+        """Fit on rows that are never in memory together; linear only, needs ``lam``.
 
         The same steps as `partial_fit` on one batch after the other; the next batches are read
-        while one is worked on. ``time_limit`` and Ctrl-C stop after a batch and keep the model so
+        during the steps of one. ``time_limit`` and Ctrl-C stop after a batch and keep the model so
         far.
 
         Parameters
@@ -82,17 +87,17 @@ class StreamMixin:
             Whether the rows of a batch are visited in a random order (blocks of 2,048 of them, and
             the rows of each block). Sorted files need more: mix the rows before.
         holdout : int, optional
-            Every so many-th row is never learned from, but scored by the model as it is before its
-            batch. The running loss and score are told to ``callback`` and kept in ``stream_``.
+            Every ``holdout``-th row is not used for training, but scored by the model before its
+            batch. The running loss and score are passed to ``callback`` and kept in ``stream_``.
         callback : callable, optional
             Called with a `StreamProgress` after each batch; a true return value stops the fit.
         checkpoint : path, optional
             A file to which the state is written from time to time and at the end, and from which
-            the fit goes on if it exists. However often it was killed, the model is that of a
-            run which was not. Files of another source or other parameters are refused.
+            the fit continues if it exists. However often it was killed, the model is that of an
+            uninterrupted run. Files of another source or other parameters are refused.
         checkpoint_every : float or (int, "rows" or "batches"), default=30.0
-            Between two writings, looked at after each batch: seconds (0 writes after every batch),
-            or so many rows or batches, such as ``(1_000_000, "rows")``.
+            Interval between two writings, checked after each batch: seconds (0 writes after every
+            batch), or a number of rows or batches, such as ``(1_000_000, "rows")``.
 
         Returns
         -------
@@ -125,14 +130,17 @@ class StreamMixin:
             self._begin_stream()
             self._expect(stream, classes)
             run = StreamRun(self, stream, shuffle, holdout, checkpoint, checkpoint_every)
-            status = run.go(passes, stopping)
+            status = run.run(passes, stopping)
             self._keep_stream(run.names, max(run.passes, 1))
             self.stream_ = run.history
             if status is not None and not stopping.interrupted:
-                warn_user(
-                    f"fit_stream stopped early ({status}) in pass {run.passes + 1} of {passes}, "
-                    f"after {run.rows} of its rows; the model so far is kept.",
-                    ConvergenceWarning,
+                warn_stopped_early(
+                    "fit_stream",
+                    status,
+                    f"{run.rows} rows of pass {run.passes + 1} of {passes}",
+                    "the model so far is kept",
+                    "fit_stream again continues from a checkpoint.",
+                    by_user=True,
                 )
         return self
 
@@ -141,12 +149,11 @@ class StreamMixin:
 
         ``primal`` is ½(‖w‖² + b²) + Σ Cᵢξᵢ with Cᵢ = weightᵢ/(nλ), summed over all rows. ``dual``
         is the value of a feasible point of the dual, a lower bound on every model's objective: rows
-        are sorted into bins by how far f is from the edge of their loss (and near it by column),
-        each row of a bin has the same share of its Cᵢ, and the best shares are found at the end
-        from one vector kept for each bin. So the gap is a true upper bound, and not the smallest:
-        it also counts what is lost by equal shares. The violation of that point would take another
-        pass and is NaN.
-        The status is "solved" if the relative gap is at most ``tol``.
+        are sorted into bins by the distance of f from the end of their loss interval (and near it
+        by column), each row of a bin has the same fraction of its Cᵢ, and the best fractions are
+        computed at the end from one vector kept for each bin. So the gap is a true upper bound, and
+        not the smallest one. The violation of that point would take another pass and is NaN. The
+        status is "solved" if the relative gap is at most ``tol``.
 
         Parameters
         ----------
@@ -175,14 +182,14 @@ class StreamMixin:
         self._draw_generator()
         data = self._check_batch(X, y, sample_weight)
         targets, weight = self._encode_batch(data)
-        self._learn(data, self._corridors(targets), weight, self._shuffled(np.arange(data.n)))
+        self._learn(data, self._intervals(targets), weight, self._shuffled(np.arange(data.n)))
         self._keep_stream(None, getattr(self, "n_iter_", 0) + 1)
         return self
 
     def _begin_stream(self: Any) -> None:
-        """Forget any fit."""
-        for name in ("_states", "_rng", "expansion_", "n_iter_", "n_features_in_",
-                     "feature_names_in_", "stream_"):  # fmt: skip
+        """Discard any fit."""
+        names = "_states _rng expansion_ n_iter_ n_features_in_ feature_names_in_ stream_"
+        for name in names.split():
             self.__dict__.pop(name, None)
         self.lam_, self.kernel_ = self._resolve_lam(1.0), Linear()
         self._draw_generator()
@@ -207,35 +214,35 @@ class StreamMixin:
         return data
 
     def _shuffled(self: Any, rows: np.ndarray) -> np.ndarray:
-        """Blocks in a random order, and so the rows of each: what is at hand stays in the cache."""
-        whole = rows.size // BLOCK_ROWS  # the rest comes last, to keep the blocks where they are
-        turns = np.append(self._rng.permutation(whole), whole)
+        """Blocks in a random order, and the rows of each: a block stays in the cache."""
+        whole = rows.size // BLOCK_ROWS  # the remainder comes last
+        blocks = np.append(self._rng.permutation(whole), whole)
         out = np.empty_like(rows)
-        shuffle(rows, turns, self._rng.integers(2**63), out)
+        shuffle(rows, blocks, self._rng.integers(2**63), out)
         return out
 
     def _learn(
-        self: Any, data: Data, corridors: list[Corridor], weight: np.ndarray, order: np.ndarray
+        self: Any, data: Data, intervals: list[LossInterval], weight: np.ndarray, order: np.ndarray
     ) -> None:
         """Steps over the rows of a batch in this order."""
         rows = self._linear_rows(data.X)
         if not hasattr(self, "_states"):
-            self._states = self._new_states(rows.size, len(corridors))
+            self._states = self._new_states(rows.size, len(intervals))
 
         def one(task: int) -> None:
             state = self._states[task]
-            state.count_anew(0)  # nobody asks for hits here
-            rows.run(corridors[task], weight, order, state)
+            state.reset_signs(0)  # not needed here
+            rows.run(intervals[task], weight, order, state)
 
-        n_threads = 1 if len(corridors) == 1 else thread_count(self.n_jobs)
+        n_threads = 1 if len(intervals) == 1 else thread_count(self.n_jobs)
         with Workers(n_threads) as workers:
-            workers.map(one, range(len(corridors)))
-        if not all(np.abs(state.u).max() < LARGEST for state in self._states):
+            workers.map(one, range(len(intervals)))
+        if not all(np.abs(state.u).max() < MAX_SUM for state in self._states):
             raise ValueError("The values of X are so large that w overflows. Scale the columns.")
 
-    def _new_states(self: Any, size: int, n_tasks: int) -> list[Descent]:
+    def _new_states(self: Any, size: int, n_tasks: int) -> list[PegasosState]:
         make = self.lam_, size, self.batch_size, self.project
-        return [Descent(*make) for _ in range(n_tasks)]
+        return [PegasosState(*make) for _ in range(n_tasks)]
 
     def _keep_stream(self: Any, names: list[str] | None, n_iter: int) -> None:
         self.__dict__.pop("certificate_", None)

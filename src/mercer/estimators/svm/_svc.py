@@ -67,9 +67,10 @@ class SVC(KernelClassifier):
     random_state : int, RandomState or None, default=None
         For the folds of ``probability=True``.
     solver : str or solver object, default="auto"
-        "smo", "platt", "qp", "qp-primal", "projected-gradient", "coordinate-ascent", "pegasos", or
-        an object such as ``CoordinateAscent(order="greedy")`` (`mercer.solvers`), whose tol and
-        max_iter are those of the estimator. "auto" says in ``solver_`` what it chose and why.
+        "smo", "platt", "qp", "qp-primal", "projected-gradient", "projected-gradient-plain",
+        "coordinate-ascent", "pegasos", or an object such as ``CoordinateAscent(order="greedy")``
+        (`mercer.solvers`), whose tol and max_iter are those of the estimator. "auto" says in
+        ``solver_`` what it chose and why.
     time_limit : float, optional
         Seconds for the whole fit; the model so far is kept.
     n_jobs : int, optional
