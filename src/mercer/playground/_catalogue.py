@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.estimators._registry import ESTIMATORS
+from mercer.kernels._registry import KERNELS as REGISTERED_KERNELS
+
 __all__ = ["KERNELS", "LABELS", "MACHINES", "PARAMETERS", "Kernel", "Machine", "Parameter"]
 
 # Names of the classes, in the order of the keys 1 to 4.
@@ -79,23 +82,24 @@ class Machine:
 
 # Limits that make the same picture on every machine, and keep it quick.
 _FEW_UPDATES = ("max_iter", 50_000)
-MACHINES = {
-    "svc": Machine("SVC (classes)", "SVC", ("C",), "classes", "pair of SMO",
+_OPTIONS = (
+    Machine("SVC (classes)", "SVC", ("C",), "classes", "pair of SMO",
                    (_FEW_UPDATES,)),
-    "svr": Machine("SVR (regression)", "SVR", ("C", "epsilon"), "curve",
+    Machine("SVR (regression)", "SVR", ("C", "epsilon"), "curve",
                    "pair of SMO", (("max_iter", 20_000),)),
-    "oneclass": Machine("One-class SVM (region)", "OneClassSVM", ("nu",), "region", "pair of SMO",
+    Machine("One-class SVM (region)", "OneClassSVM", ("nu",), "region", "pair of SMO",
                         (_FEW_UPDATES,)),
-    "perceptron": Machine("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake",
+    Machine("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake",
                           (("max_iter", 100), ("random_state", 0))),
-    "pegasos": Machine("Pegasos (classes)", "PegasosClassifier", ("C",), "classes", "example",
+    Machine("Pegasos (classes)", "PegasosClassifier", ("C",), "classes", "example",
                        (("max_iter", 128), ("random_state", 0))),
-    "logistic": Machine("Logistic (classes)", "KernelLogisticRegression", ("C",), "classes", "",
+    Machine("Logistic (classes)", "KernelLogisticRegression", ("C",), "classes", "",
                         (("max_iter", 50),)),
-    "kmeans": Machine("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters", "",
+    Machine("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters", "",
                       (("random_state", 0),)),
-    "ridge": Machine("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
-}  # fmt: skip
+    Machine("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
+)  # fmt: skip
+MACHINES = {ESTIMATORS[option.estimator].playground: option for option in _OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -108,10 +112,7 @@ class Kernel:
 
 
 KERNELS = {
-    "linear": Kernel("Linear", "x·z"),
-    "poly": Kernel("Polynomial", "(γ x·z + c₀)^degree", ("degree", "gamma", "coef0")),
-    "rbf": Kernel("RBF (Gaussian)", "exp(−γ ‖x − z‖²)", ("gamma",)),
-    "laplacian": Kernel("Laplacian", "exp(−γ |x − z|₁)", ("gamma",)),
-    "sigmoid": Kernel("Sigmoid (tanh)", "tanh(γ x·z + c₀)", ("gamma", "coef0")),
-    "cosine": Kernel("Cosine", "x·z / (‖x‖ ‖z‖)"),
+    entry.names[0]: Kernel(entry.title, entry.formula, entry.parameters)
+    for entry in REGISTERED_KERNELS.values()
+    if entry.formula
 }
