@@ -13,7 +13,6 @@ from mercer.estimators._registry import EstimatorEntry, register_estimator
 from mercer.kernels import Laplacian
 from mercer.kernels._registry import KernelEntry, register_kernel
 from mercer.solvers._platt import Platt
-from mercer.solvers._registry import NAMES
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,4 +67,3 @@ ESTIMATOR = EstimatorEntry(
 def register() -> None:
     register_kernel(KERNEL)
     register_estimator(ESTIMATOR)
-    NAMES["toy"] = "tests.registry_toys:ToySolver"

@@ -113,6 +113,8 @@ def test_every_entry_leads_somewhere():
 
 SCRIPT = """
 import sys
+from mercer.solvers._registry import NAMES
+NAMES["toy"] = "tests.registry_toys:ToySolver"
 from tests.registry_toys import register
 register()
 from mercer.cli import main

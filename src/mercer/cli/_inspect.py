@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.cli._fitting import certificate_of, shown
-from mercer.cli._output import Voice, table
-from mercer.cli._reading import SCALED
+from mercer.cli._output import SCALED, Reporter, certificate_of, describe_certificate, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 
@@ -23,7 +21,7 @@ def run(model: str, top: int, json: bool) -> None:
     found = open_model(model)
     fitted, schema = found.model, found.schema
     weights = _weights(fitted, schema, top)
-    voice = Voice(json)
+    reporter = Reporter(json)
     rows = {
         "model": f"{model}: {found.header['class']}, written by mercer {found.header['mercer']}",
         "parameters": _parameters(fitted),
@@ -31,16 +29,18 @@ def run(model: str, top: int, json: bool) -> None:
         **_support(fitted),
         **_columns(schema),
     }
-    voice.say(
+    reporter.write(
         table(rows),
         command="inspect", model=model, header=found.header, certificate=certificate_of(fitted),
         kernel=rows.get("kernel"), schema=None if schema is None else schema.as_dict(),
         n_support=getattr(fitted, "n_support_", None), weights=weights,
     )  # fmt: skip
-    voice.say(shown(fitted))
+    reporter.write(describe_certificate(fitted))
     if weights:
-        voice.say("weightiest features\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
-    voice.end()
+        reporter.write(
+            "weightiest features\n" + table({k: f"{w:+.6g}" for k, w in weights.items()})
+        )
+    reporter.end()
 
 
 def _parameters(model: Any) -> str:

@@ -6,10 +6,8 @@ import math
 from typing import Any
 
 from mercer.certificates._certificate import Certificate, relative
-from mercer.cli._errors import Failed
-from mercer.cli._fitting import certificate_of
-from mercer.cli._output import Voice, table
-from mercer.cli._reading import describe, open_both
+from mercer.cli._errors import CommandError
+from mercer.cli._output import Reporter, certificate_of, describe, open_model_and_data, table
 from mercer.data import Table
 from mercer.verification._verify import VerifiedCertificate, verify
 
@@ -25,28 +23,28 @@ TOL_ROUNDING = 1e-6
 
 
 def run(model: str, data: str, format: str | None, json: bool, quiet: bool) -> None:
-    found, rows = open_both(model, data, format)
-    voice = Voice(json, quiet)
-    voice.say(table({"model": model, "data": describe(rows)}), command="verify", model=model)
-    broken = check(model, found.model, rows, voice)
-    voice.end()
+    found, rows = open_model_and_data(model, data, format)
+    reporter = Reporter(json, quiet)
+    reporter.write(table({"model": model, "data": describe(rows)}), command="verify", model=model)
+    broken = check(model, found.model, rows, reporter)
+    reporter.end()
     refuse(model, broken)
 
 
-def check(name: str, model: Any, rows: Table, voice: Voice) -> list[str]:
+def check(name: str, model: Any, rows: Table, reporter: Reporter) -> list[str]:
     """Recompute the certificate of a model and say so; the claims that do not hold."""
     stated = certificate_of(model)
     try:
         proof = verify(model, rows.X, rows.y)
     except TypeError as error:
-        raise Failed(f"{name}: {error}") from error
+        raise CommandError(f"{name}: {error}") from error
     except ValueError as error:
-        raise Failed(f"{rows.name}: {error}") from error
+        raise CommandError(f"{rows.name}: {error}") from error
     broken = broken_claims(stated, proof, getattr(model, "tol", 0.0))
     claim = "the gap that the model states" if isinstance(stated, Certificate) else "the tolerance"
     precision = getattr(proof, "precision", "float64")
     verdict = "does not hold" if broken else f"holds: recomputed in {precision}, within {claim}"
-    voice.say(
+    reporter.write(
         f"{proof}\n{table({'verdict': verdict})}",
         data=rows.name, stated=stated, found=proof, holds=not broken, broken=broken,
     )  # fmt: skip
@@ -56,7 +54,7 @@ def check(name: str, model: Any, rows: Table, voice: Voice) -> list[str]:
 def refuse(name: str, broken: list[str]) -> None:
     """End with an error if a claim does not hold."""
     if broken:
-        raise Failed(f"{name}: the claim does not hold: {'; '.join(broken)}")
+        raise CommandError(f"{name}: the claim does not hold: {'; '.join(broken)}")
 
 
 def broken_claims(stated: Any, found: Any, tol: float) -> list[str]:

@@ -133,17 +133,6 @@ _USER = "mercer.kernels._user_defined:"
 
 for _entry in (
     KernelEntry(
-        _STATIONARY + "RBF",
-        names=("rbf",),
-        parameters=("gamma",),
-        reference=_REFERENCE + "rbf",
-        precise=_PRECISE + "rbf",
-        libsvm_code=2,
-        libsvm_name="rbf",
-        title="RBF (Gaussian)",
-        formula="exp(−γ ‖x − z‖²)",
-    ),
-    KernelEntry(
         _DOT + "Linear",
         names=("linear",),
         reference=_REFERENCE + "linear",
@@ -165,14 +154,15 @@ for _entry in (
         formula="(γ x·z + c₀)^degree",
     ),
     KernelEntry(
-        _DOT + "Sigmoid",
-        names=("sigmoid",),
-        parameters=("gamma", "coef0"),
-        reference=_REFERENCE + "sigmoid",
-        libsvm_code=3,
-        libsvm_name="sigmoid",
-        title="Sigmoid (tanh)",
-        formula="tanh(γ x·z + c₀)",
+        _STATIONARY + "RBF",
+        names=("rbf",),
+        parameters=("gamma",),
+        reference=_REFERENCE + "rbf",
+        precise=_PRECISE + "rbf",
+        libsvm_code=2,
+        libsvm_name="rbf",
+        title="RBF (Gaussian)",
+        formula="exp(−γ ‖x − z‖²)",
     ),
     KernelEntry(
         _STATIONARY + "Laplacian",
@@ -181,6 +171,16 @@ for _entry in (
         reference=_REFERENCE + "laplacian",
         title="Laplacian",
         formula="exp(−γ |x − z|₁)",
+    ),
+    KernelEntry(
+        _DOT + "Sigmoid",
+        names=("sigmoid",),
+        parameters=("gamma", "coef0"),
+        reference=_REFERENCE + "sigmoid",
+        libsvm_code=3,
+        libsvm_name="sigmoid",
+        title="Sigmoid (tanh)",
+        formula="tanh(γ x·z + c₀)",
     ),
     KernelEntry(
         _DOT + "Cosine",

@@ -31,7 +31,7 @@ class _Solvers(Mapping[str, ClassPath]):
         return iter(self._paths())
 
     def __len__(self) -> int:
-        return len(NAMES)
+        return len(self._paths())
 
 
 _OBJECTS = {
