@@ -270,7 +270,7 @@ def test_verify_holds_for_a_fit_and_not_for_a_forgery(here, mercer):
     package.save(opened.model, "forged.mercer", schema=opened.schema)
     code, out, err = mercer("verify", "forged.mercer", "demo/tumours.csv", "--json")
     assert code == 1
-    assert "the claim does not hold" in err
+    assert "the certificate does not hold" in err
     assert json.loads(out)["holds"] is False
 
 

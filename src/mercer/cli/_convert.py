@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 # Names of files of svmlight's format, whose labels are numbers.
 SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
-# What a model decides, if the data are read for it.
+# Options that --like decides.
 CHOICES = ("target", "scale", "missing", "categorical", "drop", "task")
 
 
@@ -37,7 +37,7 @@ def run(
         reporter.write(table({"model": f"{destination}, for svm-predict"}))
     else:
         if like is not None and given:
-            raise UsageError(f"--like has the model's own choices: leave {given[0]} out")
+            raise UsageError(f"{given[0]} cannot be combined with --like, whose model decides it")
         if like is not None:
             _, rows = open_model_and_data(like, source, how["format"])
         else:
@@ -49,7 +49,7 @@ def run(
 
 
 def _numbered(rows: Table) -> Table:
-    """Labels that are words as their numbers, in the order of LIBSVM's exported models."""
+    """Labels that are words as numbers, in the order of models exported for LIBSVM."""
     if rows.y is None or rows.y.dtype.kind in "fiub":
         return rows
     labels, codes = np.unique(rows.y, return_inverse=True)
@@ -60,7 +60,7 @@ def _numbered(rows: Table) -> Table:
 
 def _refuse(given: list[str], like: str | None, what: str) -> None:
     if given or like is not None:
-        raise UsageError(f"{(given or ['--like'])[0]} is for data, and the source is {what}")
+        raise UsageError(f"{(given or ['--like'])[0]} is for data, but the source is {what}")
 
 
 def _export(source: str, destination: str) -> None:
@@ -68,6 +68,6 @@ def _export(source: str, destination: str) -> None:
     write_libsvm(found.model, destination)
     if found.schema is not None and found.schema.scaling is not None:
         print_error(
-            f"note: the model takes scaled rows: mercer convert DATA rows.svm --like {source} "
-            "makes them for svm-predict"
+            f"note: the model takes scaled rows; mercer convert DATA rows.svm --like {source} "
+            "writes them for svm-predict"
         )

@@ -1,4 +1,4 @@
-"""``mercer inspect``: what is in a model."""
+"""``mercer inspect``: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from mercer.persistence import open_model
 
 __all__ = ["run"]
 
-# Names that fit on a line.
-SHOWN = 8
+SHOWN = 8  # names on a line
 
 
 def run(model: str, top: int, json: bool) -> None:
@@ -31,15 +30,18 @@ def run(model: str, top: int, json: bool) -> None:
     }
     reporter.write(
         table(rows),
-        command="inspect", model=model, header=found.header, certificate=certificate_of(fitted),
-        kernel=rows.get("kernel"), schema=None if schema is None else schema.as_dict(),
-        n_support=getattr(fitted, "n_support_", None), weights=weights,
-    )  # fmt: skip
+        command="inspect",
+        model=model,
+        header=found.header,
+        certificate=certificate_of(fitted),
+        kernel=rows.get("kernel"),
+        schema=None if schema is None else schema.as_dict(),
+        n_support=getattr(fitted, "n_support_", None),
+        weights=weights,
+    )
     reporter.write(describe_certificate(fitted))
     if weights:
-        reporter.write(
-            "weightiest features\n" + table({k: f"{w:+.6g}" for k, w in weights.items()})
-        )
+        reporter.write("largest weights\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
     reporter.end()
 
 
@@ -74,7 +76,7 @@ def _columns(schema: Schema | None) -> dict[str, str]:
 
 
 def _weights(model: Any, schema: Schema | None, top: int) -> dict[str, float]:
-    """The largest weights of a linear machine, summed in size over its tasks."""
+    """The largest weights of a linear model; of several tasks, Σ|w|."""
     try:
         coef = model.coef_
     except AttributeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -24,13 +24,13 @@ def _choice(title: str, names: Iterable[str]) -> Any:
 
 EstimatorName = _choice("EstimatorName", cli_names())
 KernelName = _choice("KernelName", (entry.names[0] for entry in KERNELS.values() if entry.names))
-ScaleName = _choice("ScaleName", ("standard", "minmax", "maxabs", "none"))
-FormatName = _choice("FormatName", ("svmlight", "csv", "parquet", "npy", "npz"))
-OutputFormat = _choice("OutputFormat", ("svmlight", "csv", "parquet", "npz", "mercer", "libsvm"))
-FillName = _choice("FillName", ("median", "mean", "zero"))
-TaskName = _choice("TaskName", ("classification", "regression"))
+ScaleName = StrEnum("ScaleName", ("standard", "minmax", "maxabs", "none"))
+FormatName = StrEnum("FormatName", ("svmlight", "csv", "parquet", "npy", "npz"))
+OutputFormat = StrEnum("OutputFormat", ("svmlight", "csv", "parquet", "npz", "mercer", "libsvm"))
+FillName = StrEnum("FillName", ("median", "mean", "zero"))
+TaskName = StrEnum("TaskName", ("classification", "regression"))
 # Those of `mercer.plots`, which would take too long to import for a help text.
-PlotKind = _choice(
+PlotKind = StrEnum(
     "PlotKind",
     ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path"),
 )
@@ -122,7 +122,7 @@ Like = Annotated[
 
 # The model
 Estimator = Annotated[
-    EstimatorName | None,
+    EstimatorName | None,  # type: ignore[valid-type]
     _named(
         EstimatorName,
         "Estimator (by default the target decides)",
@@ -131,7 +131,8 @@ Estimator = Annotated[
     ),
 ]
 Kernel = Annotated[
-    KernelName | None, _named(KernelName, "Kernel", "--kernel", rich_help_panel=MODEL_PANEL)
+    KernelName | None,  # type: ignore[valid-type]
+    _named(KernelName, "Kernel", "--kernel", rich_help_panel=MODEL_PANEL),
 ]
 C = Annotated[
     float | None,

@@ -1,4 +1,4 @@
-"""``mercer plot``: what a machine learned, as a picture."""
+"""``mercer plot``: a figure of a model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ SCALED = {"standard": " (standardised)", None: ""}
 
 
 def run(
-    kind: str, model: str, data: str | None, output: str | None, feature: list[str] | None,
-    format: str | None, quiet: bool,
-) -> None:  # fmt: skip
+    kind: str,
+    model: str,
+    data: str | None,
+    output: str | None,
+    feature: list[str] | None,
+    format: str | None,
+    quiet: bool,
+) -> None:
     known = inspect.signature(KINDS[kind].display.from_estimator).parameters
     if data is not None:
         found, rows = open_model_and_data(model, data, format)
@@ -35,16 +40,22 @@ def run(
     options = _along(kind, feature or [], known, found.schema)
     path = output or f"{kind}.png"
     draw(kind, model, found.model, found.schema, X, y, path, **options)
-    Reporter(quiet=quiet).write(table({"picture": path}))
+    Reporter(quiet=quiet).write(table({"figure": path}))
 
 
 def draw(
-    kind: str, name: str, model: Any, schema: Schema | None, X: Any, y: Any, path: str,
+    kind: str,
+    name: str,
+    model: Any,
+    schema: Schema | None,
+    X: Any,
+    y: Any,
+    path: str,
     **options: Any,
-) -> None:  # fmt: skip
-    """Write the picture of a model."""
+) -> None:
+    """Write the figure of a model."""
     names = _labels(schema)
-    if names:  # where the displays look for them
+    if names:  # read by the displays
         model.feature_names_in_ = np.array(names, dtype=object)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -81,4 +92,4 @@ def _along(
         return {"features": columns}
     if "feature" in known and len(columns) == 1:
         return {"feature": columns[0]}
-    raise UsageError(f"--feature {feature[-1]} does not go with {kind}")
+    raise UsageError(f"--feature {feature[-1]} is not an option of plot {kind}")

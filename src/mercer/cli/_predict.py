@@ -16,9 +16,16 @@ __all__ = ["run"]
 
 
 def run(
-    model: str, data: str, out: str | None, output: str | None, decision: bool, proba: bool,
-    format: str | None, json: bool, quiet: bool,
-) -> None:  # fmt: skip
+    model: str,
+    data: str,
+    out: str | None,
+    output: str | None,
+    decision: bool,
+    proba: bool,
+    format: str | None,
+    json: bool,
+    quiet: bool,
+) -> None:
     if out is not None and output is not None:
         raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
@@ -41,18 +48,20 @@ def run(
     if table.y is not None and _is_scored(found.model, table.y):
         text, numbers = score(table.y, predicted, table.schema.task)
         reporter.write("", **numbers)
-        if not reporter.quiet:  # svm-predict's line; apart from predictions on stdout
+        if not reporter.quiet:  # svm-predict's line, on stderr if predictions are on stdout
             print(text, file=sys.stderr if path == "-" else sys.stdout)
     reporter.end()
 
 
 def _is_scored(fitted: Any, y: np.ndarray) -> bool:
-    """A one-class machine says ±1: other targets are none of its business."""
+    """A one-class SVM predicts ±1; other targets cannot be compared with that."""
     return not is_outlier_detector(fitted) or set(y.tolist()) <= {-1, 1}
 
 
 def _values(fitted: Any, method: str, X: Any, name: str, option: str) -> Any:
     if not hasattr(fitted, method):
         remedy = "; train it with --probability" if hasattr(fitted, "probability") else ""
-        raise CommandError(f"{name}: a {type(fitted).__name__} has nothing for --{option}{remedy}")
+        raise CommandError(
+            f"{name}: a {type(fitted).__name__} has no {method}, which --{option} needs{remedy}"
+        )
     return getattr(fitted, method)(X)

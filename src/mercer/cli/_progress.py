@@ -1,4 +1,4 @@
-"""The progress bar of a fit: its stopping measure on its way from the first value to ``tol``.
+"""The progress bar of a fit: its stopping measure between the first value and ``tol``.
 
 The measure is the relative duality gap of linear and logistic models, the KKT violation of kernel
 SVMs, whose gap is shown as well if it is cheap. Convergence is about linear (geometric), so

@@ -88,11 +88,11 @@ def run(**given: Any) -> int:
 
 def fit(model: Any, data: Table, quiet: bool = False) -> None:
     """Fit with a progress bar; after Ctrl-C the model so far is kept, if there is one."""
-    watched = "callback" in model.get_params()
+    has_callback = "callback" in model.get_params()
     with ProgressBar(model, quiet) as bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=FutureWarning)
-        if bar.shown and watched:
+        if bar.shown and has_callback:
             model.set_params(callback=bar)
         try:
             model.fit(data.X, data.y)
@@ -104,7 +104,7 @@ def fit(model: Any, data: Table, quiet: bool = False) -> None:
             if not (hasattr(model, "expansion_") or hasattr(model, "coef_")):
                 raise
         finally:
-            if watched:
+            if has_callback:
                 model.set_params(callback=None)
     for warning in caught:
         print_error(warning.message)
@@ -164,7 +164,7 @@ def _draw(model: Any, path: str, data: Table, picture: str, reporter: Reporter) 
 
     kind = "tube" if data.schema.task == "regression" else "boundary"
     draw(kind, path, model, data.schema, data.X, data.y, picture)
-    reporter.write(table({"picture": picture}), picture=picture)
+    reporter.write(table({"figure": picture}), picture=picture)
 
 
 def _output(options: dict[str, Any]) -> str:

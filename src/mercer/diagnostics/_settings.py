@@ -19,7 +19,7 @@ class Settings:
     small_class_rows : classes with fewer rows are reported; the folds of usual cross-validation
     max_classes : more classes are reported as an error, since one-vs-one needs k(k − 1)/2 models
     collinear : columns are collinear if |correlation| is within this of 1
-    max_collinear_columns : collinearity is checked up to this many columns
+    max_collinear_columns : number of columns up to which collinearity is checked
     max_collinear_candidates : columns that are compared on all rows
     collinear_rows : rows on which all columns are compared first
     constant : a deviation below this fraction of a column's magnitude is rounding

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels import _double_double as dd
-from mercer.kernels._reference import Precise, PreciseEvaluator, precise_evaluator
+from mercer.kernels._reference_kernels import Precise, PreciseEvaluator, precise_evaluator
 
 __all__ = ["composite", "dot_product", "rbf"]
 

@@ -70,7 +70,7 @@ class KernelEntry(ClassPath):
         Which of degree, gamma and coef0 the class takes.
     reference, precise : str
         Paths of its implementations for `mercer.verify` in float64 and in double-double (see
-        `mercer.kernels._reference`). Without the first the kernel itself is evaluated.
+        `mercer.kernels._reference_kernels`). Without the first the kernel itself is evaluated.
     libsvm_code : int, optional
         Value of ``-t`` of svm-train.
     libsvm_name : str
@@ -124,7 +124,7 @@ def kernel_entry(kernel: Any) -> KernelEntry | None:
     return entry if entry is not None and entry.module == cls.__module__ else None
 
 
-_REFERENCE = "mercer.kernels._reference:"
+_REFERENCE = "mercer.kernels._reference_kernels:"
 _PRECISE = "mercer.kernels._reference_precise:"
 _DOT = "mercer.kernels._dot_product:"
 _STATIONARY = "mercer.kernels._stationary:"

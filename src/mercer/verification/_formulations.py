@@ -19,6 +19,9 @@ from mercer.verification._rounding import EPS, SETTINGS
 __all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
 
 
+Move = tuple[float, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """One binary task of a model, restricted to rows of positive weight.
@@ -72,7 +75,7 @@ class Posed:
     target: np.ndarray
     row: np.ndarray
     groups: list[np.ndarray]
-    moves: list[tuple[float, np.ndarray, np.ndarray]]
+    moves: list[Move]
     off: float
     scale: float = 1.0
     rest: float = 0.0
@@ -85,22 +88,10 @@ Formulation = Callable[[dict, Task], Posed]
 
 
 def svc(params: dict, task: Task) -> Posed:
-    y, s, alpha = task.y, params["C"] * task.weight, task.y * task.beta
-    v, error = task.residuals(y)
+    y, alpha = task.y, task.y * task.beta
     moves, off = _balance(alpha, y) if params.get("fit_intercept", True) else ([], 0.0)
-    every = np.arange(len(y))
-    return Posed(
-        a=y * v,
-        error=error,
-        alpha=alpha,
-        s=s,
-        sign=y,
-        target=y,
-        row=every,
-        groups=[every],
-        moves=moves,
-        off=max(_outside(alpha, s), off),
-    )
+    every = [np.arange(len(y))]
+    return _one_sided(task, alpha, params["C"] * task.weight, y, y, every, moves, off)
 
 
 def nu_svc(params: dict, task: Task) -> Posed:
@@ -108,25 +99,38 @@ def nu_svc(params: dict, task: Task) -> Posed:
     nu_sum = params["nu"] * math.fsum(s)
     rho = nu_sum / _size(task.beta)
     alpha = y * task.beta * rho
-    v, error = task.residuals(y)
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
     moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
     off = max(move[0] for move in moves) / max(nu_sum, 1e-300)
-    return Posed(
-        a=y * v,
-        error=error,
-        alpha=alpha,
-        s=s,
-        sign=y,
-        target=y,
-        row=np.arange(len(y)),
-        groups=groups,
-        moves=moves,
-        off=max(_outside(alpha, s), off),
-        scale=rho,
-        rest=-nu_sum * rho,
-        must_be_negative=True,  # only P < 0 shows that ρ > 0 at the optimum
-    )
+    posed = _one_sided(task, alpha, s, y, y, groups, moves, off)
+    # Only P < 0 shows that ρ > 0 at the optimum.
+    return replace(posed, scale=rho, rest=-nu_sum * rho, must_be_negative=True)
+
+
+def one_class(params: dict, task: Task) -> Posed:
+    s, n = task.weight, len(task.weight)
+    nu_sum = params["nu"] * math.fsum(s)
+    move = _to_sum(task.beta, s, np.arange(n), nu_sum)
+    off = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
+    every = [np.arange(n)]
+    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), every, [move], off)
+    return replace(posed, rest=task.b * nu_sum)
+
+
+def _one_sided(
+    task: Task,
+    alpha: np.ndarray,
+    s: np.ndarray,
+    sign: np.ndarray,
+    target: np.ndarray,
+    groups: list[np.ndarray],
+    moves: list[Move],
+    off: float,
+) -> Posed:
+    """One variable per row."""
+    v, error = task.residuals(target)
+    off = max(_outside(alpha, s), off)
+    return Posed(sign * v, error, alpha, s, sign, target, np.arange(len(s)), groups, moves, off)
 
 
 def svr(params: dict, task: Task) -> Posed:
@@ -176,46 +180,17 @@ def _regression(
     error: np.ndarray,
     epsilon: float,
     groups: list[np.ndarray],
-    moves: list,
+    moves: list[Move],
     off: float,
 ) -> Posed:
+    """Two variables per row."""
     s = params["C"] * task.weight
     alpha, sign, _ = _two_sided(task)
     row = np.tile(np.arange(len(task.y)), 2)
-    a = sign * v[row] - epsilon
-    return Posed(
-        a=a,
-        error=error[row] + EPS * (np.abs(a) + epsilon),
-        alpha=alpha,
-        s=s[row],
-        sign=sign,
-        target=task.y[row] - sign * epsilon,
-        row=row,
-        groups=groups,
-        moves=moves,
-        off=max(_outside(np.abs(task.beta), s), off),
-    )
-
-
-def one_class(params: dict, task: Task) -> Posed:
-    s, every = task.weight, np.arange(len(task.weight))
-    nu_sum = params["nu"] * math.fsum(s)
-    v, error = task.residuals(np.zeros(len(s)))
-    move = _to_sum(task.beta, s, every, nu_sum)
-    off = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
-    return Posed(
-        a=v,
-        error=error,
-        alpha=task.beta,
-        s=s,
-        sign=np.ones(len(s)),
-        target=np.zeros(len(s)),
-        row=every,
-        groups=[every],
-        moves=[move],
-        off=max(_outside(task.beta, s), off),
-        rest=task.b * nu_sum,
-    )
+    a, target = sign * v[row] - epsilon, task.y[row] - sign * epsilon
+    error = error[row] + EPS * (np.abs(a) + epsilon)
+    off = max(_outside(np.abs(task.beta), s), off)
+    return Posed(a, error, alpha, s[row], sign, target, row, groups, moves, off)
 
 
 def _best_epsilon(distance: np.ndarray, s: np.ndarray, nu_sum: float) -> float:
@@ -246,7 +221,7 @@ def _size(alpha: np.ndarray) -> float:
     return max(math.fsum(np.abs(alpha)), 1e-300)
 
 
-def _balance(alpha: np.ndarray, sign: np.ndarray) -> tuple[list, float]:
+def _balance(alpha: np.ndarray, sign: np.ndarray) -> tuple[list[Move], float]:
     """Σβ = 0 by lowering α of the side with the larger sum; the move, and its relative size."""
     drift = math.fsum(sign * alpha)
     side = np.flatnonzero(sign * drift > 0)
@@ -254,7 +229,7 @@ def _balance(alpha: np.ndarray, sign: np.ndarray) -> tuple[list, float]:
     return [(abs(drift), side, slack)], abs(drift) / _size(alpha)
 
 
-def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float) -> tuple:
+def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float) -> Move:
     """The move that gives α of a group the required sum, up to the rounding of that sum."""
     drift = math.fsum([*alpha[group], -required])
     slack = np.maximum(alpha if drift > 0 else s - alpha, 0.0)
