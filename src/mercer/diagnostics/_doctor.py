@@ -324,23 +324,23 @@ def _check_fit(
 
 
 def _estimate(model: Any, X: Any, y: np.ndarray, n: int, settings: Settings) -> Estimate:
-    """Fit a sample of m rows in t seconds; all n take about t (n/m)^(1 + p).
+    """Fit a sample of m rows in t seconds; all n take between t n/m and t (n/m)², about.
 
-    An exact fit computes about n · n_sv kernel values, and n_sv grows with a power p of n between
-    ½ and 1 (`Settings.support_growth`).
+    An exact fit computes about n · n_sv kernel values, and the number of support vectors n_sv grows
+    at most linearly with n.
     """
     _timed_fit(model, X, y, 0.0)  # loads compiled code
     fitted, seconds = _timed_fit(model, X, y, settings.sample_seconds)
     m, factor = X.shape[0], settings.timing_factor
     is_solved = fitted.fit_status_ == 0
-    low, high = (seconds * (n / m) ** (1 + power) for power in settings.support_growth)
+    low, high = (seconds * (n / m) ** power for power in settings.growth)
     if n == m and is_solved:
         factor = 1.0
     coef = fitted.dual_coef_
     count = coef.nnz if sp.issparse(coef) else np.count_nonzero(coef)
     tasks_per_row = max(len(getattr(fitted, "classes_", ())) - 1, 1)
     return Estimate(
-        seconds=(low / factor, high * factor) if is_solved else (seconds * n / m, np.inf),
+        seconds=(low / factor, high * factor if is_solved else np.inf),
         rows=n,
         sample_rows=m,
         sample_seconds=seconds,

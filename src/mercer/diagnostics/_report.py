@@ -43,7 +43,7 @@ class Estimate:
     def __repr__(self) -> str:
         low, high = (_duration(t) for t in self.seconds)
         if not math.isfinite(self.seconds[1]):
-            time = f"at least {low}"
+            time = f"more than {low}"
         else:
             time = low if low == high else f"{low} to {high}"
         solved = "fitted" if self.is_solved else "not solved"

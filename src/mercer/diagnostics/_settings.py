@@ -31,7 +31,8 @@ class Settings:
     narrow, wide : a kernel is too narrow if the median value of the nearest row is below the first,
         too wide if the median value of all pairs is above the second (both relative to k(x, x))
     sample_rows, sample_seconds : size and time limit of the sample that is fitted
-    support_growth : the number of support vectors grows with a power of n between these
+    growth : the time of a fit grows with a power of n between these, since n · n_sv kernel values
+        are computed, and n_sv grows at most linearly
     timing_factor : the time of the sample may be off by this factor, either way
     long_seconds : an estimated time of more than this is reported
     """
@@ -56,6 +57,6 @@ class Settings:
     wide: float = 0.99
     sample_rows: int = 2000
     sample_seconds: float = 0.5
-    support_growth: tuple[float, float] = (0.5, 1.0)
+    growth: tuple[float, float] = (1.0, 2.0)
     timing_factor: float = 2.0
     long_seconds: float = 60.0
