@@ -56,7 +56,7 @@ class Settings:
     open_gap: float = 0.02
     open_primal: float = 1e-11
     precise_values: int = 20_000_000
-    precise_residual_values: int = 2_000_000
+    precise_residual_values: int = 1_000_000
     precise_entries: int = 2_000_000
     open_linear_gap: float = 1e-3
     factored_rows: int = 3000
