@@ -116,10 +116,14 @@ def test_kernel_sums_are_within_their_error(kernel, offset):
     beta[support] = coef[:, 0]
     expected = kernel_sums(kernel, X, beta)
     rows = np.arange(14)
-    found = [Sums(*(v[:, 0] for v in bounded_sums(kernel, X, rows, support, coef)))]
-    found.append(precise_sums(kernel, X, rows, support, coef[:, 0]))
-    sparse = bounded_sums(kernel, sp.csr_matrix(X), rows, support, coef)
-    found.append(Sums(*(v[:, 0] for v in sparse)))
+    found = [
+        None if sums is None else Sums(*(part[:, 0] for part in sums))
+        for sums in (
+            bounded_sums(kernel, X, rows, support, coef),
+            precise_sums(kernel, X, rows, support, coef),
+            bounded_sums(kernel, sp.csr_matrix(X), rows, support, coef),
+        )
+    ]
     for sums in found:
         if sums is not None:
             for i in range(14):

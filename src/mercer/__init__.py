@@ -1,104 +1,75 @@
-"""Mercer: support vector machines and kernel methods that prove their answers.
+"""Mercer: support vector machines and kernel methods with certificates.
 
 Estimators have scikit-learn's interface; every fit carries a certificate (``model.certificate_``)
-that `verify` recomputes from the model alone.
+that `verify` recomputes, independently of the solver, from the model and its training data.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mercer._deprecated import MOVED, install
+from mercer.estimators._registry import ESTIMATORS as _ESTIMATORS
 
 if TYPE_CHECKING:
-    from mercer import data, duality, embeddings, kernels, persistence, playground, plots
-    from mercer._expansion import Expansion
-    from mercer._result import Status
-    from mercer.certificates._certificate import Certificate
-    from mercer.diagnostics import doctor
-    from mercer.estimators import (
-        SVC,
-        SVR,
-        KernelKMeans,
-        KernelLogisticRegression,
-        KernelPCA,
-        KernelPerceptron,
-        KernelRidge,
-        NuSVC,
-        NuSVR,
-        OneClassSVM,
-    )
-    from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
-    from mercer.estimators.linear._path import path
-    from mercer.estimators.pegasos._classes import PegasosClassifier, PegasosRegressor
-    from mercer.estimators.svm._geometry import Geometry, geometry
-    from mercer.exceptions import FileError, NotSeparableError
-    from mercer.gram._psd import check_kernel, nearest_psd
-    from mercer.persistence import load, save
-    from mercer.verification._verify import verify
+    from mercer import data as data
+    from mercer import duality as duality
+    from mercer import embeddings as embeddings
+    from mercer import kernels as kernels
+    from mercer import persistence as persistence
+    from mercer import playground as playground
+    from mercer import plots as plots
+    from mercer._expansion import Expansion as Expansion
+    from mercer._result import Status as Status
+    from mercer.certificates._certificate import Certificate as Certificate
+    from mercer.diagnostics import doctor as doctor
+    from mercer.estimators import SVC as SVC
+    from mercer.estimators import SVR as SVR
+    from mercer.estimators import KernelKMeans as KernelKMeans
+    from mercer.estimators import KernelLogisticRegression as KernelLogisticRegression
+    from mercer.estimators import KernelPCA as KernelPCA
+    from mercer.estimators import KernelPerceptron as KernelPerceptron
+    from mercer.estimators import KernelRidge as KernelRidge
+    from mercer.estimators import LinearSVC as LinearSVC
+    from mercer.estimators import LinearSVR as LinearSVR
+    from mercer.estimators import LogisticRegression as LogisticRegression
+    from mercer.estimators import NuSVC as NuSVC
+    from mercer.estimators import NuSVR as NuSVR
+    from mercer.estimators import OneClassSVM as OneClassSVM
+    from mercer.estimators import PegasosClassifier as PegasosClassifier
+    from mercer.estimators import PegasosRegressor as PegasosRegressor
+    from mercer.estimators.linear._path import path as path
+    from mercer.estimators.svm._geometry import Geometry as Geometry
+    from mercer.estimators.svm._geometry import geometry as geometry
+    from mercer.exceptions import FileError as FileError
+    from mercer.exceptions import NotSeparableError as NotSeparableError
+    from mercer.gram._psd import check_kernel as check_kernel
+    from mercer.gram._psd import nearest_psd as nearest_psd
+    from mercer.persistence import load as load
+    from mercer.persistence import save as save
+    from mercer.verification._verify import verify as verify
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "Certificate",
-    "Expansion",
-    "FileError",
-    "Geometry",
-    "KernelKMeans",
-    "KernelLogisticRegression",
-    "KernelPCA",
-    "KernelPerceptron",
-    "KernelRidge",
-    "LinearSVC",
-    "LinearSVR",
-    "LogisticRegression",
-    "NotSeparableError",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "PegasosClassifier",
-    "PegasosRegressor",
-    "Status",
-    "check_kernel",
-    "data",
-    "doctor",
-    "duality",
-    "embeddings",
-    "geometry",
-    "kernels",
-    "load",
-    "nearest_psd",
-    "path",
-    "persistence",
-    "playground",
-    "plots",
-    "save",
-    "verify",
-]
-
-# Where each name lives. All are imported when they are first asked for, so that the command line
-# answers at once; no home may be called like one of its names, or it would take the name's place.
-_HOMES = {
-    "_expansion": ("Expansion",),
-    "_result": ("Status",),
-    "certificates._certificate": ("Certificate",),
-    "diagnostics": ("doctor",),
-    "estimators": (
-        "SVC", "SVR", "KernelKMeans", "KernelLogisticRegression", "KernelPCA", "KernelPerceptron",
-        "KernelRidge", "NuSVC", "NuSVR", "OneClassSVM",
-    ),
-    "estimators.linear": ("LinearSVC", "LinearSVR", "LogisticRegression"),
-    "estimators.linear._path": ("path",),
-    "estimators.pegasos": ("PegasosClassifier", "PegasosRegressor"),
-    "estimators.svm._geometry": ("Geometry", "geometry"),
-    "exceptions": ("FileError", "NotSeparableError"),
-    "gram._psd": ("check_kernel", "nearest_psd"),
-    "persistence": ("load", "save"),
-    "verification": ("verify",),
-}  # fmt: skip
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
+# The module of each name, imported when the name is first used; packages are their own module. No
+# module may be called like one of its names, or importing it would replace the name.
+_HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if entry.is_public} | {
+    "Certificate": "mercer.certificates._certificate",
+    "Expansion": "mercer._expansion",
+    "FileError": "mercer.exceptions",
+    "Geometry": "mercer.estimators.svm._geometry",
+    "NotSeparableError": "mercer.exceptions",
+    "Status": "mercer._result",
+    "check_kernel": "mercer.gram._psd",
+    "doctor": "mercer.diagnostics",
+    "geometry": "mercer.estimators.svm._geometry",
+    "load": "mercer.persistence",
+    "nearest_psd": "mercer.gram._psd",
+    "path": "mercer.estimators.linear._path",
+    "save": "mercer.persistence",
+    "verify": "mercer.verification",
+}
+_PACKAGES = ["data", "duality", "embeddings", "kernels", "persistence", "playground", "plots"]
+__all__ = sorted([*_HOMES, *_PACKAGES])
 
 install()
 
@@ -106,14 +77,12 @@ install()
 def __getattr__(name: str) -> Any:
     if name in MOVED:
         return import_module(f"mercer.{name}")  # warns
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _HOME_OF:
-        value = getattr(import_module(f"mercer.{_HOME_OF[name]}"), name)
-    else:
-        value = import_module(f"mercer.{name}")
-    globals()[name] = value
-    return value
+    if name in _HOMES:
+        globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return globals()[name]
+    if name in _PACKAGES:
+        return import_module(f"mercer.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mercer import SVC, LinearSVC
-from mercer.cli._progress import Bar, Descent, measure_of
+from mercer.cli._progress import LogProgress, ProgressBar, measure_of
 from mercer.solvers import Progress
 
 
@@ -19,36 +19,36 @@ def falling(seconds, violation, tol=1e-3, task=0, n_tasks=1):
 
 
 def test_a_geometric_descent_is_an_even_share_with_the_exact_time_left():
-    descent = Descent()
+    descent = LogProgress()
     for second, violation in enumerate([1.0, 0.1, 0.01]):
-        done = descent.heard(falling(second, violation))
+        done = descent.update(falling(second, violation))
         assert done == pytest.approx(second / 3)
     assert descent.seconds_left == pytest.approx(1.0)
-    assert descent.heard(falling(3, 1e-4)) == 1.0
+    assert descent.update(falling(3, 1e-4)) == 1.0
     assert descent.seconds_left == 0
 
 
 def test_the_share_never_falls_and_a_first_report_tells_no_time():
-    descent = Descent()
-    descent.heard(falling(0, 1.0))
+    descent = LogProgress()
+    descent.update(falling(0, 1.0))
     assert descent.seconds_left is None
-    half = descent.heard(falling(1, math.sqrt(1e-3)))
+    half = descent.update(falling(1, math.sqrt(1e-3)))
     assert half == pytest.approx(0.5)
-    assert descent.heard(falling(2, 0.5)) == half
-    assert descent.heard(falling(3, math.inf)) == half
+    assert descent.update(falling(2, 0.5)) == half
+    assert descent.update(falling(3, math.inf)) == half
 
 
 def test_several_tasks_share_the_bar():
-    descent = Descent()
-    descent.heard(falling(0, 1.0, task=0, n_tasks=4))
-    descent.heard(falling(0, 1.0, task=1, n_tasks=4))
-    assert descent.heard(falling(1, 1e-3, task=1, n_tasks=4)) == pytest.approx(0.25)
+    descent = LogProgress()
+    descent.update(falling(0, 1.0, task=0, n_tasks=4))
+    descent.update(falling(0, 1.0, task=1, n_tasks=4))
+    assert descent.update(falling(1, 1e-3, task=1, n_tasks=4)) == pytest.approx(0.25)
 
 
 def test_a_tolerance_of_zero_is_reached_at_zero_alone():
-    descent = Descent()
-    assert descent.heard(falling(0, 7.0, tol=0.0)) == 0
-    assert descent.heard(falling(1, 0.0, tol=0.0)) == 1
+    descent = LogProgress()
+    assert descent.update(falling(0, 7.0, tol=0.0)) == 0
+    assert descent.update(falling(1, 0.0, tol=0.0)) == 1
 
 
 def test_what_a_fit_stops_by():
@@ -77,7 +77,7 @@ y = X[:, 0] * X[:, 1] > 0
 
 def drawn(machine, stream) -> tuple[bool, str]:
     """Whether the bar means to be shown, and what the stream holds after a fit."""
-    with redirect_stderr(stream), Bar(machine()) as bar:
+    with redirect_stderr(stream), ProgressBar(machine()) as bar:
         machine(callback=bar if bar.shown else None).fit(X, y)
     return bar.shown, stream.getvalue()
 
@@ -89,7 +89,7 @@ def test_the_bar_is_drawn_on_a_terminal_only(terminal, machine):
     assert "%" in text
     assert drawn(machine, io.StringIO()) == (False, "")
     with redirect_stderr(Terminal()):
-        assert not Bar(machine(), quiet=True).shown
+        assert not ProgressBar(machine(), quiet=True).shown
 
 
 @pytest.mark.parametrize("name", ["dumb", "DUMB", "unknown"])

@@ -1,4 +1,4 @@
-"""Each finding on data made to have it, and not on clean ones; costs that keep their order."""
+"""Each finding on data made to have it, and not on clean ones; the estimated time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sklearn.svm import SVC as SklearnSVC
 
 from mercer import SVC, SVR, KernelRidge, NuSVC, PegasosClassifier, doctor
 from mercer.data._column_statistics import survey
-from mercer.diagnostics._calibrate import Calibration
-from mercer.diagnostics._cost import Shape, estimate
-from mercer.diagnostics._duplicates import first_equal
+from mercer.diagnostics._checks import first_equal
+from mercer.diagnostics._doctor import examine
+from mercer.diagnostics._settings import Settings
 
 
 def clean(n=400, d=4, seed=0):
@@ -83,7 +83,7 @@ def test_entries_that_are_no_numbers_are_counted_and_located(store, bad):
     assert finding.severity == "error"
     assert finding.what.endswith("infinite: 3")
     assert finding.where == "column 2, column 3; first in row 7"
-    assert report.estimates == ()
+    assert report.estimate is None
     assert "before the errors" in str(report)
 
 
@@ -166,7 +166,7 @@ def test_gamma_against_the_distances():
     assert not found(doctor(X * 1e-3, y, gamma=1e4), "too ")
 
 
-def test_price_against_the_kernel_and_the_targets():
+def test_C_against_the_kernel_and_the_targets():
     X, y = clean()
     assert found(doctor(X, y, estimator=SVC(C=1e6)), "very large")
     assert found(doctor(X, y, estimator=SVC(kernel="linear", C=1e-6)), "very small")
@@ -209,7 +209,7 @@ def test_what_a_fit_would_refuse_is_an_error():
 def test_other_estimators_are_read_as_what_they_mean():
     X, y = clean()
     assert found(doctor(X, y, estimator=SklearnSVC(C=1e7)), "very large")
-    assert doctor(X, y, estimator=PegasosClassifier()).estimates[0].route == "exact"
+    assert doctor(X, y, estimator=PegasosClassifier()).estimate.rows == 400
     assert "regression" in str(doctor(X, y, estimator=KernelRidge()))
     assert "2 classes" in str(doctor(X, y))
     assert "2 classes" in str(doctor(X, np.where(y > 0, "yes", "no")))
@@ -247,25 +247,25 @@ def test_the_report_does_not_depend_on_the_order_of_rows():
     assert [f.what for f in one.findings] == [f.what for f in other.findings]
 
 
-def test_a_report_is_repeatable_and_only_a_part_of_much_is_looked_at(monkeypatch):
+def test_a_report_is_repeatable_and_only_a_part_of_large_data_is_checked():
     X, y = clean(3000)
-    monkeypatch.setattr("mercer.diagnostics._doctor.MOST_ENTRIES", 4000)
+    settings = Settings(max_entries=4000)
     X[:, 1] *= 1e4
-    one, other = doctor(X, y, random_state=3), doctor(X, y, random_state=3)
+    one, other = (examine(X, y, random_state=3, settings=settings) for _ in range(2))
     assert one.findings == other.findings
-    assert "looked at 1,000 random rows" in one.subject
+    assert "checked 1,000 random rows" in one.subject
     assert found(one, "scales")
     X[::2, 0] = np.nan  # rows are numbered as in X
-    where = found(doctor(X, y), "NaN")[0].where
+    where = found(examine(X, y, settings=settings), "NaN")[0].where
     assert int(where.split()[-1]) % 2 == 0
 
 
-def test_rows_of_a_part_are_numbered_as_in_the_whole(monkeypatch):
+def test_rows_of_a_part_are_numbered_as_in_the_whole():
     X, y = clean(2000)
     X[1::2] = X[::2]
     y[1::2] = 1 - y[::2]  # each pair of rows contradicts itself
-    monkeypatch.setattr("mercer.diagnostics._doctor.MOST_ENTRIES", 6000)
-    for pair in found(doctor(X, y), "another label")[0].where.split(", ")[:3]:
+    report = examine(X, y, settings=Settings(max_entries=6000))
+    for pair in found(report, "another label")[0].where.split(", ")[:3]:
         first, second = (int(word) for word in pair.split() if word.isdigit())
         assert second == first + 1
         assert first % 2 == 0
@@ -294,65 +294,67 @@ def test_equal_rows_against_all_pairs(seed):
     X[rng.integers(0, 40)] *= -0.0
     equal = (X[:, None] == X).all(axis=2)
     for rows in (X, sp.csr_matrix(X), X.astype(np.float32)):
-        assert (first_equal(rows, rng) == equal.argmax(axis=1)).all()
+        assert (first_equal(rows) == equal.argmax(axis=1)).all()
 
 
-# ---------------------------------------------------------------------- time and memory
-
-MEASURED = Calibration(
-    tile_seconds=1e-9, multiply_seconds=1e-10, rows=2000, share=0.3, growth=0.8, steps=2000,
-    seconds=0.05, finished=True,
-)  # fmt: skip
-
-
-def shape(n, d=20, classes=(1, 1)):
-    count = tuple(n * c // sum(classes) for c in classes)
-    return Shape(n, d, n * d, 8 * n * d, count)
-
-
-@given(st.integers(2100, 10**7), st.floats(1.1, 50), st.integers(1, 3000))
-def test_more_rows_take_more_time_and_memory(n, factor, d):
-    small = estimate(shape(n, d), MEASURED, SVC())
-    large = estimate(shape(int(n * factor), d), MEASURED, SVC())
-    for one, other in zip(small, large, strict=True):
-        assert one.route == other.route
-        assert one.seconds[0] <= one.seconds[1]
-        assert one.seconds[0] < other.seconds[0]
-        assert one.seconds[1] < other.seconds[1]
-        assert one.memory_bytes <= other.memory_bytes
-
-
-@given(st.integers(2100, 10**6), st.integers(1, 500), st.sampled_from([10, 200, 5000]))
-def test_memory_is_at_least_what_is_stored(n, d, cache_size):
-    exact, approximate, linear, stream = estimate(shape(n, d), MEASURED, SVC(cache_size=cache_size))
-    assert exact.memory_bytes >= 8 * n * d + min(4 * n**2, cache_size << 20)
-    assert approximate.memory_bytes >= 8 * n * d + 8 * n * 500
-    assert linear.memory_bytes >= 8 * n * d
-    assert stream.memory_bytes < linear.memory_bytes
-
-
-def test_more_classes_mean_smaller_tasks():
-    two, six = (shape(60_000, classes=(1,) * k) for k in (2, 6))
-    # 15 tasks on a third of the rows each: 15/9 as many kernel values.
-    assert six.values(MEASURED, 0.8) == pytest.approx(15 / 9 * two.values(MEASURED, 0.8))
-    linear = [estimate(size, MEASURED, SVC())[2].seconds[1] for size in (two, six)]
-    assert linear[1] > linear[0]
-
-
-def test_an_unfinished_sample_widens_the_range():
-    unfinished = Calibration(**{**MEASURED.__dict__, "finished": False})
-    sure, unsure = (estimate(shape(50_000), c, SVC())[0] for c in (MEASURED, unfinished))
-    assert unsure.seconds[1] > sure.seconds[1]
-    assert "not solved" in unsure.how
-
-
-def test_estimates_are_printed_with_units():
+def test_the_rows_of_the_caller_are_not_changed():
     X, y = clean()
-    report = doctor(X, y)
+    stored = sp.csr_matrix(X)
+    stored.data[::7] = 0.0  # explicit zeros
+    before = stored.copy()
+    doctor(stored, y)
+    assert stored.nnz == before.nnz
+    assert (stored.data == before.data).all()
+
+
+# ---------------------------------------------------------------------- time
+
+
+def test_the_estimate_grows_with_the_rows_and_says_what_it_rests_on():
+    X, y = clean(3000)
+    settings = Settings(sample_rows=500, sample_seconds=60.0)
+    report = examine(X, y, settings=settings)
+    estimate = report.estimate
+    assert estimate.is_solved
+    assert estimate.rows == 3000
+    assert 500 <= estimate.sample_rows <= 502  # one row of each class is added
+    factor = 3000 / estimate.sample_rows
+    low, high = estimate.seconds
+    # Between n/m and (n/m)² times the seconds of the sample, and the factor of the timing.
+    assert low == pytest.approx(estimate.sample_seconds * factor / settings.timing_factor)
+    assert high == pytest.approx(estimate.sample_seconds * factor**2 * settings.timing_factor)
+    support = SVC().fit(X[:500], y[:500]).n_support_.sum() / 500
+    assert estimate.support_fraction == pytest.approx(support, abs=0.1)
     text = str(report)
-    assert [e.route for e in report.estimates] == ["exact", "approximate", "linear", "stream"]
-    for estimated in report.estimates:
-        assert estimated.route in text
-        assert estimated.memory_bytes > 0
-    assert " MB" in text
-    assert " s" in text
+    assert "estimated time of an exact fit on 3,000 rows" in text
+    assert f"extrapolated from {estimate.sample_rows} rows" in text
+
+
+def test_the_time_of_all_rows_is_not_extrapolated():
+    X, y = clean()
+    estimate = examine(X, y, settings=Settings(sample_seconds=60.0)).estimate
+    assert estimate.seconds == pytest.approx((estimate.sample_seconds, estimate.sample_seconds))
+
+
+def test_a_sample_that_is_not_solved_gives_a_lower_bound_only():
+    X, y = clean(1000)
+    report = examine(X, y, params={"C": 1e3}, settings=Settings(sample_seconds=0.0))
+    assert not report.estimate.is_solved
+    assert report.estimate.seconds[1] == np.inf
+    assert "more than" in str(report)
+    assert "not solved" in str(report)
+
+
+def test_a_long_fit_is_reported_with_alternatives():
+    X, y = clean(600)
+    settings = Settings(sample_rows=200, sample_seconds=60.0, long_seconds=0.0)
+    (finding,) = found(examine(X, y, settings=settings), "minutes")
+    assert finding.severity == "note"
+    assert "Nystroem" in finding.remedy
+
+
+def test_the_sample_has_every_class():
+    X, y = clean(900)
+    y[X[:, 2] > 2.4] = 2
+    report = examine(X, y, settings=Settings(sample_rows=30, sample_seconds=60.0))
+    assert 30 <= report.estimate.sample_rows <= 33

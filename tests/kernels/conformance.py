@@ -146,7 +146,8 @@ class KernelConformance:
     def test_value_semantics(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndefiniteKernelWarning)
-            again = eval(repr(self.kernel), vars(kernels))
+            names = vars(kernels) | {type(self.kernel).__name__: type(self.kernel)}
+            again = eval(repr(self.kernel), names)
         assert again == self.kernel
         assert hash(again) == hash(self.kernel)
         assert pickle.loads(pickle.dumps(self.kernel)) == self.kernel

@@ -311,7 +311,8 @@ def estimator(p: Problem, **changes: Any) -> Any:
     if isinstance(kernel, str) and kernel.startswith("="):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            params["kernel"] = eval(kernel[1:], vars(mercer.kernels).copy())
+            names = {name: getattr(mercer.kernels, name) for name in mercer.kernels.__all__}
+            params["kernel"] = eval(kernel[1:], names)
     return getattr(mercer, p.estimator)(**params)
 
 

@@ -1,16 +1,17 @@
-"""The command ``mercer``: machines trained, checked and shown without a line of Python.
+"""The command ``mercer``: train, check and show models from the shell.
 
 ==============  ===================================================================
-app.py          what may be typed: commands, options, their help with examples
-guard.py        exit codes, and errors as one line on stderr
-letters.py      the options of LIBSVM's svm-train
-machines.py     machines and kernels by name; the choice by the target
-progress.py     the bar of a fit
-output.py       results as text or as one JSON object
-train.py …      what each command does: its ``run`` takes the options by name
+_app.py         commands, their options, their help with examples
+_options.py     types, names and help of the options; those of LIBSVM's svm-train
+_errors.py      exit codes, and errors as one line on stderr
+_output.py      reading data; results as text or as one JSON object
+_progress.py    the progress bar of a fit
+_train.py …     one module per command: its ``run`` takes the options by name
+_commands.py    the short commands: doctor, play, demo
 ==============  ===================================================================
 
-Until a command runs nothing is imported but typer, so that help and completion answer at once.
+Until a command runs, only typer and the registries of names are imported, so that help and
+completion are fast.
 """
 
 from __future__ import annotations

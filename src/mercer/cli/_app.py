@@ -1,4 +1,4 @@
-"""What may be typed. A command's signature is its options; ``run`` of its module gets them by name.
+"""The commands. The signature of each is its options, which ``run`` of its module gets by name.
 
 The examples in the help texts use the files that ``mercer demo`` writes, and the tests run them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
@@ -14,47 +15,55 @@ from typing import Annotated, Any
 import typer
 
 from mercer.cli import _options as o
-from mercer.cli._errors import ERROR, USAGE, complain, guarded, write_any_text
-from mercer.cli._svm_train_options import join_weights
+from mercer.cli._errors import ExitCode, escape_unencodable, print_error, run_command
 
 __all__ = ["app", "start"]
 
 app = typer.Typer(
     name="mercer",
-    help="Support vector machines and kernel methods that prove their answers.",
-    epilog="$ mercer demo  shows what it does, and writes the files that the examples use.",
+    help="Support vector machines and kernel methods with certificates.",
+    epilog="$ mercer demo  runs an example, and writes the files that the other examples use.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 
 def start(arguments: Sequence[str] | None) -> int:
-    """Parse and run; typer's own complaints become one line too."""
+    """Parse and run; usage errors of typer become one line too."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["train"]:
-        words = join_weights(words)
+        words = o.join_weights(words)
     usage_error: Any = typer.BadParameter.__base__
-    write_any_text()
+    escape_unencodable()
     try:
         command = typer.main.get_command(app)
         return command.main(words, prog_name="mercer", standalone_mode=False) or 0
     except usage_error as error:
         place = " ".join(["mercer", *words[:1]]) if error.ctx and error.ctx.parent else "mercer"
-        complain(f"{error.format_message()} ({place} --help says more)")
-        return USAGE
+        print_error(f"{error.format_message()} (see {place} --help)")
+        return int(ExitCode.USAGE)
     except typer.Abort:
-        return ERROR
+        return int(ExitCode.ERROR)
 
 
-def command(*examples: str, **settings: Any) -> Callable[[Callable], Callable]:
-    """A command whose help ends with these examples, and whose module is imported to run it."""
+def command(*examples: str, module: str = "", **settings: Any) -> Callable[[Callable], Callable]:
+    """A command whose help ends with these examples, and whose module is imported to run it.
+
+    It is ``run`` of the module of its name, or the function of its name in ``module``.
+    """
 
     def register(signature: Callable) -> Callable:
         name = signature.__name__
 
         @wraps(signature)
         def run(**given: Any) -> None:
-            raise typer.Exit(guarded(lambda: import_module(f"mercer.cli._{name}").run(**given)))
+            options = {k: v.value if isinstance(v, Enum) else v for k, v in given.items()}
+
+            def work() -> int | None:
+                home = import_module(f"mercer.cli.{module or '_' + name}")
+                return getattr(home, name if module else "run")(**options)
+
+            raise typer.Exit(run_command(work))
 
         epilog = "\n\n".join(["Examples:", *(f"$ {example}" for example in examples)])
         return app.command(name, epilog=epilog, **settings)(run)
@@ -74,7 +83,7 @@ def _version(wanted: bool) -> None:
 def mercer(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which mercer.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -99,9 +108,9 @@ def train(
     drop: o.Drop = None,
     task: o.Task = None,
     format: o.Format = None,
-    machine: o.MachineName = None,
+    machine: o.Estimator = None,
     kernel: o.Kernel = None,
-    C: o.Cost = None,
+    C: o.C = None,
     gamma: o.Gamma = None,
     degree: o.Degree = None,
     coef0: o.Coef0 = None,
@@ -138,7 +147,7 @@ def train(
     w: o.W = None,
     v: o.V = None,
 ) -> None:
-    """Train a machine on a file, and write the model with its proof."""
+    """Train a model on a file, and write it with its certificate."""
 
 
 @command(
@@ -167,7 +176,7 @@ def verify(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Recompute a model's certificate from its training data."""
+    """Recompute a certificate from the model and its training data."""
 
 
 @command("mercer inspect demo/tumours.mercer")
@@ -197,7 +206,7 @@ def convert(
     """Convert data between formats, models from LIBSVM's and back."""
 
 
-@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")
+@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000", module="_commands")
 def doctor(
     data: o.Data,
     target: o.Target = None,
@@ -209,11 +218,11 @@ def doctor(
     task: o.Task = None,
     format: o.Format = None,
     kernel: o.Kernel = None,
-    C: o.Cost = None,
+    C: o.C = None,
     gamma: o.Gamma = None,
     json: o.Json = False,
 ) -> None:
-    """Say before a fit what will hurt, and what it will cost."""
+    """Check data before a fit, and estimate its time."""
 
 
 @command("mercer plot boundary demo/tumours.mercer demo/tumours.csv -o boundary.svg")
@@ -226,14 +235,14 @@ def plot(
     format: o.Format = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Draw what a machine learned."""
+    """Draw a model."""
 
 
-@command("mercer play --no-browser --port 5006")
+@command("mercer play --no-browser --port 5006", module="_commands")
 def play(data: o.DataIfAny = None, port: o.Port = 0, browser: o.Browser = True) -> None:
-    """Open the playground: draw points, watch machines learn."""
+    """Open the playground: draw points, watch models being fitted."""
 
 
-@command("mercer demo")
+@command("mercer demo", module="_commands")
 def demo(output: o.Folder = "demo", quiet: o.Quiet = False) -> None:
     """Train on bundled data, print the certificate, check it, draw it."""

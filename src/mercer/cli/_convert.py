@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli._errors import Misused, complain
-from mercer.cli._output import Voice, table
-from mercer.cli._reading import describe, open_both, read
+from mercer.cli._errors import UsageError, print_error
+from mercer.cli._output import Reporter, describe, open_model_and_data, read, table
 from mercer.data import Table, write_table
 from mercer.persistence import is_libsvm, open_model, read_libsvm, save, write_libsvm
 
@@ -18,57 +17,57 @@ __all__ = ["run"]
 
 # Names of files of svmlight's format, whose labels are numbers.
 SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
-# What a model decides, if the data are read for it.
+# Options that --like decides.
 CHOICES = ("target", "scale", "missing", "categorical", "drop", "task")
 
 
 def run(
     source: str, destination: str, like: str | None, to: str | None, quiet: bool, **how: Any
 ) -> None:
-    voice = Voice(quiet=quiet)
+    reporter = Reporter(quiet=quiet)
     given = [f"--{name}" for name in CHOICES if how[name]]
     if is_libsvm(source):
         _refuse(given, like, "a model")
         model, schema = read_libsvm(source)
         save(model, destination, schema=schema)
-        voice.say(table({"model": f"{destination}: {model}"}))
+        reporter.write(table({"model": f"{destination}: {model}"}))
     elif to == "libsvm" or Path(destination).suffix == ".model":
         _refuse(given, like, "a model")
         _export(source, destination)
-        voice.say(table({"model": f"{destination}, for svm-predict"}))
+        reporter.write(table({"model": f"{destination}, for svm-predict"}))
     else:
         if like is not None and given:
-            raise Misused(f"--like has the model's own choices: leave {given[0]} out")
+            raise UsageError(f"{given[0]} cannot be combined with --like, whose model decides it")
         if like is not None:
-            _, rows = open_both(like, source, how["format"])
+            _, rows = open_model_and_data(like, source, how["format"])
         else:
             rows = read({**how, "data": source, "scale": how["scale"] or "none"})
         if to == "svmlight" or (to is None and Path(destination).suffix in SVMLIGHT):
             rows = _numbered(rows)
         write_table(destination, rows, format=to)
-        voice.say(table({"data": describe(rows), "written": destination}))
+        reporter.write(table({"data": describe(rows), "written": destination}))
 
 
 def _numbered(rows: Table) -> Table:
-    """Labels that are words as their numbers, in the order of LIBSVM's exported models."""
+    """Labels that are words as numbers, in the order of models exported for LIBSVM."""
     if rows.y is None or rows.y.dtype.kind in "fiub":
         return rows
     labels, codes = np.unique(rows.y, return_inverse=True)
     meaning = ", ".join(f"{k} is {label}" for k, label in enumerate(labels.tolist()))
-    complain(f"note: svmlight's labels are numbers: {meaning}")
+    print_error(f"note: svmlight's labels are numbers: {meaning}")
     return replace(rows, y=codes)
 
 
 def _refuse(given: list[str], like: str | None, what: str) -> None:
     if given or like is not None:
-        raise Misused(f"{(given or ['--like'])[0]} is for data, and the source is {what}")
+        raise UsageError(f"{(given or ['--like'])[0]} is for data, but the source is {what}")
 
 
 def _export(source: str, destination: str) -> None:
     found = open_model(source)
     write_libsvm(found.model, destination)
     if found.schema is not None and found.schema.scaling is not None:
-        complain(
-            f"note: the model takes scaled rows: mercer convert DATA rows.svm --like {source} "
-            "makes them for svm-predict"
+        print_error(
+            f"note: the model takes scaled rows; mercer convert DATA rows.svm --like {source} "
+            "writes them for svm-predict"
         )

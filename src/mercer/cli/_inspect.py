@@ -1,4 +1,4 @@
-"""``mercer inspect``: what is in a model."""
+"""``mercer inspect``: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.cli._fitting import certificate_of, shown
-from mercer.cli._output import Voice, table
-from mercer.cli._reading import SCALED
+from mercer.cli._output import SCALED, Reporter, certificate_of, describe_certificate, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 
 __all__ = ["run"]
 
-# Names that fit on a line.
-SHOWN = 8
+SHOWN = 8  # names on a line
 
 
 def run(model: str, top: int, json: bool) -> None:
     found = open_model(model)
     fitted, schema = found.model, found.schema
     weights = _weights(fitted, schema, top)
-    voice = Voice(json)
+    reporter = Reporter(json)
     rows = {
         "model": f"{model}: {found.header['class']}, written by mercer {found.header['mercer']}",
         "parameters": _parameters(fitted),
@@ -31,16 +28,21 @@ def run(model: str, top: int, json: bool) -> None:
         **_support(fitted),
         **_columns(schema),
     }
-    voice.say(
+    reporter.write(
         table(rows),
-        command="inspect", model=model, header=found.header, certificate=certificate_of(fitted),
-        kernel=rows.get("kernel"), schema=None if schema is None else schema.as_dict(),
-        n_support=getattr(fitted, "n_support_", None), weights=weights,
-    )  # fmt: skip
-    voice.say(shown(fitted))
+        command="inspect",
+        model=model,
+        header=found.header,
+        certificate=certificate_of(fitted),
+        kernel=rows.get("kernel"),
+        schema=None if schema is None else schema.as_dict(),
+        n_support=getattr(fitted, "n_support_", None),
+        weights=weights,
+    )
+    reporter.write(describe_certificate(fitted))
     if weights:
-        voice.say("weightiest features\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
-    voice.end()
+        reporter.write("largest weights\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
+    reporter.end()
 
 
 def _parameters(model: Any) -> str:
@@ -74,7 +76,7 @@ def _columns(schema: Schema | None) -> dict[str, str]:
 
 
 def _weights(model: Any, schema: Schema | None, top: int) -> dict[str, float]:
-    """The largest weights of a linear machine, summed in size over its tasks."""
+    """The largest weights of a linear model; of several tasks, Σ|w|."""
     try:
         coef = model.coef_
     except AttributeError:

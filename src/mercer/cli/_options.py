@@ -1,63 +1,74 @@
-"""The options of the commands: their types, names and help, and what the shell completes."""
+"""The options of the commands: their types, names and help; and those of LIBSVM's svm-train.
+
+Options with a fixed set of values are enumerations, from which typer takes validation, help and
+completion. The names of estimators and kernels are those of the registries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from mercer.cli._estimators import KERNELS, MACHINES
+from mercer.cli._errors import UsageError, option
+from mercer.estimators._registry import ESTIMATORS, cli_names
+from mercer.kernels._registry import KERNELS
 
-SCALES = ("standard", "minmax", "maxabs", "none")
-FORMATS = ("svmlight", "csv", "parquet", "npy", "npz")
-MODELS = ("mercer", "libsvm")
-FILLS = ("median", "mean", "zero")
-TASKS = ("classification", "regression")
+
+def _choice(title: str, names: Iterable[str]) -> Any:
+    return Enum(title, {name: name for name in names})
+
+
+EstimatorName = _choice("EstimatorName", cli_names())
+KernelName = _choice("KernelName", (entry.names[0] for entry in KERNELS.values() if entry.names))
+ScaleName = StrEnum("ScaleName", ("standard", "minmax", "maxabs", "none"))
+FormatName = StrEnum("FormatName", ("svmlight", "csv", "parquet", "npy", "npz"))
+OutputFormat = StrEnum("OutputFormat", ("svmlight", "csv", "parquet", "npz", "mercer", "libsvm"))
+FillName = StrEnum("FillName", ("median", "mean", "zero"))
+TaskName = StrEnum("TaskName", ("classification", "regression"))
 # Those of `mercer.plots`, which would take too long to import for a help text.
-KINDS = ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path")
-# Those of `mercer.solvers`, likewise; the last three are ridge's.
-SOLVERS = (
-    "auto", "smo", "platt", "qp", "qp-primal", "projected-gradient",
-    "projected-gradient-plain", "coordinate-ascent", "pegasos", "cholesky", "cg", "eigen",
-)  # fmt: skip
+PlotKind = StrEnum(
+    "PlotKind",
+    ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path"),
+)
 
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."
-MACHINE = "The machine"
-RUN = "The run"
-SVM_TRAIN = "As in LIBSVM's svm-train (with any of these, the rest has its defaults)"
+MODEL_PANEL = "Model"
+FIT_PANEL = "Fit"
+SVM_TRAIN_PANEL = "As in LIBSVM's svm-train (with any of these, the rest has its defaults)"
 
 
-def among(names: Iterable[str]) -> dict[str, Any]:
-    """Settings of an option that is one of some names: checked, and completed by the shell."""
-    names = list(names)
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in names:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(names)}")
-        return value
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names if name.startswith(incomplete)]
-
-    return {"callback": check, "autocompletion": complete}
+def _named(choice: Any, help: str, *names: str, **more: Any) -> Any:
+    """An option whose help lists its values."""
+    values = ", ".join(member.value for member in choice)
+    return typer.Option(*names, help=f"{help}: {values}.", metavar="NAME", **more)
 
 
-def _machine(help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=MACHINE, **more)
+def solver_names(incomplete: str = "") -> list[str]:
+    """Completion of --solver; the estimator itself checks the name."""
+    from mercer.estimators import SVC, KernelRidge
+
+    options = [
+        name
+        for cls in (SVC, KernelRidge)
+        for name in cls._parameter_constraints["solver"][0].options
+    ]
+    return sorted({name for name in options if name.startswith(incomplete)})
 
 
-def _run(help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=RUN, **more)
+def _model(help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=MODEL_PANEL, **more)
+
+
+def _fit(help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=FIT_PANEL, **more)
 
 
 def _letter(name: str, help: str, **more: Any) -> Any:
-    return typer.Option(f"-{name}", help=help, rich_help_panel=SVM_TRAIN, **more)
-
-
-def _named(what: str, names: Iterable[str], **more: Any) -> Any:
-    settings: dict[str, Any] = {"metavar": "NAME", "help": f"{what}: {', '.join(names)}."}
-    return typer.Option(**settings | among(names) | more)
+    return typer.Option(f"-{name}", help=help, rich_help_panel=SVM_TRAIN_PANEL, **more)
 
 
 # Files
@@ -68,7 +79,10 @@ Source = Annotated[str, typer.Argument(metavar="SOURCE", help=f"A model, or data
 Destination = Annotated[
     str, typer.Argument(metavar="DEST", help="The name says the format: .csv, .svm, .npz, .model …")
 ]
-Kind = Annotated[str, typer.Argument(metavar="KIND", help=", ".join(KINDS) + ".", **among(KINDS))]
+Kind = Annotated[
+    PlotKind,
+    typer.Argument(metavar="KIND", help=", ".join(kind.value for kind in PlotKind) + "."),
+]
 ModelOut = Annotated[str | None, typer.Argument(metavar="MODEL", help="As --output.")]
 PredictionsOut = Annotated[str | None, typer.Argument(metavar="OUT", help="As --output.")]
 TrainOutput = Annotated[
@@ -87,8 +101,8 @@ Target = Annotated[
     str | None,
     typer.Option(help="The target's column by name or number (from 0); none if there is none."),
 ]
-Scale = Annotated[str | None, _named("Scaling (dense data: standard)", SCALES)]
-Missing = Annotated[str | None, _named("What fills missing numbers", FILLS)]
+Scale = Annotated[ScaleName | None, _named(ScaleName, "Scaling (dense data: standard)")]
+Missing = Annotated[FillName | None, _named(FillName, "Value for missing numbers")]
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether CSV begins with names.")
 ]
@@ -99,59 +113,73 @@ Categorical = Annotated[
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; again for more.")
 ]
-Task = Annotated[str | None, _named("What the target is", TASKS)]
-Format = Annotated[str | None, _named("Of the data, if the guess is wrong", FORMATS)]
-To = Annotated[
-    str | None,
-    _named("Format of DEST, if its name does not say it", (*FORMATS[:3], "npz", *MODELS)),
-]
-
+Task = Annotated[TaskName | None, _named(TaskName, "Kind of target")]
+Format = Annotated[FormatName | None, _named(FormatName, "Format of the data, if not recognised")]
+To = Annotated[OutputFormat | None, _named(OutputFormat, "Format of DEST, if not by its suffix")]
 Like = Annotated[
     str | None, typer.Option(metavar="MODEL", help="Read the data as this model takes them.")
 ]
 
-# The machine
-MachineName = Annotated[
-    str | None,
-    _named("By default the target decides", MACHINES, rich_help_panel=MACHINE),
+# The model
+Estimator = Annotated[
+    EstimatorName | None,  # type: ignore[valid-type]
+    _named(
+        EstimatorName,
+        "Estimator (by default the target decides)",
+        "--machine",
+        rich_help_panel=MODEL_PANEL,
+    ),
 ]
-Kernel = Annotated[str | None, _named("The kernel", KERNELS, rich_help_panel=MACHINE)]
-Cost = Annotated[float | None, _machine("Price of an error.", "-C")]
-Gamma = Annotated[str | None, _machine("γ of the kernel: a number, scale, or auto (1 / columns).")]
-Degree = Annotated[int | None, _machine("Of poly.")]
-Coef0 = Annotated[float | None, _machine("Of poly and sigmoid.")]
-Nu = Annotated[float | None, _machine("ν: bound on the share of errors.")]
-Epsilon = Annotated[float | None, _machine("Half width of a regression's tube.")]
-Alpha = Annotated[float | None, _machine("Penalty of ridge.")]
+Kernel = Annotated[
+    KernelName | None,  # type: ignore[valid-type]
+    _named(KernelName, "Kernel", "--kernel", rich_help_panel=MODEL_PANEL),
+]
+C = Annotated[
+    float | None,
+    _model("Penalty on the slack variables (C > 0). Larger C: less regularisation.", "-C"),
+]
+Gamma = Annotated[str | None, _model("γ of the kernel: a number, scale, or auto (1 / columns).")]
+Degree = Annotated[int | None, _model("Of poly.")]
+Coef0 = Annotated[float | None, _model("Of poly and sigmoid.")]
+Nu = Annotated[float | None, _model("ν: bound on the fraction of margin errors.")]
+Epsilon = Annotated[float | None, _model("ε: half width of the ε-insensitive tube.")]
+Alpha = Annotated[float | None, _model("Penalty of ridge.")]
 ClassWeight = Annotated[
     list[str] | None,
-    _machine("Factor of C for a class (once for each), or balanced.", metavar="LABEL=FACTOR"),
+    _model("Factor of C for a class (once for each), or balanced.", metavar="LABEL=FACTOR"),
 ]
 Probability = Annotated[
-    bool | None, _machine("Fit probabilities too.", "--probability/--no-probability")
+    bool | None, _model("Fit probabilities too.", "--probability/--no-probability")
 ]
 
-# The run
-Tol = Annotated[float | None, _run("When the fit is good enough.")]
-Solver = Annotated[str | None, _named("The method", SOLVERS, rich_help_panel=RUN)]
-Shrinking = Annotated[
-    bool | None, _run("Leave rows far from violating alone.", "--shrinking/--no-shrinking")
+# The fit
+Tol = Annotated[float | None, _fit("Tolerance of the stopping criterion.")]
+Solver = Annotated[
+    str | None,
+    _fit(
+        "Algorithm, such as smo, qp, platt or (ridge) cholesky and cg; by default auto.",
+        metavar="NAME",
+        autocompletion=solver_names,
+    ),
 ]
-MaxIter = Annotated[int | None, _run("Steps of the solver at the most.")]
-TimeLimit = Annotated[float | None, _run("Seconds of the fit at the most.")]
-CacheSize = Annotated[float | None, _run("MB for kernel values.")]
-Jobs = Annotated[int | None, _run("Threads; they do not change the model.")]
-Folds = Annotated[int | None, _run("Cross-validate in so many folds too.", min=2)]
-Test = Annotated[str | None, _run("Data to score the model on.", metavar="DATA")]
+Shrinking = Annotated[
+    bool | None, _fit("Shrink the set of active rows.", "--shrinking/--no-shrinking")
+]
+MaxIter = Annotated[int | None, _fit("Maximum number of iterations of the solver.")]
+TimeLimit = Annotated[float | None, _fit("Maximum duration of the fit in seconds.")]
+CacheSize = Annotated[float | None, _fit("Cache for kernel values in MB.")]
+Jobs = Annotated[int | None, _fit("Threads; they do not change the model.")]
+Folds = Annotated[int | None, _fit("Number of folds: also cross-validate.", min=2)]
+Test = Annotated[str | None, _fit("Data to score the model on.", metavar="DATA")]
 Verify = Annotated[
     bool, typer.Option("--verify", help="Recompute the certificate of the model that was written.")
 ]
 PlotToo = Annotated[
     str | None,
-    _run("Draw what was learned: boundary, or tube of a regression.", metavar="PICTURE"),
+    _fit("Also draw the boundary, or the tube of a regression.", metavar="FILE"),
 ]
 
-# svm-train's letters
+# Options of svm-train
 S = Annotated[
     int | None, _letter("s", "0 C-SVC 1 ν-SVC 2 one-class 3 ε-SVR 4 ν-SVR.", min=0, max=4)
 ]
@@ -171,14 +199,14 @@ B = Annotated[int | None, _letter("b", "Probabilities, 0 or 1.", min=0, max=1)]
 W = Annotated[
     list[str] | None, _letter("w", "-w1 5: five times C for class 1.", metavar="LABEL FACTOR")
 ]
-V = Annotated[int | None, _letter("v", "Cross-validate in so many folds; no model.", min=2)]
+V = Annotated[int | None, _letter("v", "Number of folds: cross-validate, write no model.", min=2)]
 
-# What a command says
-Json = Annotated[bool, typer.Option("--json", help="Say it as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+# What a command prints
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Decision = Annotated[bool, typer.Option("--decision", help="Decision values too.")]
 Proba = Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")]
-Top = Annotated[int, typer.Option(help="How many of the weightiest features.", min=0)]
+Top = Annotated[int, typer.Option(help="Number of features with the largest weights.", min=0)]
 
 Feature = Annotated[
     list[str] | None,
@@ -188,3 +216,65 @@ Feature = Annotated[
 # The playground
 Port = Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
+
+
+# ---------------------------------------------------------------------- svm-train
+
+_SVM_TYPES = {e.libsvm_code: e.cli_name for e in ESTIMATORS.values() if e.libsvm_code is not None}
+_KERNEL_TYPES = {e.libsvm_code: e.names[0] for e in KERNELS.values() if e.libsvm_code is not None}
+# The option of mercer that each letter stands for, and the conversion of its value.
+SVM_TRAIN_OPTIONS: dict[str, tuple[str, Any]] = {
+    "s": ("machine", _SVM_TYPES.__getitem__),
+    "t": ("kernel", _KERNEL_TYPES.__getitem__),
+    "d": ("degree", int),
+    "g": ("gamma", str),
+    "r": ("coef0", float),
+    "c": ("C", float),
+    "n": ("nu", float),
+    "p": ("epsilon", float),
+    "m": ("cache_size", float),
+    "e": ("tol", float),
+    "h": ("shrinking", bool),
+    "b": ("probability", bool),
+    "w": ("class_weight", list),
+    "v": ("cv", int),
+}
+SVM_TRAIN_DEFAULTS = {"machine": "svc", "scale": "none"}
+_WEIGHT = re.compile(r"-w([-+]?\d+(?:\.\d*)?)$")
+
+
+def join_weights(arguments: Sequence[str]) -> list[str]:
+    """``-w1 5`` is one option with two values: make it ``-w 1=5``."""
+    joined, rest = [], list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        weight = _WEIGHT.match(argument)
+        joined += ["-w", f"{weight[1]}={rest.pop(0)}"] if weight and rest else [argument]
+    return joined
+
+
+def translate_svm_train_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of svm-train, where they are given, as those of ``mercer train``.
+
+    With any of them, what is left out has svm-train's default too: a C-SVC, γ = 1 / number of
+    columns, and data that are not scaled. ``only_validate`` is added: -v makes no model.
+    """
+    words = {name: value for name, value in options.items() if name not in SVM_TRAIN_OPTIONS}
+    given = {
+        letter: options[letter]
+        for letter in SVM_TRAIN_OPTIONS
+        if options.get(letter) not in (None, [], ())
+    }
+    for letter, value in given.items():
+        name, convert = SVM_TRAIN_OPTIONS[letter]
+        if words.get(name) not in (None, [], ()):
+            raise UsageError(f"-{letter} and {option(name)} are the same option: give one of them")
+        words[name] = convert(value)
+    if given:
+        words |= {
+            name: value for name, value in SVM_TRAIN_DEFAULTS.items() if words.get(name) is None
+        }
+        if words.get("gamma") is None and words["machine"] in _SVM_TYPES.values():
+            words["gamma"] = "auto"
+    words["only_validate"] = "v" in given
+    return words

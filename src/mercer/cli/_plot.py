@@ -1,4 +1,4 @@
-"""``mercer plot``: what a machine learned, as a picture."""
+"""``mercer plot``: a figure of a model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli._errors import Failed, Misused
-from mercer.cli._output import Voice, table
-from mercer.cli._reading import open_both
+from mercer.cli._errors import CommandError, UsageError
+from mercer.cli._output import Reporter, open_model_and_data, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 from mercer.plots import KINDS, write_figure
@@ -22,37 +21,48 @@ SCALED = {"standard": " (standardised)", None: ""}
 
 
 def run(
-    kind: str, model: str, data: str | None, output: str | None, feature: list[str] | None,
-    format: str | None, quiet: bool,
-) -> None:  # fmt: skip
+    kind: str,
+    model: str,
+    data: str | None,
+    output: str | None,
+    feature: list[str] | None,
+    format: str | None,
+    quiet: bool,
+) -> None:
     known = inspect.signature(KINDS[kind].display.from_estimator).parameters
     if data is not None:
-        found, rows = open_both(model, data, format)
+        found, rows = open_model_and_data(model, data, format)
         X, y = rows.X, rows.y
     elif known["X"].default is inspect.Parameter.empty:
-        raise Misused(f"plot {kind} needs DATA, the rows that {model} was trained on")
+        raise UsageError(f"plot {kind} needs DATA, the rows that {model} was trained on")
     else:
         found, X, y = open_model(model), None, None
     options = _along(kind, feature or [], known, found.schema)
     path = output or f"{kind}.png"
     draw(kind, model, found.model, found.schema, X, y, path, **options)
-    Voice(quiet=quiet).say(table({"picture": path}))
+    Reporter(quiet=quiet).write(table({"figure": path}))
 
 
 def draw(
-    kind: str, name: str, model: Any, schema: Schema | None, X: Any, y: Any, path: str,
+    kind: str,
+    name: str,
+    model: Any,
+    schema: Schema | None,
+    X: Any,
+    y: Any,
+    path: str,
     **options: Any,
-) -> None:  # fmt: skip
-    """Write the picture of a model."""
+) -> None:
+    """Write the figure of a model."""
     names = _labels(schema)
-    if names:  # where the displays look for them
+    if names:  # read by the displays
         model.feature_names_in_ = np.array(names, dtype=object)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
             display = KINDS[kind].draw(model, X, y, **options)
         except (TypeError, ValueError) as error:
-            raise Failed(f"{name}: {error}") from error
+            raise CommandError(f"{name}: {error}") from error
         write_figure(display, path)
 
 
@@ -74,7 +84,7 @@ def _along(
     columns = []
     for name in feature:
         if name not in names and not name.isdigit():
-            raise Misused(
+            raise UsageError(
                 f"--feature {name}: there is no such column among {', '.join(names[:12])}"
             )
         columns.append(names.index(name) if name in names else int(name))
@@ -82,4 +92,4 @@ def _along(
         return {"features": columns}
     if "feature" in known and len(columns) == 1:
         return {"feature": columns[0]}
-    raise Misused(f"--feature {feature[-1]} does not go with {kind}")
+    raise UsageError(f"--feature {feature[-1]} is not an option of plot {kind}")

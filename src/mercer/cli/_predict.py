@@ -8,23 +8,29 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_outlier_detector
 
-from mercer.cli._errors import Failed, Misused
-from mercer.cli._output import Voice, score
-from mercer.cli._reading import open_both
+from mercer.cli._errors import CommandError, UsageError
+from mercer.cli._output import Reporter, open_model_and_data, score
 from mercer.data import write_predictions
 
 __all__ = ["run"]
 
 
 def run(
-    model: str, data: str, out: str | None, output: str | None, decision: bool, proba: bool,
-    format: str | None, json: bool, quiet: bool,
-) -> None:  # fmt: skip
+    model: str,
+    data: str,
+    out: str | None,
+    output: str | None,
+    decision: bool,
+    proba: bool,
+    format: str | None,
+    json: bool,
+    quiet: bool,
+) -> None:
     if out is not None and output is not None:
-        raise Misused(f"the output is given twice: --output {output} and {out}")
+        raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
-        raise Misused("--decision and --proba exclude each other: give one of them")
-    found, table = open_both(model, data, format)
+        raise UsageError("--decision and --proba exclude each other: give one of them")
+    found, table = open_model_and_data(model, data, format)
     predicted = found.model.predict(table.X)
     more: dict[str, Any] = {"classes": getattr(found.model, "classes_", None)}
     if decision:
@@ -32,28 +38,30 @@ def run(
     if proba:
         more["probabilities"] = _values(found.model, "predict_proba", table.X, model, "proba")
     path = output or out or "-"
-    voice = Voice(json, quiet or json)
-    voice.say(command="predict", model=model, data=table.name, rows=table.X.shape[0])
+    reporter = Reporter(json, quiet or json)
+    reporter.write(command="predict", model=model, data=table.name, rows=table.X.shape[0])
     if json and path == "-":
-        voice.say(predictions=predicted, **more)
+        reporter.write(predictions=predicted, **more)
     else:
         write_predictions(path, predicted, **more)
-        voice.say(output=path)
+        reporter.write(output=path)
     if table.y is not None and _is_scored(found.model, table.y):
         text, numbers = score(table.y, predicted, table.schema.task)
-        voice.say("", **numbers)
-        if not voice.quiet:  # svm-predict's line; apart from predictions on stdout
+        reporter.write("", **numbers)
+        if not reporter.quiet:  # svm-predict's line, on stderr if predictions are on stdout
             print(text, file=sys.stderr if path == "-" else sys.stdout)
-    voice.end()
+    reporter.end()
 
 
 def _is_scored(fitted: Any, y: np.ndarray) -> bool:
-    """A one-class machine says ±1: other targets are none of its business."""
+    """A one-class SVM predicts ±1; other targets cannot be compared with that."""
     return not is_outlier_detector(fitted) or set(y.tolist()) <= {-1, 1}
 
 
 def _values(fitted: Any, method: str, X: Any, name: str, option: str) -> Any:
     if not hasattr(fitted, method):
         remedy = "; train it with --probability" if hasattr(fitted, "probability") else ""
-        raise Failed(f"{name}: a {type(fitted).__name__} has nothing for --{option}{remedy}")
+        raise CommandError(
+            f"{name}: a {type(fitted).__name__} has no {method}, which --{option} needs{remedy}"
+        )
     return getattr(fitted, method)(X)

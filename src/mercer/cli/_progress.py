@@ -1,12 +1,11 @@
-"""The bar of a fit: how far its measure has fallen towards the tolerance, on a log scale.
+"""The progress bar of a fit: its stopping measure between the first value and ``tol``.
 
-The measure is what the fit stops by: the relative duality gap of a linear or logistic machine, the
-largest violating pair of a kernel machine, whose gap is shown beside it as often as that is cheap.
-It falls about geometrically, so the share
+The measure is the relative duality gap of linear and logistic models, the KKT violation of kernel
+SVMs, whose gap is shown as well if it is cheap. Convergence is about linear (geometric), so
 
     log(first / now) / log(first / tol)
 
-grows about evenly, and its recent slope tells the time left.
+grows about evenly, and its recent slope gives the time left.
 """
 
 from __future__ import annotations
@@ -17,67 +16,64 @@ from collections import deque
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Bar", "Descent", "measure_of"]
+__all__ = ["LogProgress", "ProgressBar", "measure_of"]
 
-# Over so many seconds the slope is taken.
-WINDOW = 10.0
-# Of the time of a fit that may be spent on looking at the gap.
-LOOKING = 0.05
-# Rounds may come every millisecond; a person sees no more than this many a second.
-PER_SECOND = 10.0
+SLOPE_SECONDS = 10.0  # length of the interval over which the slope is taken
+GAP_TIME_FRACTION = 0.05  # of the time of a fit that may be spent on computing the gap
+REDRAWS_PER_SECOND = 10.0
 
 
-class Descent:
-    """Share of the way that is done, and the seconds left, out of the reports of a fit."""
+class LogProgress:
+    """Fraction of the convergence that is done, and the seconds left, from the reports of a fit."""
 
     def __init__(self) -> None:
         self.first: dict[int, float] = {}
-        self.shares: dict[int, float] = {}
-        self.trail: deque[tuple[float, float]] = deque()
+        self.fractions: dict[int, float] = {}
+        self.history: deque[tuple[float, float]] = deque()
 
-    def heard(self, progress: Any) -> float:
-        """The share that is done of all tasks, after another report."""
+    def update(self, progress: Any) -> float:
+        """The fraction that is done, over all tasks, after another report."""
         value, tol, task = progress.violation, progress.tol, progress.task
         first = self.first[task] = max(self.first.get(task, 0.0), value)
         if 0 < tol < first < math.inf:
-            share = math.log(first / max(value, tol)) / math.log(first / tol)
+            fraction = math.log(first / max(value, tol)) / math.log(first / tol)
         else:
-            share = float(value <= tol)
-        self.shares[task] = max(self.shares.get(task, 0.0), share)
-        done = sum(self.shares.values()) / progress.n_tasks
-        self.trail.append((progress.seconds, done))
-        while len(self.trail) > 2 and progress.seconds - self.trail[0][0] > WINDOW:
-            self.trail.popleft()
+            fraction = float(value <= tol)
+        self.fractions[task] = max(self.fractions.get(task, 0.0), fraction)
+        done = sum(self.fractions.values()) / progress.n_tasks
+        self.history.append((progress.seconds, done))
+        while len(self.history) > 2 and progress.seconds - self.history[0][0] > SLOPE_SECONDS:
+            self.history.popleft()
         return done
 
     @property
     def seconds_left(self) -> float | None:
-        """By the slope of the last seconds; None before there is one."""
-        if len(self.trail) < 2:
+        """By the slope of the last `SLOPE_SECONDS`; None before there is one."""
+        if len(self.history) < 2:
             return None
-        (began, least), (now, done) = self.trail[0], self.trail[-1]
+        (began, least), (now, done) = self.history[0], self.history[-1]
         return (1 - done) * (now - began) / (done - least) if done > least else None
 
 
 def measure_of(model: Any) -> str:
-    """What the fit stops by."""
+    """The quantity that the fit compares with ``tol``."""
     words = getattr(model, "_progress_words", ("steps", "relative gap"))
     return words[1]
 
 
-class Bar:
-    """A callback of a fit that draws on stderr, if that is a terminal with a movable cursor."""
+class ProgressBar:
+    """A callback of a fit that draws on stderr, if that is an interactive terminal."""
 
     def __init__(self, model: Any, quiet: bool = False):
         self.shown = not quiet and _can_redraw()
-        self.measure, self.descent, self.last = measure_of(model), Descent(), -math.inf
+        self.measure, self.convergence, self.last = measure_of(model), LogProgress(), -math.inf
         self.rich: Any = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         if self.shown:
             from mercer.certificates._trace import Trace
 
-            self.trace, self.rich = Trace(share=LOOKING), _make_bar()
+            self.trace, self.rich = Trace(share=GAP_TIME_FRACTION), _make_bar()
             self.rich.start()
             self.task = self.rich.add_task("fitting", total=1.0, left="")
         return self
@@ -89,17 +85,17 @@ class Bar:
             self.rich.stop()
 
     def __call__(self, progress: Any) -> None:
-        done = self.descent.heard(progress)
+        done = self.convergence.update(progress)
         self.trace(progress)
-        if progress.seconds - self.last < 1 / PER_SECOND:
+        if progress.seconds - self.last < 1 / REDRAWS_PER_SECOND:
             return
         self.last = progress.seconds
-        left = self.descent.seconds_left
+        left = self.convergence.seconds_left
         text = f"{self.measure} {progress.violation:.2e} → {progress.tol:.0e}"
         if self.trace.points and self.measure != "relative gap":
             text = f"relative gap {self.trace.points[-1].relative_gap:.1e}, {text}"
         if progress.n_tasks > 1:
-            text += f", {len(self.descent.shares)} of {progress.n_tasks} tasks"
+            text += f", {len(self.convergence.fractions)} of {progress.n_tasks} tasks"
         self.rich.update(
             self.task, completed=done, description=text, left="" if left is None else _clock(left)
         )

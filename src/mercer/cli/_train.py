@@ -1,21 +1,33 @@
-"""``mercer train``: read, choose, fit, save, report."""
+"""``mercer train``: read, choose the estimator, fit, save, report."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
-from mercer.cli._errors import OK, STOPPED, Failed, Misused, complain
-from mercer.cli._estimators import MACHINES, build, choose
-from mercer.cli._fitting import certificate_of, fit, is_unfinished, shown
-from mercer.cli._output import Voice, score, table
-from mercer.cli._reading import describe, read, stem
-from mercer.cli._svm_train_options import translate
+from sklearn.utils._param_validation import InvalidParameterError
+
+from mercer.cli._errors import CommandError, ExitCode, UsageError, option, print_error
+from mercer.cli._options import translate_svm_train_options
+from mercer.cli._output import (
+    Reporter,
+    certificate_of,
+    describe,
+    describe_certificate,
+    is_unfinished,
+    read,
+    score,
+    stem,
+    table,
+)
+from mercer.cli._progress import ProgressBar
 from mercer.cli._verify import check, refuse
 from mercer.data import Schema, Table, read_table
+from mercer.estimators._registry import cli_names
 from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
@@ -24,113 +36,180 @@ __all__ = ["as_gamma", "run"]
 
 # The options that are parameters of estimators.
 PARAMETERS = (
-    "kernel", "C", "gamma", "degree", "coef0", "nu", "epsilon", "alpha", "class_weight",
-    "probability", "tol", "solver", "shrinking", "max_iter", "time_limit", "cache_size", "n_jobs",
-)  # fmt: skip
+    *("kernel", "gamma", "degree", "coef0"),
+    *("C", "nu", "epsilon", "alpha", "class_weight", "probability"),
+    *("tol", "solver", "shrinking", "max_iter", "time_limit", "cache_size", "n_jobs"),
+)
+SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "maxabs": "MaxAbsScaler"}
 
 
 def run(**given: Any) -> int:
-    options = translate(given)
+    options = translate_svm_train_options(given)
     path = _output(options)
-    voice = Voice(options["json"], options["quiet"])
+    reporter = Reporter(options["json"], options["quiet"])
     began = time.perf_counter()
     data = read(options | {"task": _task(options["machine"], options["task"])})
-    name, why = _machine(options["machine"], data)
-    model = build(name, _parameters(options, data.schema))
+    name, why = _estimator(options["machine"], data)
+    model = _build(name, _parameters(options, data.schema))
     if options["verify"]:
         _refuse_unverifiable(name, model)
     n, d = data.X.shape
-    voice.say(
+    reporter.write(
         table({"data": describe(data), "machine": f"{name}: {why}"}),
-        command="train", data=data.name, rows=n, columns=d, scaling=data.schema.scaling,
-        machine=name, why=why, seconds_reading=time.perf_counter() - began,
-    )  # fmt: skip
+        command="train",
+        data=data.name,
+        rows=n,
+        columns=d,
+        scaling=data.schema.scaling,
+        machine=name,
+        why=why,
+        seconds_reading=time.perf_counter() - began,
+    )
     if options["only_validate"]:
-        _validate(model, data, options["cv"], voice)
-        voice.end()
-        return OK
+        _cross_validate(model, data, options["cv"], reporter)
+        reporter.end()
+        return ExitCode.OK
     test = _read_test(options["test"], data.schema)
-    fit(model, data, voice.quiet)
+    fit(model, data, reporter.quiet)
     save(model, path, schema=data.schema)
-    _report(model, path, voice)
+    _report(model, path, reporter)
     if options["cv"] is not None:
-        _validate(model, data, options["cv"], voice)
+        _cross_validate(model, data, options["cv"], reporter)
     if test is not None:
         text, numbers = score(test.y, model.predict(test.X), test.schema.task)
-        voice.say(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
-    broken = _verify(model, path, data, voice) if options["verify"] else []
+        reporter.write(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
+    broken = _verify(model, path, data, reporter) if options["verify"] else []
     if options["plot"] is not None:
-        _draw(model, path, data, options["plot"], voice)
-    voice.end()
+        _draw(model, path, data, options["plot"], reporter)
+    reporter.end()
     refuse(path, broken)
-    return STOPPED if is_unfinished(model) else OK
+    return ExitCode.STOPPED if is_unfinished(model) else ExitCode.OK
+
+
+def fit(model: Any, data: Table, quiet: bool = False) -> None:
+    """Fit with a progress bar; after Ctrl-C the model so far is kept, if there is one."""
+    has_callback = "callback" in model.get_params()
+    with ProgressBar(model, quiet) as bar, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", category=FutureWarning)
+        if bar.shown and has_callback:
+            model.set_params(callback=bar)
+        try:
+            model.fit(data.X, data.y)
+        except InvalidParameterError:
+            raise
+        except ValueError as error:
+            raise CommandError(f"{data.name}: {error}") from error
+        except KeyboardInterrupt:
+            if not (hasattr(model, "expansion_") or hasattr(model, "coef_")):
+                raise
+        finally:
+            if has_callback:
+                model.set_params(callback=None)
+    for warning in caught:
+        print_error(warning.message)
+
+
+def _target_task(name: str) -> str | None:
+    """The task of the target that an estimator needs; None if it needs no target."""
+    task = cli_names()[name].task
+    return None if task == "outliers" else task
+
+
+def _default_estimator(schema: Schema) -> tuple[str, str]:
+    """The first estimator of the registry for a table's target, and why."""
+    what = f"the target {schema.target!r}" if schema.target else "the target"
+    why = {
+        "classification": f"{what} has {len(schema.labels or ())} labels",
+        "regression": f"{what} is a number",
+        None: "there is no target",
+    }[schema.task]
+    return next(name for name in cli_names() if _target_task(name) == schema.task), why
+
+
+def _build(name: str, parameters: dict[str, Any]) -> Any:
+    """The estimator with the parameters that were given; one it does not have is refused."""
+    entries = cli_names()
+    given = {key: value for key, value in parameters.items() if value is not None}
+    cls = entries[name].load()
+    for key in given:
+        if key not in inspect.signature(cls).parameters:
+            others = [
+                other
+                for other, entry in entries.items()
+                if key in inspect.signature(entry.load()).parameters
+            ]
+            raise UsageError(
+                f"--machine {name} has no {option(key)}; it is an option of {', '.join(others)}"
+            )
+    return cls(**given)
 
 
 def _refuse_unverifiable(name: str, model: Any) -> None:
-    """Say before a long fit, not after it, that there is nothing to verify."""
+    """Refuse before a long fit, not after it, what cannot be verified."""
     try:
         check_verifiable(model)
     except TypeError as error:
-        raise Misused(f"--verify is not for --machine {name}: {error}") from error
+        raise UsageError(f"--verify cannot be combined with --machine {name}: {error}") from error
 
 
-def _verify(model: Any, path: str, data: Table, voice: Voice) -> list[str]:
+def _verify(model: Any, path: str, data: Table, reporter: Reporter) -> list[str]:
     """The certificate of --verify: of the model as it was written, not of the one in memory."""
-    return check(path, open_model(path).model, data, voice)
+    return check(path, open_model(path).model, data, reporter)
 
 
-def _draw(model: Any, path: str, data: Table, picture: str, voice: Voice) -> None:
-    """The picture of --plot: regions and margins, or the tube of a regression."""
+def _draw(model: Any, path: str, data: Table, picture: str, reporter: Reporter) -> None:
+    """The figure of --plot: regions and margins, or the ε-insensitive tube of a regression."""
     from mercer.cli._plot import draw
 
     kind = "tube" if data.schema.task == "regression" else "boundary"
     draw(kind, path, model, data.schema, data.X, data.y, picture)
-    voice.say(table({"picture": picture}), picture=picture)
+    reporter.write(table({"figure": picture}), picture=picture)
 
 
 def _output(options: dict[str, Any]) -> str:
     """Where the model goes: --output, or svm-train's second file, or the data's name."""
     output, second = options["output"], options["model"]
     if output is not None and second is not None:
-        raise Misused(f"the model's file is given twice: --output {output} and {second}")
+        raise UsageError(f"the model's file is given twice: --output {output} and {second}")
     path = output or second or stem(options["data"]) + ".mercer"
     _refuse_output(path, options["data"])
     picture = options["plot"]
     if picture is not None:
         _refuse_output(picture, options["data"])
         if not picture.lower().endswith(SUFFIXES):
-            raise Misused(f"--plot {picture} must end in one of {', '.join(SUFFIXES)}")
+            raise UsageError(f"--plot {picture} must end in one of {', '.join(SUFFIXES)}")
     return path
 
 
 def _refuse_output(path: str, data: str) -> None:
-    """Say before a long fit, not after it, that what comes of it cannot be written."""
+    """Refuse before a long fit, not after it, a file that cannot be written."""
     folder = Path(path).parent
     if not folder.is_dir():
-        raise Failed(f"{path}: there is no folder {folder}")
+        raise CommandError(f"{path}: there is no folder {folder}")
     if Path(path).is_dir() or not os.access(folder, os.W_OK):
-        raise Failed(f"{path}: nothing can be written there")
+        raise CommandError(f"{path}: nothing can be written there")
     if Path(path).exists() and data != "-" and Path(path).samefile(data):
-        raise Misused(f"{path}: it would take the place of the data")
+        raise UsageError(f"{path}: the output would overwrite the data")
 
 
 def _task(machine: str | None, task: str | None) -> str | None:
-    """What the target has to be for the machine that was asked for."""
-    wanted = None if machine is None else MACHINES[machine].task
+    """The task of the target that the estimator requires."""
+    wanted = None if machine is None else _target_task(machine)
     if wanted is not None and task is not None and wanted != task:
-        raise Misused(f"--machine {machine} is for {wanted}, which --task {task} contradicts")
+        raise UsageError(f"--machine {machine} is for {wanted}, which --task {task} contradicts")
     return wanted or task
 
 
-def _machine(asked: str | None, data: Table) -> tuple[str, str]:
-    """The machine, and why."""
+def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
+    """The estimator's name, and why it was chosen."""
     if asked is None:
-        return choose(data.schema)
-    if MACHINES[asked].task is not None and data.y is None:
-        raise Failed(
+        return _default_estimator(data.schema)
+    if _target_task(asked) is not None and data.y is None:
+        raise CommandError(
             f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
         )
-    return asked, "asked for"
+    return asked, "given by --machine"
 
 
 def _parameters(options: dict[str, Any], schema: Schema) -> dict[str, Any]:
@@ -148,7 +227,7 @@ def as_gamma(word: str | None) -> float | str | None:
     try:
         return float(word)
     except ValueError:
-        raise Misused(f"--gamma must be a number, scale or auto, got {word!r}") from None
+        raise UsageError(f"--gamma must be a number, scale or auto, got {word!r}") from None
 
 
 def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] | str | None:
@@ -162,44 +241,54 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
         label, _, factor = word.rpartition("=")
         label = label if label in labels else label.lstrip("+")
         if label not in labels:
-            raise Misused(
+            raise UsageError(
                 f"--class-weight {word}: no such label; give LABEL=FACTOR with one of "
                 f"{', '.join(list(labels)[:8]) or 'the labels of a classification'}"
             )
         try:
             weights[labels[label]] = float(factor)
         except ValueError:
-            raise Misused(f"--class-weight {word}: {factor!r} is no number") from None
+            raise UsageError(f"--class-weight {word}: {factor!r} is no number") from None
         if not weights[labels[label]] > 0:
-            raise Misused(f"--class-weight {word}: the factor must be positive")
+            raise UsageError(f"--class-weight {word}: the factor must be positive")
     return weights
 
 
-def _report(model: Any, path: str, voice: Voice) -> None:
+def _report(model: Any, path: str, reporter: Reporter) -> None:
     certificate = certificate_of(model)
     found = {"certificate": certificate, "solved": not is_unfinished(model), "model": path}
-    voice.say(f"{shown(model)}\n{table({'model': path})}", **found)
+    reporter.write(f"{describe_certificate(model)}\n{table({'model': path})}", **found)
     if is_unfinished(model):
-        complain(
+        print_error(
             f"stopped before the tolerance ({certificate.status}); the model so far is in {path}, "
             f"its relative gap is {certificate.relative_gap:.3g}"
         )
 
 
-def _validate(model: Any, data: Table, folds: int, voice: Voice) -> None:
-    """Predict every row by a model of the other folds."""
+def _cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> None:
+    """Predict every row by a model of the other folds.
+
+    The columns are scaled by each training fold alone. ``data.X`` are scaled by all rows, but an
+    affine map of the columns does not change what a scaler makes of them.
+    """
+    from sklearn import preprocessing
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
 
     if data.y is None:
-        raise Failed(f"{data.name}: cross-validation needs a target, and there is none")
+        raise CommandError(f"{data.name}: cross-validation needs a target, and there is none")
     kind = StratifiedKFold if data.schema.task == "classification" else KFold
-    cut = kind(folds, shuffle=True, random_state=0)
+    model = clone(model)
+    if data.schema.scaling is not None:
+        model = make_pipeline(getattr(preprocessing, SCALERS[data.schema.scaling])(), model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        predicted = cross_val_predict(clone(model), data.X, data.y, cv=cut)
+        predicted = cross_val_predict(
+            model, data.X, data.y, cv=kind(folds, shuffle=True, random_state=0)
+        )
     text, numbers = score(data.y, predicted, data.schema.task, "Cross Validation ")
-    voice.say(text, cv={"folds": folds, **numbers})
+    reporter.write(text, cv={"folds": folds, **numbers})
 
 
 def _read_test(source: str | None, schema: Schema) -> Table | None:
@@ -208,5 +297,5 @@ def _read_test(source: str | None, schema: Schema) -> Table | None:
         return None
     test = read_table(source, schema=schema)
     if test.y is None:
-        raise Failed(f"{test.name}: --test needs the targets, and there are none")
+        raise CommandError(f"{test.name}: --test needs the targets, and there are none")
     return test

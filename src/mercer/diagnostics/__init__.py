@@ -1,14 +1,12 @@
-"""Before a fit: what will hurt, and what it will take.
+"""Checks before a fit, and an estimate of its time.
 
-===============  ==============================================================
-examine.py       `doctor`: the checks in turn
-report.py        `Report`, `Estimate`: what it says
-_checks.py       columns and targets by themselves
-_rows.py         equal rows, by hashing
-_settings.py     C and γ against the data's scale
-_calibrate.py    short measurements: samples fitted, a kernel tile timed
-_cost.py         time and memory of each route, extrapolated from these
-===============  ==============================================================
+================  ==============================================================
+_doctor.py        `doctor`: the checks in turn, and the fit of a sample
+_report.py        `Report`, `Estimate`
+_checks.py        columns, targets, equal rows
+_kernel_scale.py  C and γ against the scale of the data
+_settings.py      thresholds and sizes
+================  ==============================================================
 """
 
 from mercer.data._column_statistics import Finding

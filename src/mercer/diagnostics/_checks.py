@@ -1,42 +1,37 @@
-"""What is wrong with the columns and the targets by themselves, whatever the machine."""
+"""Problems of columns, targets and equal rows, whatever the estimator."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.data._column_statistics import NAMED, Columns, Finding, listed, uneven
+from mercer.diagnostics._settings import Settings
 from mercer.kernels._base import LARGEST
 
-__all__ = ["check_columns", "check_labels", "check_targets", "twins"]
+__all__ = [
+    "check_columns",
+    "check_labels",
+    "check_targets",
+    "collinear_columns",
+    "contradictions",
+    "first_equal",
+    "repetitions",
+]
 
-# The largest class has so many times the rows of the smallest.
-IMBALANCED = 10.0
-# Fewer rows than folds of the usual cross-validation.
-TINY_CLASS = 5
-# More classes than these are numbers of rows, or other things that are no labels.
-MOST_CLASSES = 500
-# Two columns are the same but for scale if |correlation| is within this of 1.
-TWIN = 1e-9
-# Correlations of more columns than these would take longer than all else.
-TWIN_COLUMNS = 1000
-# So many that may be repeated are compared on all rows.
-TWIN_CANDIDATES = 100
-# A deviation below this share of a column's size is rounding.
-CONSTANT = 1e-10
-# A matrix of fewer bytes may be stored as it likes.
-SMALL_BYTES = 10_000_000
-# The other storage must take less than this share of the bytes to be worth a change.
-WORTH = 0.25
-# Sparse storage takes 12 bytes for a nonzero, dense 8 for any entry.
-SPARSE_ENTRY_BYTES = 12
+_ROWS = 4096  # at a time, so that no second X is made
 
 
 def check_columns(
-    X: Any, columns: Columns, names: Sequence[str] | None, rows: np.ndarray
+    X: Any,
+    columns: Columns,
+    names: Sequence[str] | None,
+    rows: np.ndarray,
+    settings: Settings,
 ) -> list[Finding]:
     """Entries that are no numbers or too large, constant columns, uneven scales, storage.
 
@@ -47,67 +42,84 @@ def check_columns(
     if bad.size:
         found.append(
             Finding(
-                "error", f"Entries of X that are NaN or infinite: {columns.n_bad.sum():,}",
+                "error",
+                f"Entries of X that are NaN or infinite: {columns.n_bad.sum():,}",
                 f"{listed(bad, names)}; first in row {rows[columns.first_bad]}",
                 "leave those rows out, or fill the gaps, for example with SimpleImputer.",
             )
-        )  # fmt: skip
+        )
     largest = np.where(columns.high >= columns.low, np.maximum(-columns.low, columns.high), 0.0)
     huge = np.flatnonzero(largest > np.sqrt(LARGEST))
     if huge.size:
         found.append(
             Finding(
-                "error", f"Entries reach {largest.max():.3g}: their squares are lost in rounding",
-                listed(huge, names), "scale these columns, for example with StandardScaler.",
+                "error",
+                f"Entries reach {largest.max():.3g}: their squares lose all digits in sums",
+                listed(huge, names),
+                "scale these columns, for example with StandardScaler.",
             )
-        )  # fmt: skip
+        )
     constant = np.flatnonzero(columns.ranges == 0)
     if constant.size:
         found.append(
             Finding(
-                "note", f"Constant columns: {constant.size:,}", listed(constant, names),
+                "note",
+                f"Constant columns: {constant.size:,}",
+                listed(constant, names),
                 "drop them, for example with VarianceThreshold.",
             )
-        )  # fmt: skip
+        )
     scales = uneven(columns, names)
-    return [*found, *([scales] if scales else []), *_check_storage(X, columns)]
+    return [*found, *([scales] if scales else []), *_check_storage(X, columns, settings)]
 
 
-def _check_storage(X: Any, columns: Columns) -> list[Finding]:
+def _check_storage(X: Any, columns: Columns, settings: Settings) -> list[Finding]:
     cells = X.shape[0] * X.shape[1]
     n_nonzero = int(columns.n_nonzero.sum())
-    dense, sparse = cells * X.dtype.itemsize, n_nonzero * SPARSE_ENTRY_BYTES
+    dense, sparse = cells * X.dtype.itemsize, n_nonzero * 12  # 8 for a value, 4 for its column
     share = f"{n_nonzero / max(cells, 1):.0%} of the entries are not zero"
-    if sp.issparse(X) and dense < sparse and sparse > SMALL_BYTES:
+    if sp.issparse(X) and dense < sparse and sparse > settings.small_bytes:
         return [
             Finding(
-                "note", f"X is stored as a sparse matrix, but {share}", "",
+                "note",
+                f"X is stored as a sparse matrix, but {share}",
+                "",
                 f"X.toarray() takes {dense / 1e6:.0f} MB instead of {sparse / 1e6:.0f}, and is "
                 "quicker.",
             )
-        ]  # fmt: skip
-    if not sp.issparse(X) and sparse < WORTH * dense and dense > SMALL_BYTES:
+        ]
+    if (
+        not sp.issparse(X)
+        and sparse < settings.storage_gain * dense
+        and dense > settings.small_bytes
+    ):
         return [
             Finding(
-                "note", f"X is stored as a dense array, but only {share}", "",
+                "note",
+                f"X is stored as a dense array, but only {share}",
+                "",
                 f"scipy.sparse.csr_matrix(X) takes {sparse / 1e6:.0f} MB instead of "
                 f"{dense / 1e6:.0f}.",
             )
-        ]  # fmt: skip
+        ]
     return []
 
 
-def twins(X: Any, some: np.ndarray, names: Sequence[str] | None) -> list[Finding]:
+def collinear_columns(
+    X: Any, some: np.ndarray, names: Sequence[str] | None, settings: Settings
+) -> list[Finding]:
     """Columns that are others times a factor, plus a constant.
 
-    Looked for on ``some`` rows; those that may be are then compared on all.
+    All columns are compared on ``some`` rows, candidates then on all.
     """
-    if not 2 <= X.shape[1] <= TWIN_COLUMNS:
+    if not 2 <= X.shape[1] <= settings.max_collinear_columns:
         return []
-    first, second = _equal_up_to_scale(_dense(X[some]))
-    columns = np.unique(np.concatenate([first, second]))[:TWIN_CANDIDATES]
+    first, second = _equal_up_to_scale(_dense(X[some]), settings)
+    columns = np.unique(np.concatenate([first, second]))[: settings.max_collinear_candidates]
     if columns.size:
-        first, second = (columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns])))
+        first, second = (
+            columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns]), settings)
+        )
     if not first.size:
         return []
     pairs = [
@@ -128,65 +140,150 @@ def _dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
 
 
-def _equal_up_to_scale(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _equal_up_to_scale(X: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     """Pairs i < j of columns with a correlation of 1 or −1."""
     size = np.abs(X).max(axis=0)
     Z = X - X.mean(axis=0)
     norms = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    Z /= np.where(norms > CONSTANT * np.sqrt(X.shape[0]) * size, norms, np.inf)
-    first, second = np.nonzero(np.triu(np.abs(Z.T @ Z) > 1 - TWIN, 1))
+    Z /= np.where(norms > settings.constant * np.sqrt(X.shape[0]) * size, norms, np.inf)
+    first, second = np.nonzero(np.triu(np.abs(Z.T @ Z) > 1 - settings.collinear, 1))
     return first, second
 
 
-def check_labels(classes: np.ndarray, count: np.ndarray, has_weights: bool) -> list[Finding]:
+def check_labels(
+    classes: np.ndarray, count: np.ndarray, has_weights: bool, settings: Settings
+) -> list[Finding]:
     """One class only, classes of few rows, classes of very different size."""
     if classes.size < 2:
         return [
             Finding(
-                "error", "y has one class only", f"{classes[0]!s}",
+                "error",
+                "y has one class only",
+                f"{classes[0]!s}",
                 "a classifier needs two; for the shape of one class use OneClassSVM.",
             )
-        ]  # fmt: skip
-    if classes.size > MOST_CLASSES:
+        ]
+    if classes.size > settings.max_classes:
         return [
             Finding(
-                "error", f"y has {classes.size:,} classes", "",
-                "one machine for each pair of classes would never be done; are these labels?",
+                "error",
+                f"y has {classes.size:,} classes",
+                "",
+                "one-vs-one needs a model for each pair of classes; is y a regression target?",
             )
-        ]  # fmt: skip
+        ]
     found = []
-    tiny = np.flatnonzero(count < TINY_CLASS)
+    tiny = np.flatnonzero(count < settings.small_class_rows)
     if tiny.size:
         shown = ", ".join(f"{classes[c]!s}: {count[c]}" for c in tiny[:NAMED])
         found.append(
             Finding(
-                "warning", f"Classes of fewer than {TINY_CLASS} rows: {tiny.size:,}", shown,
-                "join or drop them; five-fold cross-validation cannot see them in every fold.",
+                "warning",
+                f"Classes of fewer than {settings.small_class_rows} rows: {tiny.size:,}",
+                shown,
+                "join or drop them; five-fold cross-validation cannot have them in every fold.",
             )
-        )  # fmt: skip
+        )
     least, most = int(np.argmin(count)), int(np.argmax(count))
-    if count[most] > IMBALANCED * count[least] and not has_weights:
+    if count[most] > settings.imbalance * count[least] and not has_weights:
         found.append(
             Finding(
-                "warning", f"Class sizes differ by a factor of {count[most] / count[least]:.3g}",
+                "warning",
+                f"Class sizes differ by a factor of {count[most] / count[least]:.3g}",
                 f"{classes[most]!s}: {count[most]:,} rows, {classes[least]!s}: {count[least]:,}",
                 'class_weight="balanced" if errors on the small one matter as much; and judge by '
                 "balanced accuracy.",
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def check_targets(y: np.ndarray, epsilon: float | None) -> list[Finding]:
-    """Targets of a regression: constant, or hidden in the tube."""
+    """Targets of a regression: constant, or with a deviation below ε."""
     sd = float(np.std(y))
     if np.ptp(y) == 0:
         return [Finding("warning", "y is constant", f"{y[0]:g}", "there is nothing to fit.")]
     if epsilon is not None and epsilon > sd:
         return [
             Finding(
-                "warning", f"epsilon={epsilon:g} is larger than the deviation of y, {sd:.3g}", "",
-                f"most errors cost nothing; epsilon={sd / 10:.1g} would be a tenth of it.",
+                "warning",
+                f"epsilon={epsilon:g} is larger than the deviation of y, {sd:.3g}",
+                "",
+                f"most residuals have no loss; try epsilon={sd / 10:.1g}, a tenth of that.",
             )
-        ]  # fmt: skip
+        ]
     return []
+
+
+def first_equal(X: Any) -> np.ndarray:
+    """For each row the first one equal to it, perhaps itself, by 64-bit hashes of the rows."""
+    keys: list[int] = []
+    for start in range(0, X.shape[0], _ROWS):
+        part = X[start : start + _ROWS]
+        if sp.issparse(part):
+            part = part.copy()
+            part.eliminate_zeros()
+            slices = [slice(*ends) for ends in pairwise(part.indptr)]
+            keys += [hash((part.indices[s].tobytes(), part.data[s].tobytes())) for s in slices]
+        else:
+            keys += [hash(row.tobytes()) for row in part + 0.0]  # −0 becomes 0
+    _, first, group = np.unique(np.array(keys), return_index=True, return_inverse=True)
+    return first[group]
+
+
+def contradictions(
+    first: np.ndarray, y: np.ndarray, is_classifier: bool, rows: np.ndarray
+) -> list[Finding]:
+    """Equal rows with different labels (a warning), or targets (a note); ``rows`` numbers them."""
+    other = np.flatnonzero(y != y[first])
+    if other.size == 0:
+        return []
+    pairs = [f"rows {rows[first[i]]} and {rows[i]}" for i in other[:NAMED]]
+    involved = np.isin(first, first[other])
+    where = ", ".join(pairs) + (", …" if other.size > NAMED else "")
+    what = f"Rows equal to others with {'another label' if is_classifier else 'different targets'}"
+    what += f": {involved.sum():,}"
+    if not is_classifier:
+        return [
+            Finding(
+                "note",
+                what,
+                where,
+                "no function of these columns fits them all; their spread is the least error.",
+            )
+        ]
+    _, which, sizes = np.unique(
+        np.column_stack([first[involved], y[involved]]),
+        axis=0,
+        return_index=True,
+        return_counts=True,
+    )
+    most: dict[int, int] = {}
+    for row, size in zip(first[involved][which], sizes, strict=True):
+        most[row] = max(most.get(row, 0), int(size))
+    wrong = int(involved.sum()) - sum(most.values())
+    return [
+        Finding(
+            "warning",
+            f"{what}, of which at least {wrong:,} cannot be right",
+            where,
+            "check how they were labelled, or add a column that distinguishes them; "
+            "a hard margin (C=inf) is impossible.",
+        )
+    ]
+
+
+def repetitions(first: np.ndarray, y: np.ndarray, settings: Settings) -> list[Finding]:
+    """Many rows that occur again with the same label or target."""
+    count = int(((first != np.arange(first.size)) & (y == y[first])).sum())
+    if count < settings.repeated_rows * first.size:
+        return []
+    return [
+        Finding(
+            "note",
+            f"Rows that occur again, target and all: {count:,} of {first.size:,}",
+            "",
+            "keep one of each, with the number of its occurrences as sample_weight: this gives the "
+            "same model faster.",
+        )
+    ]

@@ -1,9 +1,12 @@
-"""`doctor`: look at rows and targets before a fit."""
+"""`doctor`: check rows and targets before a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,35 +17,30 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _get_feature_names
 
 from mercer.data._column_statistics import Finding, listed, survey
-from mercer.diagnostics._calibrate import SAMPLE, calibrate
-from mercer.diagnostics._checks import check_columns, check_labels, check_targets, twins
-from mercer.diagnostics._cost import Shape, estimate
-from mercer.diagnostics._duplicates import contradictions, first_equal, repetitions
-from mercer.diagnostics._kernel_scale import check_gamma, check_price, look
-from mercer.diagnostics._report import Estimate, Report, by_severity
+from mercer.diagnostics._checks import (
+    check_columns,
+    check_labels,
+    check_targets,
+    collinear_columns,
+    contradictions,
+    first_equal,
+    repetitions,
+)
+from mercer.diagnostics._kernel_scale import check_C, check_gamma, kernel_statistics
+from mercer.diagnostics._report import Estimate, Report, sorted_by_severity
+from mercer.diagnostics._settings import Settings
 from mercer.estimators import SVC, SVR, OneClassSVM
 from mercer.estimators._parameters import resolve_kernel
 from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed, make_samples
 from mercer.estimators.svm._base import KernelMachine
+from mercer.exceptions import ConvergenceWarning
 
 __all__ = ["doctor"]
 
-# Entries that are all looked at; of more, some rows are.
-MOST_ENTRIES = 50_000_000
-# Rows among which neighbours are looked for, and entries of them at the most.
-NEIGHBOURS = 8192
-NEIGHBOUR_ENTRIES = 1_000_000
-# Rows on which columns are compared with each other.
-COMPARED = 1000
-# Numbers with more different values than these are targets, not labels.
-MOST_CLASSES = 50
-# An exact fit of more seconds is worth a word.
-LONG = 60.0
-# What another estimator's parameters say about a kernel machine.
+# Parameters of other estimators that a kernel SVM has as well.
 SHARED = ("kernel", "gamma", "degree", "coef0", "C", "epsilon", "class_weight", "n_jobs")
-
-# Left at their defaults when samples are fitted.
-QUIET = ("callback", "verbose", "warm_start", "probability", "max_iter")
+# Left at their defaults when the sample is fitted.
+UNUSED = ("callback", "verbose", "warm_start", "probability", "max_iter")
 
 
 def doctor(
@@ -54,17 +52,17 @@ def doctor(
     random_state: Any = 0,
     **params: Any,
 ) -> Report:
-    """Say before a fit what will hurt, and what it will take.
+    """Check data before a fit, and estimate the time that it takes.
 
-    Looks for entries that are no numbers, columns that are constant, unscaled or repeated, equal
-    rows with different labels, small classes, and C or γ far from the data's scale. Time and memory
-    are extrapolated from two small fits of a sample.
+    Reports entries that are no numbers, columns that are constant, unscaled or collinear, equal
+    rows with different labels, small classes, and C or γ far from the scale of the data. The time
+    is extrapolated from the fit of a sample.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, pandas or polars DataFrame} of shape (n_samples, n_features)
-        NaN and infinite entries are found, not refused. Beyond 50 million entries a random part of
-        the rows is looked at.
+        NaN and infinite entries are reported, not refused. Beyond 50 million entries a random part
+        of the rows is checked.
     y : array-like of shape (n_samples,), optional
         Class labels or targets; without an estimator to tell which, numbers of more than 50
         different values are targets.
@@ -74,14 +72,14 @@ def doctor(
     feature_names : sequence of str, optional
         What columns are called in findings; by default as in a DataFrame, or by number.
     random_state : int, RandomState or Generator, default=0
-        For the samples.
+        For the random part of the rows and the sample.
     **params
-        Parameters of the estimator to look at in place of its own, such as ``C=100``.
+        Parameters that replace those of the estimator, such as ``C=100``.
 
     Returns
     -------
     report : Report
-        Print it; ``findings`` and ``estimates`` are what it says.
+        Print it, or read ``findings`` and ``estimate``.
 
     Examples
     --------
@@ -92,27 +90,39 @@ def doctor(
     >>> report.findings[0].where
     'furthest off: column 2, column 0, column 1'
     """
+    return examine(X, y, estimator, feature_names, random_state, params)
+
+
+def examine(
+    X: Any,
+    y: Any = None,
+    estimator: Any = None,
+    feature_names: Sequence[str] | None = None,
+    random_state: Any = 0,
+    params: Mapping[str, Any] = MappingProxyType({}),
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
+) -> Report:
+    """`doctor` with other thresholds."""
     _refuse_estimator(estimator)
     rng = np.random.default_rng(random_state)
     X, names, findings = _read_rows(X)
     names = names if feature_names is None else feature_names
-    target, missing = _read_targets(y, X, estimator)
-    machine = _machine(estimator, target.kind, params)
+    target, missing = _read_targets(y, X, estimator, settings)
+    model = _kernel_svm(estimator, target.kind, params)
     n, nnz = X.shape[0], X.nnz if sp.issparse(X) else X.size
     classes = np.bincount(target.codes) if target.kind == "classes" else np.array([], int)
-    n_rows = max(int(MOST_ENTRIES / max(nnz, 1) * n), 2)
+    n_rows = max(int(settings.max_entries / max(nnz, 1) * n), 2)
     part, rows = X, np.arange(n)
     if n_rows < n:
         rows = np.sort(rng.choice(n, n_rows, replace=False))
         part, target = X[rows], target.take(rows)
-    findings += missing + check_columns(part, survey(part), names, rows)
-    findings += _examine(part, rows, target, classes, machine, rng)
-    estimates: tuple[Estimate, ...] = ()
+    findings += missing + check_columns(part, survey(part), names, rows, settings)
+    findings += _check_targets_and_duplicates(part, rows, target, classes, model, settings)
+    estimate = None
     if not any(finding.severity == "error" for finding in findings):
-        shape = Shape(n, X.shape[1], nnz, _bytes(X), tuple(classes.tolist()))
-        more, estimates = _try(part, names, target, machine, shape, rng)
+        more, estimate = _check_fit(part, names, target, model, n, classes, rng, settings)
         findings += more
-    return Report(_subject(X, part, target), by_severity(findings), estimates)
+    return Report(_subject(X, part, target), sorted_by_severity(findings), estimate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +145,22 @@ def _read_rows(X: Any) -> tuple[Any, Sequence[str] | None, list[Finding]]:
         if text:
             found = [
                 Finding(
-                    "error", f"Columns that hold other things than numbers: {len(text):,}",
+                    "error",
+                    f"Columns that hold other things than numbers: {len(text):,}",
                     listed(np.arange(len(text)), text),
-                    "encode them, for example with OneHotEncoder, or leave them out.",
+                    "encode them, for example with OneHotEncoder, or drop them.",
                 )
-            ]  # fmt: skip
+            ]
             X = X[[name for name in X.columns if name not in text]]
     names = _get_feature_names(X)
     X = check_array(
-        X, accept_sparse="csr", dtype=DTYPES, ensure_all_finite=False, ensure_min_samples=2,
+        X,
+        accept_sparse="csr",
+        dtype=DTYPES,
+        ensure_all_finite=False,
+        ensure_min_samples=2,
         input_name="X",
-    )  # fmt: skip
+    )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -163,7 +178,9 @@ def _is_numeric(column: Any) -> bool:
     return True
 
 
-def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding]]:
+def _read_targets(
+    y: Any, X: Any, estimator: Any, settings: Settings
+) -> tuple[_Target, list[Finding]]:
     if y is None or (estimator is not None and is_outlier_detector(estimator)):
         return _Target("nothing", np.zeros(X.shape[0]), np.array([])), []
     y = column_or_1d(y)
@@ -178,12 +195,14 @@ def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding
     if missing.any():
         found = [
             Finding(
-                "error", f"Targets that are missing or infinite: {missing.sum():,} of {y.size:,}",
-                f"first in row {np.argmax(missing)}", "leave these rows out.",
+                "error",
+                f"Targets that are missing or infinite: {missing.sum():,} of {y.size:,}",
+                f"first in row {np.argmax(missing)}",
+                "leave these rows out.",
             )
-        ]  # fmt: skip
+        ]
         y = np.where(missing, y[~missing][0] if not missing.all() else 0, y)
-    if _are_labels(y, estimator):
+    if _are_labels(y, estimator, settings.max_label_values):
         if y.dtype.kind == "f" and type_of_target(y) == "continuous":
             raise ValueError(
                 f"Unknown label type: y holds real numbers, and {type(estimator).__name__} needs "
@@ -194,12 +213,12 @@ def _read_targets(y: Any, X: Any, estimator: Any) -> tuple[_Target, list[Finding
     return _Target("targets", np.asarray(y, np.float64), np.array([])), found
 
 
-def _are_labels(y: np.ndarray, estimator: Any) -> bool:
+def _are_labels(y: np.ndarray, estimator: Any, most: int) -> bool:
     if estimator is not None and (is_classifier(estimator) or is_regressor(estimator)):
         return bool(is_classifier(estimator))
     if y.dtype.kind not in "iuf":
         return True
-    return type_of_target(y) in ("binary", "multiclass") and np.unique(y).size <= MOST_CLASSES
+    return type_of_target(y) in ("binary", "multiclass") and np.unique(y).size <= most
 
 
 def _refuse_estimator(estimator: Any) -> None:
@@ -212,78 +231,130 @@ def _refuse_estimator(estimator: Any) -> None:
         )
 
 
-def _machine(estimator: Any, kind: str, params: dict[str, Any]) -> KernelMachine:
-    """The kernel machine that an estimator's parameters mean, quiet and with all checked."""
+def _kernel_svm(estimator: Any, kind: str, params: Mapping[str, Any]) -> KernelMachine:
+    """A kernel SVM with the parameters of an estimator, validated."""
     if isinstance(estimator, KernelMachine):
-        machine = clone(estimator)
+        model = clone(estimator)
     else:
-        machine = {"classes": SVC, "targets": SVR, "nothing": OneClassSVM}[kind]()
+        model = {"classes": SVC, "targets": SVR, "nothing": OneClassSVM}[kind]()
         if estimator is not None:
             given = estimator.get_params(deep=False)
-            mine = machine.get_params(deep=False)
-            machine.set_params(**{p: given[p] for p in SHARED if p in given and p in mine})
-            machine.set_params(kernel=given.get("kernel") or "linear")
-            machine.set_params(gamma="auto" if machine.gamma is None else machine.gamma)
-    machine.set_params(**params)
-    defaults = machine._defaults()
-    machine.set_params(**{name: defaults[name] for name in QUIET if name in defaults})
-    machine._validate_params()
-    if is_precomputed(machine.kernel):
+            mine = model.get_params(deep=False)
+            model.set_params(**{p: given[p] for p in SHARED if p in given and p in mine})
+            model.set_params(kernel=given.get("kernel") or "linear")
+            model.set_params(gamma="auto" if model.gamma is None else model.gamma)
+    model.set_params(**params)
+    defaults = model._defaults()
+    model.set_params(**{name: defaults[name] for name in UNUSED if name in defaults})
+    model._validate_params()
+    if is_precomputed(model.kernel):
         raise ValueError(
-            'kernel="precomputed" cannot be combined with doctor, which looks at rows of numbers; '
+            'kernel="precomputed" cannot be combined with doctor, which checks rows of numbers; '
             "for a kernel matrix use mercer.check_kernel."
         )
-    return machine
+    return model
 
 
-def _examine(
+def _check_targets_and_duplicates(
     X: Any,
     rows: np.ndarray,
     target: _Target,
     classes: np.ndarray,
-    machine: Any,
-    rng: np.random.Generator,
+    model: Any,
+    settings: Settings,
 ) -> list[Finding]:
-    """Targets and equal rows; X are the rows of these numbers."""
+    """Targets and equal rows; ``rows`` are the numbers of those in X."""
     found = []
     if target.kind == "classes":
-        has_weights = getattr(machine, "class_weight", None) is not None
-        found += check_labels(target.classes, classes, has_weights)
+        has_weights = getattr(model, "class_weight", None) is not None
+        found += check_labels(target.classes, classes, has_weights, settings)
     elif target.kind == "targets":
-        found += check_targets(target.codes, getattr(machine, "epsilon", None))
-    first = first_equal(X, rng)
+        found += check_targets(target.codes, getattr(model, "epsilon", None))
+    first = first_equal(X)
     if target.kind != "nothing":
         found += contradictions(first, target.codes, target.kind == "classes", rows)
-    return found + repetitions(first, target.codes)
+    return found + repetitions(first, target.codes, settings)
 
 
-def _try(
-    X: Any, names: Any, target: _Target, machine: Any, shape: Shape, rng: np.random.Generator
-) -> tuple[list[Finding], tuple[Estimate, ...]]:
-    """What takes a kernel and a fit of some rows: γ and C, time and memory."""
+def _check_fit(
+    X: Any,
+    names: Any,
+    target: _Target,
+    model: Any,
+    n: int,
+    classes: np.ndarray,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> tuple[list[Finding], Estimate | None]:
+    """What takes a kernel and the fit of a sample: γ, C, and the estimated time."""
     entries = max(X.nnz if sp.issparse(X) else X.size, 1) / X.shape[0]
-    n_rows = int(np.clip(NEIGHBOUR_ENTRIES / max(entries, 1), SAMPLE, NEIGHBOURS))
+    n_rows = int(
+        np.clip(
+            settings.neighbour_entries / max(entries, 1),
+            settings.sample_rows,
+            settings.neighbour_rows,
+        )
+    )
     rows = rng.choice(X.shape[0], min(n_rows, X.shape[0]), replace=False)
     few = dense_if_small(X[rows])
-    found = twins(X, rows[:COMPARED], names)
+    found = collinear_columns(X, rows[: settings.collinear_rows], names, settings)
     try:
-        kernel, _ = resolve_kernel(machine, few, None)
+        kernel, _ = resolve_kernel(model, few, None)
         points = make_samples(few, kernel)
         kernel.check(points)
-        sight = look(kernel, points)
-        sample = _with_every_class(rows[:SAMPLE], target, rng)
-        measured = calibrate(machine, kernel, X[sample], target.codes[sample])
-    except ValueError as error:  # such as negative values for Chi2, a nu that cannot be met
-        return [*found, Finding("error", "A fit would be refused", "", str(error))], ()
-    found += check_gamma(kernel, sight)
-    unit, n_side = 1.0, shape.n / 2
+        statistics = kernel_statistics(kernel, points, settings.probe_rows)
+        sample = _with_every_class(rows[: settings.sample_rows], target, rng)
+        estimate = _estimate(model, X[sample], target.codes[sample], n, settings)
+    except ValueError as error:  # such as negative values for Chi2, an infeasible ν
+        return [*found, Finding("error", "A fit would be refused", "", str(error))], None
+    found += check_gamma(kernel, statistics, settings)
+    unit, n_side = 1.0, n / 2
     if target.kind == "classes":
-        n_side = min(shape.classes)
+        n_side = float(classes.min())
     elif target.kind == "targets":
         unit = float(np.std(target.codes)) or 1.0
-    found += check_price(getattr(machine, "C", None), sight, unit, n_side)
-    estimates = estimate(shape, measured, machine)
-    return found + _check_time(estimates), estimates
+    found += check_C(getattr(model, "C", None), statistics, unit, n_side)
+    if estimate.seconds[0] > settings.long_seconds:
+        remedy = (
+            "try fewer rows, a linear estimator, mercer.embeddings.Nystroem before one, or "
+            "PegasosClassifier.fit_stream first."
+        )
+        found.append(Finding("note", "An exact fit will take minutes or more", "", remedy))
+    return found, estimate
+
+
+def _estimate(model: Any, X: Any, y: np.ndarray, n: int, settings: Settings) -> Estimate:
+    """Fit a sample of m rows in t seconds; all n take between t n/m and t (n/m)², about.
+
+    An exact fit computes about n · n_sv kernel values, and the number of support vectors n_sv grows
+    at most linearly with n.
+    """
+    _timed_fit(model, X, y, 0.0)  # loads compiled code
+    fitted, seconds = _timed_fit(model, X, y, settings.sample_seconds)
+    m, factor = X.shape[0], settings.timing_factor
+    is_solved = fitted.fit_status_ == 0
+    low, high = (seconds * (n / m) ** power for power in settings.growth)
+    if n == m and is_solved:
+        factor = 1.0
+    coef = fitted.dual_coef_
+    count = coef.nnz if sp.issparse(coef) else np.count_nonzero(coef)
+    tasks_per_row = max(len(getattr(fitted, "classes_", ())) - 1, 1)
+    return Estimate(
+        seconds=(low / factor, high * factor if is_solved else np.inf),
+        rows=n,
+        sample_rows=m,
+        sample_seconds=seconds,
+        support_fraction=min(float(count) / (tasks_per_row * m), 1.0),
+        is_solved=is_solved,
+    )
+
+
+def _timed_fit(model: Any, X: Any, y: np.ndarray, limit: float) -> tuple[Any, float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        began = time.perf_counter()
+        fitted = model.set_params(time_limit=limit).fit(X, y)
+        return fitted, time.perf_counter() - began
 
 
 def _with_every_class(rows: np.ndarray, target: _Target, rng: np.random.Generator) -> np.ndarray:
@@ -291,19 +362,6 @@ def _with_every_class(rows: np.ndarray, target: _Target, rng: np.random.Generato
         return rows
     _, first = np.unique(target.codes, return_index=True)
     return rng.permutation(np.union1d(rows, first))
-
-
-def _check_time(estimates: tuple[Estimate, ...]) -> list[Finding]:
-    exact, *others = estimates
-    if exact.seconds[0] < LONG:
-        return []
-    sooner = [other.route for other in others if other.seconds[1] < exact.seconds[0]]
-    remedy = f"try first: {', '.join(sooner)}" if sooner else "try first with fewer rows"
-    return [Finding("note", "An exact fit will take minutes or more", "", f"{remedy}.")]
-
-
-def _bytes(X: Any) -> int:
-    return sum(a.nbytes for a in (X.data, X.indices, X.indptr)) if sp.issparse(X) else X.nbytes
 
 
 def _subject(X: Any, part: Any, target: _Target) -> str:
@@ -314,4 +372,4 @@ def _subject(X: Any, part: Any, target: _Target) -> str:
         "nothing": "no targets",
     }[target.kind]
     seen = "all rows" if part is X else f"{part.shape[0]:,} random rows"
-    return f"{X.shape[0]:,} {kind} rows of {X.shape[1]:,} columns, {told}; looked at {seen}"
+    return f"{X.shape[0]:,} {kind} rows of {X.shape[1]:,} columns, {told}; checked {seen}"

@@ -1,4 +1,4 @@
-"""C and γ against the data's own scale, seen through the kernel between some rows."""
+"""C and γ against the scale of the data, from kernel values between some rows."""
 
 from __future__ import annotations
 
@@ -8,30 +8,25 @@ from typing import Any
 import numpy as np
 
 from mercer.data._column_statistics import Finding
+from mercer.diagnostics._settings import Settings
 from mercer.estimators._convergence import LARGE_C
 from mercer.kernels import RBF, Kernel
 from mercer.kernels._samples import Samples
 
-__all__ = ["Sight", "check_gamma", "check_price", "look"]
-
-# Rows whose neighbours are looked for.
-PROBES = 256
-# The nearest row is less similar than this: every row is alone.
-ALONE = 0.01
-# All rows are more similar than this: the kernel is as good as linear.
-ALIKE = 0.99
+__all__ = ["KernelStatistics", "check_C", "check_gamma", "kernel_statistics"]
 
 
 @dataclass(frozen=True)
-class Sight:
+class KernelStatistics:
     """Kernel values between some rows.
 
     Attributes
     ----------
     nearest, middle : float
-        Similarity (1: equal) of the nearest row, of any row; the median over rows.
+        Kernel value of the nearest row, and of any other row, relative to the mean of k(x, x); the
+        median over rows.
     spread : float
-        Mean of k(x, x) less mean of k(x, z): the variance of φ(x), what a machine can work with.
+        Mean of k(x, x) less mean of k(x, z): the variance of φ(x).
     sq_distance : float
         The median of ‖x − z‖².
     """
@@ -42,9 +37,9 @@ class Sight:
     sq_distance: float
 
 
-def look(kernel: Kernel, points: Samples) -> Sight:
-    """See the points through the kernel: the first ones against all."""
-    m = min(PROBES, points.n)
+def kernel_statistics(kernel: Kernel, points: Samples, probe_rows: int) -> KernelStatistics:
+    """Kernel values of the first ``probe_rows`` samples against all."""
+    m = min(probe_rows, points.n)
     probes, all_rows = points.take(slice(0, m)), points.take(slice(0, points.n))
     K = np.empty((m, points.n))
     kernel.tile(probes, all_rows, K)
@@ -59,7 +54,7 @@ def look(kernel: Kernel, points: Samples) -> Sight:
     G = G.toarray() if points.is_sparse else G
     squares = np.diag(G)
     distances = squares[:, None] + squares - 2 * G
-    return Sight(
+    return KernelStatistics(
         nearest=float(np.median(nearest)) / scale,
         middle=float(np.median(K[others])) / scale,
         spread=float(own.mean() - K[others].mean()),
@@ -67,58 +62,48 @@ def look(kernel: Kernel, points: Samples) -> Sight:
     )
 
 
-def check_gamma(kernel: Kernel, sight: Sight) -> list[Finding]:
-    """Whether a kernel of distances sees neighbours, and tells them from the others."""
+def check_gamma(kernel: Kernel, found: KernelStatistics, settings: Settings) -> list[Finding]:
+    """Whether a stationary kernel is neither zero between neighbours nor constant."""
     if not kernel.is_shift_invariant:
         return []
-    better = "another gamma"
-    if isinstance(kernel, RBF) and sight.sq_distance > 0:
-        better = f"gamma={1 / sight.sq_distance:.2g} is 1 / median squared distance"
-    if sight.nearest < ALONE:
-        return [
-            Finding(
-                "warning",
-                f"{kernel!r} is too narrow: the nearest row has a similarity of "
-                f"{sight.nearest:.1g} to a row, so that rows are learnt by heart",
-                "", f"a smaller gamma; {better}.",
-            )
-        ]  # fmt: skip
-    if sight.middle > ALIKE:
-        return [
-            Finding(
-                "warning",
-                f"{kernel!r} is too wide: any two rows have a similarity of {sight.middle:.5f}, "
-                "so that it is as good as linear",
-                "", f"a larger gamma; {better}; or a linear machine, far sooner.",
-            )
-        ]  # fmt: skip
+    better = ""
+    if isinstance(kernel, RBF) and found.sq_distance > 0:
+        better = f"gamma={1 / found.sq_distance:.2g} (1 / median squared distance)"
+    if found.nearest < settings.narrow:
+        what = (
+            f"{kernel!r} is too narrow: the median nearest-neighbour kernel value is "
+            f"{found.nearest:.1g}, so the model will memorise the training set"
+        )
+        return [Finding("warning", what, "", f"try {better or 'a smaller gamma'}.")]
+    if found.middle > settings.wide:
+        what = (
+            f"{kernel!r} is too wide: the median kernel value of two rows is {found.middle:.5f}, "
+            "so the model is nearly linear"
+        )
+        remedy = f"try {better or 'a larger gamma'}, or a linear estimator, which is faster."
+        return [Finding("warning", what, "", remedy)]
     return []
 
 
-def check_price(C: Any, sight: Sight, unit: float, n_side: float) -> list[Finding]:
-    """Whether C lets rows pull f by about ``unit``: the margin, or the deviation of the targets.
+def check_C(C: Any, found: KernelStatistics, unit: float, n_side: float) -> list[Finding]:
+    """Whether C can change f by about ``unit``: the margin, or the deviation of the targets.
 
-    f differs between rows by 2 C · spread · ``n_side`` at the most, about, if ``n_side`` rows pull
-    each way. Below one unit all of them stay at their bound.
+    With ``n_side`` rows on the smaller side, f differs between rows by at most about
+    2 C · spread · ``n_side``. Below one unit all dual variables stay at their bound.
     """
-    if C is None or np.isinf(C) or sight.spread <= 0:  # a hard margin is meant
+    if C is None or np.isinf(C) or found.spread <= 0:  # C = ∞ is a hard margin
         return []
-    pull = C * sight.spread / unit
-    natural = f"C={unit / sight.spread:.1g} is where one row can move f by one unit ({unit:.3g})"
-    if pull >= LARGE_C:
-        return [
-            Finding(
-                "warning", f"C={C:g} is very large for this kernel and these data", "",
-                f"a smaller C, or scaled columns: fits take long, and follow outliers; {natural}.",
-            )
-        ]  # fmt: skip
-    if 2 * pull * n_side < 1:
-        return [
-            Finding(
-                "warning",
-                f"C={C:g} is very small for this kernel and these data: all rows together cannot "
-                f"move f by one unit ({unit:.3g})",
-                "", f"a larger C, or scaled columns and targets; {natural}.",
-            )
-        ]  # fmt: skip
+    reach = C * found.spread / unit
+    natural = f"at C={unit / found.spread:.1g} one row can change f by one unit ({unit:.3g})"
+    if reach >= LARGE_C:
+        what = f"C={C:g} is very large for this kernel and these data"
+        remedy = f"a smaller C, or scaled columns: fits are slow and follow outliers; {natural}."
+        return [Finding("warning", what, "", remedy)]
+    if 2 * reach * n_side < 1:
+        what = (
+            f"C={C:g} is very small for this kernel and these data: all rows together cannot "
+            f"change f by one unit ({unit:.3g})"
+        )
+        remedy = f"a larger C, or scaled columns and targets; {natural}."
+        return [Finding("warning", what, "", remedy)]
     return []

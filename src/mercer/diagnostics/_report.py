@@ -1,41 +1,57 @@
-"""What the doctor says: findings, expected costs, and both as plain text."""
+"""What the doctor reports: findings, the estimated time of a fit, and both as plain text."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from mercer.data._column_statistics import Finding
 
-__all__ = ["Estimate", "Report"]
+__all__ = ["Estimate", "Report", "sorted_by_severity"]
 
 SEVERITIES = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one way to a model will take.
+    """The time of an exact fit on all rows, extrapolated from the fit of a sample.
 
     Attributes
     ----------
-    route : str
-        "exact", "approximate", "linear" or "stream".
     seconds : (float, float)
-        Between these, most likely.
-    memory_bytes : int
-        At the most at one time, with the rows as they were given.
-    how : str
-        By which estimator, and what the figures rest on.
+        An estimate, not a bound: the fit probably takes between these. The second is infinite if
+        the sample was not solved in its time.
+    rows : int
+        Of the data.
+    sample_rows : int
+    sample_seconds : float
+        Of the sample's fit.
+    support_fraction : float
+        Support vectors of the sample, as a fraction of its rows (of several classes, over all
+        binary tasks).
+    is_solved : bool
+        Whether the sample was solved in its time.
     """
 
-    route: str
     seconds: tuple[float, float]
-    memory_bytes: int
-    how: str
+    rows: int
+    sample_rows: int
+    sample_seconds: float
+    support_fraction: float
+    is_solved: bool
 
     def __repr__(self) -> str:
         low, high = (_duration(t) for t in self.seconds)
-        time = low if low == high else f"{low} to {high}"
-        return f"{self.route}: {time}, {_size(self.memory_bytes)}; {self.how}"
+        if not math.isfinite(self.seconds[1]):
+            time = f"more than {low}"
+        else:
+            time = low if low == high else f"{low} to {high}"
+        solved = "fitted" if self.is_solved else "not solved"
+        return (
+            f"estimated time of an exact fit on {self.rows:,} rows: {time} (extrapolated from "
+            f"{self.sample_rows:,} rows {solved} in {self.sample_seconds:.2g} s, of which "
+            f"{self.support_fraction:.0%} are support vectors)"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,16 +61,16 @@ class Report:
     Attributes
     ----------
     subject : str
-        What was looked at.
+        What was checked.
     findings : tuple of Finding
         Errors first, then warnings, then notes.
-    estimates : tuple of Estimate
-        None of them while there are errors: a fit would fail.
+    estimate : Estimate or None
+        None while there are errors: a fit would fail.
     """
 
     subject: str
     findings: tuple[Finding, ...]
-    estimates: tuple[Estimate, ...]
+    estimate: Estimate | None
 
     @property
     def is_healthy(self) -> bool:
@@ -64,16 +80,11 @@ class Report:
     def __repr__(self) -> str:
         lines = [self.subject]
         lines += [f"  {finding!r}" for finding in self.findings] or ["  nothing found"]
-        if self.estimates:
-            lines += ["expected time and memory:"]
-            lines += [f"  {estimate!r}" for estimate in self.estimates]
-        else:
-            lines += ["no estimate of time and memory before the errors are repaired"]
-        return "\n".join(lines)
+        missing = "no estimate of the time before the errors are repaired"
+        return "\n".join([*lines, repr(self.estimate) if self.estimate else missing])
 
 
-def by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
-    """In the order in which they matter."""
+def sorted_by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
@@ -82,7 +93,3 @@ def _duration(seconds: float) -> str:
         if seconds >= 1.5 * length:
             return f"{seconds / length:.2g} {unit}"
     return f"{seconds:.2g} s" if seconds >= 0.01 else "0.01 s"
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.2g} GB" if n_bytes >= 1e9 else f"{max(n_bytes / 1e6, 1):.0f} MB"

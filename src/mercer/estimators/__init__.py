@@ -1,47 +1,58 @@
-"""The faces: estimators with scikit-learn's interface.
+"""Estimators with scikit-learn's interface.
 
-=================  ==============================================================
-_kernelised.py     `KernelEstimator`: parameters, kernel and fitted function of them all
-base.py            `KernelMachine`: fit as six steps, what the support vector machines share
-_classifier.py     what SVC and NuSVC share: classes, votes, probabilities
-svc.py             SVC, NuSVC
-svr.py             SVR, NuSVR
-oneclass.py        OneClassSVM
-kmeans.py          KernelKMeans
-perceptron.py      KernelPerceptron
-logistic.py        KernelLogisticRegression
-_rest.py           what the classifiers of one class against the rest share
-ridge.py           KernelRidge
-pca.py             KernelPCA
-_linear.py         what the linear machines share
-linear.py          LinearSVC, LinearSVR, LogisticRegression
-pegasos.py         PegasosClassifier, PegasosRegressor
-_pegasos.py        what they share; _stream.py, _stream_run.py: partial_fit and fit_stream
-_data.py           validation of rows, targets and weights
-_params.py         validation of parameters; the kernel they mean
-_warm.py           starting from the last fit
-_report.py         warnings, errors and progress shown to the user
-=================  ==============================================================
+=================  ================================================================
+_registry.py       one entry for each estimator; all lists of estimators derive from it
+_kernel_base.py    `KernelEstimator`: parameters, kernel and fitted function
+svm/               SVC, NuSVC, SVR, NuSVR, OneClassSVM
+linear/            LinearSVC, LinearSVR, LogisticRegression
+pegasos/           PegasosClassifier, PegasosRegressor
+_ridge.py          KernelRidge
+_pca.py            KernelPCA
+_kmeans.py         KernelKMeans
+_logistic.py       KernelLogisticRegression
+_perceptron.py     KernelPerceptron
+_one_vs_rest.py    one class against the rest, shared by the last two
+_validation.py     validation of rows, targets and weights
+_parameters.py     validation of parameters; the kernel they specify
+_warm_start.py     duals of the previous fit as a starting point
+_convergence.py    convergence warnings, errors and progress
+=================  ================================================================
+
+The estimators are imported when they are first used, so that `import mercer` and the command line
+can read the registry without NumPy.
 """
 
-from mercer.estimators._kmeans import KernelKMeans
-from mercer.estimators._logistic import KernelLogisticRegression
-from mercer.estimators._pca import KernelPCA
-from mercer.estimators._perceptron import KernelPerceptron
-from mercer.estimators._ridge import KernelRidge
-from mercer.estimators.svm._one_class import OneClassSVM
-from mercer.estimators.svm._svc import SVC, NuSVC
-from mercer.estimators.svm._svr import SVR, NuSVR
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "KernelKMeans",
-    "KernelLogisticRegression",
-    "KernelPCA",
-    "KernelPerceptron",
-    "KernelRidge",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-]
+from mercer.estimators._registry import ESTIMATORS
+
+if TYPE_CHECKING:
+    from mercer.estimators._kmeans import KernelKMeans as KernelKMeans
+    from mercer.estimators._logistic import KernelLogisticRegression as KernelLogisticRegression
+    from mercer.estimators._pca import KernelPCA as KernelPCA
+    from mercer.estimators._perceptron import KernelPerceptron as KernelPerceptron
+    from mercer.estimators._ridge import KernelRidge as KernelRidge
+    from mercer.estimators.linear._classes import LinearSVC as LinearSVC
+    from mercer.estimators.linear._classes import LinearSVR as LinearSVR
+    from mercer.estimators.linear._classes import LogisticRegression as LogisticRegression
+    from mercer.estimators.pegasos._classes import PegasosClassifier as PegasosClassifier
+    from mercer.estimators.pegasos._classes import PegasosRegressor as PegasosRegressor
+    from mercer.estimators.svm._one_class import OneClassSVM as OneClassSVM
+    from mercer.estimators.svm._svc import SVC as SVC
+    from mercer.estimators.svm._svc import NuSVC as NuSVC
+    from mercer.estimators.svm._svr import SVR as SVR
+    from mercer.estimators.svm._svr import NuSVR as NuSVR
+
+__all__ = sorted(entry.class_name for entry in ESTIMATORS.values() if entry.is_public)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = getattr(import_module(ESTIMATORS[name].module), name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
 from mercer.kernels import Kernel, as_kernel
+from mercer.kernels._registry import kernel_named, kernel_names
 from mercer.solvers._registry import NAMES
 
 __all__ = [
@@ -22,16 +23,13 @@ __all__ = [
     "resolve_kernel",
 ]
 
-KERNEL_NAMES = {
-    "linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "cosine", "chi2",
-}  # fmt: skip
 ROWS_AT_ONCE = 4096
 # A variance below this multiple of the largest squared entry is the rounding of equal entries.
 CONSTANT = 16 * float(np.finfo(np.float64).eps) ** 2
 
 # The default's kind first: constraints are tried in turn, in every fit.
 CONSTRAINTS: dict[str, list] = {
-    "kernel": [StrOptions(KERNEL_NAMES), callable, Kernel],
+    "kernel": [StrOptions(kernel_names()), callable, Kernel],
     "degree": [Interval(Integral, 0, None, closed="left")],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
@@ -110,7 +108,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
                 f"{kernel!r} is a name: use gamma, degree and coef0."
             )
         kernel = partial(kernel, **params)
-    if callable(kernel) or kernel in ("precomputed", "linear", "cosine"):
+    if callable(kernel) or "gamma" not in kernel_named(kernel).parameters:
         return as_kernel(kernel, 1.0, estimator.degree, estimator.coef0), 0.0
     gamma = resolve_gamma(estimator.gamma, X, weight)
     return as_kernel(kernel, gamma, estimator.degree, estimator.coef0), gamma

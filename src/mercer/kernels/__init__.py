@@ -1,62 +1,78 @@
-"""Kernels: what similarity is. Frozen values that compose with ``+``, ``*``, ``**`` and numbers.
+"""Kernels: k(x, z). Frozen values that compose with ``+``, ``*``, ``**`` and numbers.
 
-==============  ==================================================================
-points.py       `Samples` and `SampleBlock`: the rows kernels are evaluated on
-base.py         `Kernel`: the contract, parameters, operators
-algebra.py      sums, products, multiples, powers, constants
-dot.py          kernels of x·z: Linear, Polynomial, Sigmoid, Cosine
-distance.py     kernels of differences: RBF, Laplacian, Chi2
-coordinate.py   kernels gathered column by column: AllSubsets
-custom.py       Precomputed, functions, scikit-learn's names (`as_kernel`)
-feature_maps.py explicit features φ with k(x, z) = φ(x)·φ(z)
-_products.py    dot products of two blocks: BLAS, `_lines` or `_sparse`
-_lines.py       compiled products with rows of few nonzeros
-_sparse.py      compiled tiles on CSR rows
-_maps.py        compiled in-place maps from dot products to kernel values
-==============  ==================================================================
+=====================  ==================================================================
+_registry.py           one entry for each kernel; all lists of kernels derive from it
+_samples.py            `Samples` and `SampleBlock`: the rows kernels are evaluated on
+_base.py               `Kernel`: the contract, parameters, operators
+_composite.py          sums, products, multiples, powers, constants
+_dot_product.py        functions of x·z: Linear, Polynomial, Sigmoid, Cosine
+_stationary.py         functions of differences: RBF, Laplacian, Chi2
+_histogram.py          AllSubsets
+_user_defined.py       Precomputed, functions, scikit-learn's names (`as_kernel`)
+_feature_map.py        explicit features φ with k(x, z) = φ(x)·φ(z)
+_rounding.py           rounding bounds of kernel values
+_reference.py          kernel sums with error bounds, independent of the above, for `mercer.verify`
+_reference_kernels.py  the kernels as it computes them
+_reference_precise.py  the same in double-double arithmetic (_double_double.py)
+_compiled/             compiled tiles
+=====================  ==================================================================
+
+The names are imported when one of them is first used, so that the command line can read the
+registry without NumPy.
 """
 
 import warnings
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from mercer.kernels._base import Kernel
-from mercer.kernels._composite import Constant, Power, Product, Scaled, Sum
-from mercer.kernels._dot_product import Cosine, IndefiniteKernelWarning, Linear, Polynomial, Sigmoid
-from mercer.kernels._histogram import AllSubsets
-from mercer.kernels._samples import SampleBlock, Samples
-from mercer.kernels._stationary import RBF, Chi2, Laplacian
-from mercer.kernels._user_defined import Callable, Precomputed, as_kernel
+from mercer.kernels._registry import KERNELS
 
-__all__ = [
-    "RBF",
-    "AllSubsets",
-    "Callable",
-    "Chi2",
-    "Constant",
-    "Cosine",
-    "IndefiniteKernelWarning",
-    "Kernel",
-    "Laplacian",
-    "Linear",
-    "Polynomial",
-    "Power",
-    "Precomputed",
-    "Product",
-    "SampleBlock",
-    "Samples",
-    "Scaled",
-    "Sigmoid",
-    "Sum",
-    "as_kernel",
-]
+if TYPE_CHECKING:
+    from mercer.kernels._base import Kernel as Kernel
+    from mercer.kernels._composite import Constant as Constant
+    from mercer.kernels._composite import Power as Power
+    from mercer.kernels._composite import Product as Product
+    from mercer.kernels._composite import Scaled as Scaled
+    from mercer.kernels._composite import Sum as Sum
+    from mercer.kernels._dot_product import Cosine as Cosine
+    from mercer.kernels._dot_product import IndefiniteKernelWarning as IndefiniteKernelWarning
+    from mercer.kernels._dot_product import Linear as Linear
+    from mercer.kernels._dot_product import Polynomial as Polynomial
+    from mercer.kernels._dot_product import Sigmoid as Sigmoid
+    from mercer.kernels._histogram import AllSubsets as AllSubsets
+    from mercer.kernels._samples import SampleBlock as SampleBlock
+    from mercer.kernels._samples import Samples as Samples
+    from mercer.kernels._stationary import RBF as RBF
+    from mercer.kernels._stationary import Chi2 as Chi2
+    from mercer.kernels._stationary import Laplacian as Laplacian
+    from mercer.kernels._user_defined import Callable as Callable
+    from mercer.kernels._user_defined import Precomputed as Precomputed
+    from mercer.kernels._user_defined import as_kernel as as_kernel
+
+_HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
+    "IndefiniteKernelWarning": "mercer.kernels._dot_product",
+    "Kernel": "mercer.kernels._base",
+    "SampleBlock": "mercer.kernels._samples",
+    "Samples": "mercer.kernels._samples",
+    "as_kernel": "mercer.kernels._user_defined",
+}
+__all__ = sorted(_HOMES)
 
 _RENAMED = {"Points": "Samples", "Block": "SampleBlock"}  # names of version 0.1
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(
+            f"mercer.kernels.{name} is called {new} now.", DeprecationWarning, stacklevel=2
+        )
+        return __getattr__(new)
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        f"mercer.kernels.{name} is called {_RENAMED[name]} now.", DeprecationWarning, stacklevel=2
-    )
-    return globals()[_RENAMED[name]]
+    globals().update({each: getattr(import_module(home), each) for each, home in _HOMES.items()})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

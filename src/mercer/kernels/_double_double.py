@@ -20,6 +20,7 @@ import scipy.sparse as sp
 __all__ = [
     "DD",
     "UNIT",
+    "UNIT_ROUNDOFF",
     "add",
     "exp_negative",
     "matmul",
@@ -28,8 +29,9 @@ __all__ = [
     "sum_rows",
     "two_product",
     "two_sum",
-]  # fmt: skip
+]
 
+UNIT_ROUNDOFF = 2.0**-53  # of float64
 UNIT = 2.0**-104
 _SPLITTER = 134217729.0  # 2²⁷ + 1
 # Bits of each factor that `matmul` keeps, relative to the largest entry of a row or column.

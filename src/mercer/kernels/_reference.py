@@ -1,8 +1,8 @@
 """Kernel sums Σ_j k(x_i, x_j) β_j for `mercer.verify`, with a bound of their rounding error.
 
-Plain NumPy, a slice of rows at a time, and apart from `mercer.kernels`: all of its kernels are
-written out here once more. Every kernel matrix comes with a bound of the error of each value, which
-follows from how the value was computed:
+Plain NumPy, a slice of rows at a time, and independent of the kernels that fits use, which are
+written out once more (`_reference_kernels`). Every kernel matrix comes with a bound of the error of
+each value, which follows from how the value was computed:
 
     x·z                       (d + 2) u ‖x‖‖z‖
     ‖x‖² + ‖z‖² − 2x·z        2 (d + 8) u (‖x‖² + ‖z‖²), for centred rows
@@ -18,15 +18,15 @@ Sums of a linear kernel are always: Σ β_j x_j is formed first, which costs lit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.kernels import _double_double as dd
+from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer.kernels._reference_kernels import evaluator, float64_rows, precise_evaluator
 
 __all__ = [
     "UNKNOWN",
@@ -38,11 +38,8 @@ __all__ = [
     "precise_sums",
 ]
 
-_U = 2.0**-53
 # Kernel values held at once by each thread.
 _SLICE_BYTES = 32 << 20
-# The most that γ‖x − z‖² may lose to products of rows; beyond it differences are squared.
-_LOST_IN_PRODUCTS = 1e-12
 # Values of a row that are summed by BLAS; the sums of these blocks are added one by one.
 _BLOCK = 128
 # Kernel values in double-double at once.
@@ -51,9 +48,6 @@ _PRECISE_VALUES = 1 << 17
 UNKNOWN = 1e250
 # Covers what underflow loses of a kernel value.
 _TINY = 1e-280
-
-Values = tuple[np.ndarray, np.ndarray]
-Evaluator = Callable[[np.ndarray], Values]
 
 
 class Sums(NamedTuple):
@@ -81,11 +75,11 @@ def bounded_sums(
         return out
     if type(kernel).__name__ == "Linear":
         return _linear_sums(X, rows, support, coef)
-    evaluate, size = _evaluator(kernel, X, support), np.abs(coef)
+    evaluate, size = evaluator(kernel, X, support), np.abs(coef)
     step = max(1, _SLICE_BYTES // (8 * len(support)))
     slices = [slice(start, start + step) for start in range(0, len(rows), step)]
     blocks = range(0, len(support), _BLOCK)
-    units = (_BLOCK + len(blocks) + 2) * _U
+    units = (_BLOCK + len(blocks) + 2) * UNIT_ROUNDOFF
 
     def fill(part: slice) -> None:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -106,20 +100,22 @@ def bounded_sums(
 def precise_sums(
     kernel: Any, X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
 ) -> Sums | None:
-    """The sums of one column of coefficients in double-double; None if the kernel has none."""
-    evaluate = _precise(kernel, X, support)
+    """The same with values and sums in double-double; None if the kernel has no such values."""
+    evaluate = precise_evaluator(kernel, X, support)
     if evaluate is None or len(support) == 0:
         return None
-    out = Sums(*(np.zeros(len(rows)) for _ in range(3)))
+    out = Sums(*(np.zeros((len(rows), coef.shape[1])) for _ in range(3)))
     size, step = np.abs(coef), max(1, _PRECISE_VALUES // len(support))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            high, low, error = evaluate(rows[part])
-            terms = dd.multiply((high, low), (coef, np.zeros_like(coef)))
-            out.high[part], out.low[part], units = dd.sum_rows(terms)
-            rounding = (units + 8) * dd.UNIT * np.abs(high) + error
-            out.error[part] = rounding @ size * 1.01 + _TINY * size.sum()
+            K, K_low, K_error = evaluate(rows[part])
+            high, low, error = dd.matmul(K, coef)
+            rest = K_low @ coef
+            out.high[part], out.low[part] = dd.add((high, low), (rest, np.zeros_like(rest)))
+            K_error = K_error + (len(support) + 2) * UNIT_ROUNDOFF * np.abs(K_low)
+            error += 1.01 * (K_error @ size) + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
+            out.error[part] = error + _TINY * size.sum(axis=0)
     return _checked(out)
 
 
@@ -134,7 +130,7 @@ def _checked(sums: Sums) -> Sums:
 
 def kernel_matrix(kernel: Any, X: Any, rows: np.ndarray) -> np.ndarray:
     """k(x_i, x_j) of the given rows."""
-    return np.asarray(_evaluator(kernel, X, rows)(rows)[0], dtype=np.float64)
+    return np.asarray(evaluator(kernel, X, rows)(rows)[0], dtype=np.float64)
 
 
 def diagonal(kernel: Any, X: Any, rows: np.ndarray) -> np.ndarray:
@@ -142,295 +138,25 @@ def diagonal(kernel: Any, X: Any, rows: np.ndarray) -> np.ndarray:
     out = np.empty(len(rows))
     for i, row in enumerate(rows):
         one = np.array([row])
-        K, error = _evaluator(kernel, X, one)(one)
+        K, error = evaluator(kernel, X, one)(one)
         out[i] = abs(K[0, 0]) + error[0, 0]
     return out
 
 
 def _linear_sums(X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray) -> Sums:
     """x_i · w with w = Σ β_j x_j, both in double-double."""
-    Z = _float64(X, support)
+    Z = float64_rows(X, support)
     Z = Z.tocsc() if sp.issparse(Z) else Z
     w_high, w_low, w_error = dd.matmul(np.ascontiguousarray(coef.T), Z)
     out = Sums(*(np.empty((len(rows), coef.shape[1])) for _ in range(3)))
     step = max(1, (_SLICE_BYTES // 64) // max(X.shape[1], 1))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        A = _float64(X, rows[part])
+        A = float64_rows(X, rows[part])
         high, low, error = dd.matmul(A, np.ascontiguousarray(w_high.T))
         rest = np.asarray(A @ w_low.T)
         out.high[part], out.low[part] = dd.add((high, low), (rest, np.zeros_like(rest)))
-        reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * _U * np.abs(w_low)).T
+        reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * UNIT_ROUNDOFF * np.abs(w_low)).T
         error += 1.01 * np.asarray(reach) + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
         out.error[part] = error + _TINY * np.abs(coef).sum(axis=0)
     return _checked(out)
-
-
-def _evaluator(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    """A function from row numbers to kernel values against the support, and their errors."""
-    name = type(kernel).__name__
-    if name in _EVALUATORS:
-        return _EVALUATORS[name](kernel, X, support)
-
-    def given(rows: np.ndarray) -> Values:
-        K = np.array(kernel(X[rows], X[support]), dtype=np.float64)
-        return K, 4 * _U * np.abs(K)
-
-    return given
-
-
-def _given_matrix(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    def values(rows: np.ndarray) -> Values:
-        K = np.array(X[np.ix_(rows, support)], dtype=np.float64)
-        return K, np.zeros_like(K)
-
-    return values
-
-
-def _products(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _float64(X, support)
-    z_norm, units = np.sqrt(_sq_norms(Z)), (X.shape[1] + 4) * _U
-
-    def values(rows: np.ndarray) -> Values:
-        A = _float64(X, rows)
-        return _dot(A, Z), np.multiply.outer(units * np.sqrt(_sq_norms(A)), z_norm)
-
-    return values
-
-
-def _polynomial(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    dots, degree = _products(kernel, X, support), kernel.degree
-
-    def values(rows: np.ndarray) -> Values:
-        t, error = _affine(kernel, *dots(rows))
-        if degree == 0:
-            return np.ones_like(t), np.zeros_like(t)
-        return _power(t, error, degree)
-
-    return values
-
-
-def _sigmoid(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    dots = _products(kernel, X, support)
-
-    def values(rows: np.ndarray) -> Values:
-        t, error = _affine(kernel, *dots(rows))
-        return np.tanh(t), error + 8 * _U
-
-    return values
-
-
-def _cosine(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    dots, z_norm = _products(kernel, X, support), np.sqrt(_sq_norms(_float64(X, support)))
-
-    def values(rows: np.ndarray) -> Values:
-        K = dots(rows)[0]
-        size = np.multiply.outer(np.sqrt(_sq_norms(_float64(X, rows))), z_norm)
-        K = np.divide(K, size, out=np.zeros_like(K), where=size > 0)
-        return K, np.full_like(K, 2 * (X.shape[1] + 8) * _U)
-
-    return values
-
-
-def _affine(kernel: Any, D: np.ndarray, error: np.ndarray) -> Values:
-    """γ x·z + c₀."""
-    t = kernel.gamma * D
-    rounding = 2 * _U * (np.abs(t) + abs(kernel.coef0))
-    return t + kernel.coef0, kernel.gamma * error + rounding
-
-
-def _power(t: np.ndarray, error: np.ndarray, degree: int) -> Values:
-    below = _raise(np.abs(t) + error, degree - 1)
-    K = _raise(t, degree)
-    return K, 1.01 * degree * below * error + (4 + 2 * degree) * _U * np.abs(K)
-
-
-def _raise(t: np.ndarray, power: int) -> np.ndarray:
-    """t^power by repeated squaring."""
-    out = np.ones_like(t)
-    while power > 0:
-        if power & 1:
-            out = out * t
-        power >>= 1
-        if power:
-            t = t * t
-    return out
-
-
-def _rbf(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    """exp(−γ‖x − z‖²), from products of centred rows where these keep the digits."""
-    gamma, d, is_sparse = kernel.gamma, X.shape[1], sp.issparse(X)
-    centre = 0.0 if is_sparse else X[support].mean(axis=0, dtype=np.float64)
-    Z = _float64(X, support) if is_sparse else _float64(X, support) - centre
-    z_sq = _sq_norms(Z)
-    lost = 2 * (d + 8) * _U
-
-    def values(rows: np.ndarray) -> Values:
-        A = _float64(X, rows) if is_sparse else _float64(X, rows) - centre
-        a_sq = _sq_norms(A)
-        D = _dot(A, Z)
-        D *= -2.0
-        D += a_sq[:, None]
-        D += z_sq
-        np.maximum(D, 0.0, out=D)
-        E = lost * (a_sq[:, None] + z_sq)
-        for far, columns in ((z_sq, True), (a_sq, False)):
-            which = np.flatnonzero(~(gamma * lost * far <= _LOST_IN_PRODUCTS / 2))
-            if which.size:
-                part = (slice(None), which) if columns else (which, slice(None))
-                pair = (rows, support[which]) if columns else (rows[which], support)
-                D[part] = cdist(*(_dense(_float64(X, index)) for index in pair), "sqeuclidean")
-                E[part] = (d + 4) * _U * D[part]
-        D[rows[:, None] == support] = 0.0
-        E[rows[:, None] == support] = 0.0
-        E += 4 * _U * D
-        return _exponential(gamma, D, E)
-
-    return values
-
-
-def _exponential(gamma: float, D: np.ndarray, E: np.ndarray) -> Values:
-    """exp(−γD) and its error, for D within E; both arrays are overwritten."""
-    D *= -gamma
-    E *= gamma
-    far = E > 1
-    if far.any():
-        upper = np.exp(np.minimum(D[far] + E[far], 0.0)) * (1 + 8 * _U)
-        E[far] = 0.0
-    np.expm1(E, out=E)
-    E += 8 * _U * (D < 0)
-    np.exp(D, out=D)
-    E *= D
-    if far.any():
-        E[far] = upper
-    np.minimum(E, 1.0, out=E)
-    return D, E
-
-
-def _laplacian(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _dense(_float64(X, support))
-
-    def values(rows: np.ndarray) -> Values:
-        D = cdist(_dense(_float64(X, rows)), Z, "cityblock")
-        return _exponential(kernel.gamma, D, (X.shape[1] + 6) * _U * D)
-
-    return values
-
-
-def _chi2(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _dense(_float64(X, support))
-
-    def values(rows: np.ndarray) -> Values:
-        A, D = _dense(_float64(X, rows)), np.zeros((len(rows), len(Z)))
-        for x, z in zip(A.T, Z.T, strict=True):
-            total, difference = np.add.outer(x, z), np.subtract.outer(x, z)
-            D += np.divide(difference**2, total, out=np.zeros_like(D), where=total > 0)
-        return _exponential(kernel.gamma, D, (X.shape[1] + 10) * _U * D)
-
-    return values
-
-
-def _all_subsets(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _dense(_float64(X, support))
-
-    def values(rows: np.ndarray) -> Values:
-        A, K = _dense(_float64(X, rows)), np.ones((len(rows), len(Z)))
-        size = np.ones_like(K)
-        for x, z in zip(A.T, Z.T, strict=True):
-            product = np.multiply.outer(x, z)
-            K *= 1 + product
-            size *= 1 + np.abs(product)
-        return K, 4 * (X.shape[1] + 1) * _U * size
-
-    return values
-
-
-def _constant(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    return lambda rows: (
-        np.full((len(rows), len(support)), kernel.value),
-        np.zeros((len(rows), len(support))),
-    )
-
-
-def _sum(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    parts = [_evaluator(part, X, support) for part in (kernel.k1, kernel.k2)]
-
-    def values(rows: np.ndarray) -> Values:
-        (K1, E1), (K2, E2) = (part(rows) for part in parts)
-        K = K1 + K2
-        return K, E1 + E2 + 2 * _U * np.abs(K)
-
-    return values
-
-
-def _product(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    parts = [_evaluator(part, X, support) for part in (kernel.k1, kernel.k2)]
-
-    def values(rows: np.ndarray) -> Values:
-        (K1, E1), (K2, E2) = (part(rows) for part in parts)
-        K = K1 * K2
-        return K, np.abs(K1) * E2 + np.abs(K2) * E1 + E1 * E2 + 2 * _U * np.abs(K)
-
-    return values
-
-
-def _scaled(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    part = _evaluator(kernel.k, X, support)
-
-    def values(rows: np.ndarray) -> Values:
-        K, error = part(rows)
-        return kernel.c * K, kernel.c * error + 2 * _U * np.abs(kernel.c * K)
-
-    return values
-
-
-def _raised(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    part = _evaluator(kernel.k, X, support)
-    return lambda rows: _power(*part(rows), kernel.power)
-
-
-_EVALUATORS: dict[str, Callable[[Any, Any, np.ndarray], Evaluator]] = {
-    "AllSubsets": _all_subsets, "Chi2": _chi2, "Constant": _constant, "Cosine": _cosine,
-    "Laplacian": _laplacian, "Linear": _products, "Polynomial": _polynomial, "Power": _raised,
-    "Precomputed": _given_matrix, "Product": _product, "RBF": _rbf, "Scaled": _scaled,
-    "Sigmoid": _sigmoid, "Sum": _sum,
-}  # fmt: skip
-
-
-def _precise(kernel: Any, X: Any, support: np.ndarray) -> Any:
-    """A function from row numbers to kernel values (high, low, error); None if there is none."""
-    name = type(kernel).__name__
-    if name in ("Precomputed", "Constant", "Callable"):
-        exact = _evaluator(kernel, X, support)
-        return lambda rows: (lambda K: (K, np.zeros_like(K), np.zeros_like(K)))(exact(rows)[0])
-    if name in ("Linear", "Polynomial", "RBF"):
-        from mercer.kernels._reference_precise import dot_values, rbf_values
-
-        return (rbf_values if name == "RBF" else dot_values)(kernel, X, support)
-    if name in ("Sum", "Product", "Scaled", "Power"):
-        parts = [kernel.k1, kernel.k2] if name in ("Sum", "Product") else [kernel.k]
-        inner = [_precise(part, X, support) for part in parts]
-        if None in inner:
-            return None
-        from mercer.kernels._reference_precise import combined
-
-        return combined(kernel, inner)
-    return None
-
-
-def _float64(X: Any, rows: np.ndarray) -> Any:
-    return X[rows].astype(np.float64)
-
-
-def _dense(A: Any) -> np.ndarray:
-    return A.toarray() if sp.issparse(A) else A
-
-
-def _dot(A: Any, B: Any) -> np.ndarray:
-    return (A @ B.T).toarray() if sp.issparse(A) else A @ B.T
-
-
-def _sq_norms(A: Any) -> np.ndarray:
-    if sp.issparse(A):
-        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", A, A)

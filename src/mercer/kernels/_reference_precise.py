@@ -12,14 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels import _double_double as dd
+from mercer.kernels._reference_kernels import Precise, PreciseEvaluator, precise_evaluator
 
-__all__ = ["combined", "dot_values", "rbf_values"]
-
-Precise = tuple[np.ndarray, np.ndarray, np.ndarray]
-Evaluator = Callable[[np.ndarray], Precise]
+__all__ = ["composite", "dot_product", "rbf"]
 
 
-def dot_values(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
+def dot_product(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:
     """x·z of a linear kernel, (γ x·z + c₀)^degree of a polynomial one."""
     Zt = _columns(X[support])
 
@@ -40,7 +38,7 @@ def dot_values(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
     return values
 
 
-def rbf_values(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
+def rbf(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:
     """exp(−γ(‖x‖² + ‖z‖² − 2x·z)), where columns are centred if that is exact in float64."""
     centred = _centred(X)
     Zt, z_sq, gamma = _columns(centred(support)), _sq_norms(centred(support)), kernel.gamma
@@ -66,9 +64,13 @@ def rbf_values(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
     return values
 
 
-def combined(kernel: Any, parts: list[Evaluator]) -> Evaluator:
-    """Sums, products, multiples and powers of kernels."""
+def composite(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator | None:
+    """Sums, products, multiples and powers of kernels; None if one of them has no values here."""
     name = type(kernel).__name__
+    operands = [kernel.k1, kernel.k2] if name in ("Sum", "Product") else [kernel.k]
+    parts = [part for each in operands if (part := precise_evaluator(each, X, support)) is not None]
+    if len(parts) < len(operands):
+        return None
 
     def values(rows: np.ndarray) -> Precise:
         high, low, error = parts[0](rows)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
-from mercer.kernels._dot_product import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels._registry import kernel_named, kernel_names
 from mercer.kernels._samples import SampleBlock, Samples
-from mercer.kernels._stationary import RBF, Chi2, Laplacian
 
 __all__ = ["Callable", "Precomputed", "as_kernel"]
 
@@ -139,19 +138,9 @@ def as_kernel(kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0
         return kernel
     if callable(kernel):
         return Callable(kernel)
-    makers: dict[str, Function[[], Kernel]] = {
-        "linear": Linear,
-        "poly": lambda: Polynomial(degree, gamma, coef0),
-        "polynomial": lambda: Polynomial(degree, gamma, coef0),
-        "rbf": lambda: RBF(gamma),
-        "sigmoid": lambda: Sigmoid(gamma, coef0),
-        "laplacian": lambda: Laplacian(gamma),
-        "cosine": Cosine,
-        "chi2": lambda: Chi2(gamma),
-        "precomputed": Precomputed,
-    }
-    if not isinstance(kernel, str) or kernel not in makers:
+    if not isinstance(kernel, str) or kernel not in kernel_names():
         raise ValueError(
-            f"kernel must be a Kernel, a callable, or one of {sorted(makers)}; got {kernel!r}."
+            f"kernel must be a Kernel, a callable, or one of {sorted(kernel_names())}; "
+            f"got {kernel!r}."
         )
-    return makers[kernel]()
+    return kernel_named(kernel).make(gamma=gamma, degree=degree, coef0=coef0)

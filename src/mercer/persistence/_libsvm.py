@@ -21,29 +21,19 @@ from mercer._multiclass import block_outputs, pairs
 from mercer.data._files import as_file_errors, replacing
 from mercer.data._schema import Schema
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer.estimators._registry import ESTIMATORS
 from mercer.exceptions import FileError
-from mercer.kernels import RBF, Linear, Polynomial, Sigmoid, as_kernel
+from mercer.kernels._registry import KERNELS, kernel_entry
 from mercer.kernels._samples import Samples
 from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["is_libsvm", "read_libsvm", "write_libsvm"]
 
-MACHINES: dict[str, type] = {
-    "c_svc": SVC,
-    "nu_svc": NuSVC,
-    "one_class": OneClassSVM,
-    "epsilon_svr": SVR,
-    "nu_svr": NuSVR,
-}
-# Columns of a model: what LIBSVM's own numbers of columns can be.
+# Entries of the registries by LIBSVM's names.
+SVM_TYPES = {entry.libsvm_name: entry for entry in ESTIMATORS.values() if entry.libsvm_name}
+KERNEL_TYPES = {entry.libsvm_name: entry for entry in KERNELS.values() if entry.libsvm_name}
+# Columns of a model: LIBSVM numbers them by 32-bit integers.
 LARGEST_INDEX = 2**31 - 1
-# LIBSVM's name, Mercer's, the kernel, and the parameters that a file has.
-KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
-    "linear": ("linear", Linear, ()),
-    "polynomial": ("poly", Polynomial, ("degree", "gamma", "coef0")),
-    "rbf": ("rbf", RBF, ("gamma",)),
-    "sigmoid": ("sigmoid", Sigmoid, ("gamma", "coef0")),
-}
 NUMBERS = ("degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB",
            "nr_sv", "prob_density_marks")  # fmt: skip
 
@@ -116,16 +106,15 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
 
     Labels that are no integers are written as their number in ``classes_``.
     """
-    kind = next((name for name, cls in MACHINES.items() if type(model) is cls), None)
-    kernel = next((name for name, row in KERNELS.items() if type(model.kernel_) is row[1]), None)
-    if kind is None or kernel is None:
+    svm, kernel = ESTIMATORS.get(type(model).__name__), kernel_entry(model.kernel_)
+    if not (svm and svm.libsvm_name and kernel and kernel.libsvm_name):
         raise FileError(
             os.fspath(path), None,
             "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf or "
             f"sigmoid kernels, not {type(model).__name__} with {model.kernel_!r}",
         )  # fmt: skip
-    header = {"svm_type": kind, "kernel_type": kernel}
-    header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in KERNELS[kernel][2]}
+    header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
+    header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
     two = len(getattr(model, "classes_", ())) == 2
     sign = -1.0 if two else 1.0
     header |= _class_lines(model, -sign * model.intercept_)
@@ -178,7 +167,7 @@ def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
             except ValueError:
                 raise FileError(name, number, f"{key} must be numbers, got {line!r}") from None
         elif key in ("svm_type", "kernel_type"):
-            known = MACHINES if key == "svm_type" else KERNELS
+            known = SVM_TYPES if key == "svm_type" else KERNEL_TYPES
             if not words or words[0] not in known:
                 raise FileError(
                     name, number, f"{key} must be one of {', '.join(known)}, got {line[:60]!r}"
@@ -191,7 +180,7 @@ def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
     needed = ["svm_type", "kernel_type", "nr_class", "rho"]
     if header.get("svm_type") in ("c_svc", "nu_svc"):
         needed += ["label", "nr_sv"]
-    needed += KERNELS[header["kernel_type"]][2] if "kernel_type" in header else ()
+    needed += KERNEL_TYPES[header["kernel_type"]].parameters if "kernel_type" in header else ()
     for key in needed:
         if not header.get(key):
             raise FileError(name, number, f"there is no {key} in the header")
@@ -228,14 +217,14 @@ def _read_vectors(
 
 def _make_model(header: dict[str, Any]) -> Any:
     """The estimator with the kernel's parameters, which are all that a file has."""
-    kernel, _, names = KERNELS[header["kernel_type"]]
-    parameters = {key: header[key][0] for key in names}
+    kernel = KERNEL_TYPES[header["kernel_type"]]
+    parameters = {key: header[key][0] for key in kernel.parameters}
     if "degree" in parameters:
         parameters["degree"] = int(parameters["degree"])
-    model = MACHINES[header["svm_type"]](kernel=kernel, **parameters)
+    model: Any = SVM_TYPES[header["svm_type"]].load()(kernel=kernel.names[0], **parameters)
     gamma = parameters.get("gamma", 0.0)
     model._gamma = gamma
-    model.kernel_ = as_kernel(kernel, gamma, model.degree, model.coef0)
+    model.kernel_ = kernel.make(gamma=gamma, degree=model.degree, coef0=model.coef0)
     model.fit_status_ = 0
     return model
 

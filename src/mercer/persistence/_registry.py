@@ -1,57 +1,60 @@
 """The classes a file may name. A file's text is looked up here and never imported or evaluated.
 
-A new public estimator, or a new kind of object in a fitted one, is added to these lists (a test
-compares them with the public names); anything else is refused by `mercer.save`.
+Estimators, kernels and solvers are those of their registries. A new kind of object in a fitted
+model is added to `_OBJECTS`; anything else is refused by `mercer.save`.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from importlib import import_module
 from typing import Any
 
+from mercer.estimators._registry import ESTIMATORS
+from mercer.kernels._registry import KERNELS, ClassPath
 from mercer.solvers._registry import NAMES
 
 __all__ = ["ESTIMATORS", "KERNELS", "OBJECTS", "arguments", "find", "name_of", "present_fields"]
 
-# name → module, imported when a file has it.
-ESTIMATORS = {
-    **dict.fromkeys(
-        ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA",
-         "KernelKMeans", "KernelPerceptron", "KernelLogisticRegression"),
-        "mercer.estimators",
-    ),
-    **dict.fromkeys(("LinearSVC", "LinearSVR", "LogisticRegression"), "mercer.estimators.linear"),
-    **dict.fromkeys(("PegasosClassifier", "PegasosRegressor"), "mercer.estimators.pegasos"),
-    **dict.fromkeys(
-        ("EmpiricalKernelMap", "LaplacianEigenmaps", "LocallyLinearEmbedding", "Nystroem"),
-        "mercer.embeddings",
-    ),
-}  # fmt: skip
-KERNELS = dict.fromkeys(
-    ("AllSubsets", "Callable", "Chi2", "Constant", "Cosine", "Laplacian", "Linear", "Polynomial",
-     "Power", "Precomputed", "Product", "RBF", "Scaled", "Sigmoid", "Sum"),
-    "mercer.kernels",
-)  # fmt: skip
-OBJECTS = {
-    "Certificate": "mercer.certificates._certificate",
-    "Choice": "mercer.solvers._registry",
-    "Column": "mercer.data._schema",
-    "Duals": "mercer.estimators._warm_start",
-    "EigenCertificate": "mercer.certificates._residuals",
-    "Expansion": "mercer._expansion",
-    "LinearResult": "mercer._result",
-    "StoredModel": "mercer.solvers.linear._stored_model",
-    "LastFit": "mercer.estimators.linear._base",
-    "WarmStartState": "mercer._result",
-    "PegasosState": "mercer.solvers.pegasos._state",
-    "Samples": "mercer.kernels._samples",
-    "RidgeCertificate": "mercer.certificates._residuals",
-    "Schema": "mercer.data._schema",
-    "StreamProgress": "mercer.data",
-    **KERNELS,
-    **{name: f"mercer.solvers.{module}" for module, name in NAMES.values()},
+
+class _Solvers(Mapping[str, ClassPath]):
+    """The solvers by the names of their classes."""
+
+    def _paths(self) -> dict[str, ClassPath]:
+        return {path.partition(":")[2]: ClassPath(path) for path in NAMES.values()}
+
+    def __getitem__(self, name: str) -> ClassPath:
+        return self._paths()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths())
+
+    def __len__(self) -> int:
+        return len(self._paths())
+
+
+_OBJECTS = {
+    path.partition(":")[2]: ClassPath(f"mercer.{path}")
+    for path in (
+        "certificates._certificate:Certificate",
+        "solvers._registry:Choice",
+        "data._schema:Column",
+        "solvers.pegasos._state:PegasosState",
+        "estimators._warm_start:Duals",
+        "certificates._residuals:EigenCertificate",
+        "_expansion:Expansion",
+        "_result:LinearResult",
+        "solvers.linear._stored_model:StoredModel",
+        "estimators.linear._base:LastFit",
+        "_result:WarmStartState",
+        "kernels._samples:Samples",
+        "certificates._residuals:RidgeCertificate",
+        "data._schema:Schema",
+        "data:StreamProgress",
+    )
 }
+OBJECTS: Mapping[str, ClassPath] = ChainMap(_OBJECTS, KERNELS, _Solvers())  # type: ignore[arg-type]
 # The arguments of classes that are no dataclasses.
 _ARGUMENTS = {
     "Expansion": ("kernel", "support", "coef", "b", "blocks", "columns"),
@@ -85,12 +88,12 @@ _RENAMED = {
 }
 
 
-def find(name: Any, among: dict[str, str]) -> type:
+def find(name: Any, among: Mapping[str, Any]) -> type:
     """The class of this name; a ValueError if it is not in the list."""
     name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in among:
         raise ValueError(f"there is no class {str(name)[:40]!r} in this version of Mercer")
-    return getattr(import_module(among[name]), name)
+    return among[name].load()
 
 
 def present_fields(cls: type, given: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +101,7 @@ def present_fields(cls: type, given: dict[str, Any]) -> dict[str, Any]:
     return {_RENAMED.get(f"{cls.__name__}.{name}", name): part for name, part in given.items()}
 
 
-def name_of(thing: Any, among: dict[str, str]) -> str | None:
+def name_of(thing: Any, among: Mapping[str, Any]) -> str | None:
     """The name under which the class of a thing is in the list; None if it is not."""
     name = type(thing).__name__
     return name if name in among and find(name, among) is type(thing) else None

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.estimators._registry import ESTIMATORS as REGISTERED
+from mercer.kernels._registry import KERNELS as REGISTERED_KERNELS
+
 __all__ = [
     "ESTIMATORS",
     "KERNELS",
@@ -115,14 +118,14 @@ def _seeded(limit: int) -> tuple[tuple[str, object], ...]:
     return ("max_iter", limit), ("random_state", 0)
 
 
-ESTIMATORS = {
-    "svc": _smo("SVC (classes)", "SVC", ("C",), "classes", 50_000, has_edges=True),
-    "svr": _smo("SVR (regression)", "SVR", ("C", "epsilon"), "curve", 20_000, needs_finite_C=True),
-    "oneclass": _smo("One-class SVM (region)", "OneClassSVM", ("nu",), "region", 50_000),
-    "perceptron": EstimatorOption(
+_OPTIONS = (
+    _smo("SVC (classes)", "SVC", ("C",), "classes", 50_000, has_edges=True),
+    _smo("SVR (regression)", "SVR", ("C", "epsilon"), "curve", 20_000, needs_finite_C=True),
+    _smo("One-class SVM (region)", "OneClassSVM", ("nu",), "region", 50_000),
+    EstimatorOption(
         "Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake", _seeded(100)
     ),
-    "pegasos": EstimatorOption(
+    EstimatorOption(
         "Pegasos (classes)",
         "PegasosClassifier",
         ("C",),
@@ -132,7 +135,7 @@ ESTIMATORS = {
         has_edges=True,
         needs_finite_C=True,
     ),
-    "logistic": EstimatorOption(
+    EstimatorOption(
         "Logistic (classes)",
         "KernelLogisticRegression",
         ("C",),
@@ -141,15 +144,17 @@ ESTIMATORS = {
         has_edges=True,
         needs_finite_C=True,
     ),
-    "kmeans": EstimatorOption(
+    EstimatorOption(
         "k-means (clusters)",
         "KernelKMeans",
         ("clusters",),
         "clusters",
         constants=(("random_state", 0),),
     ),
-    "ridge": EstimatorOption("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
-}
+    EstimatorOption("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
+)
+#: By the key that the registry gives each in links and on the page.
+ESTIMATORS = {REGISTERED[option.estimator].playground: option for option in _OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -162,10 +167,7 @@ class KernelOption:
 
 
 KERNELS = {
-    "linear": KernelOption("Linear", "x·z"),
-    "poly": KernelOption("Polynomial", "(γ x·z + c₀)^degree", ("degree", "gamma", "coef0")),
-    "rbf": KernelOption("RBF (Gaussian)", "exp(−γ ‖x − z‖²)", ("gamma",)),
-    "laplacian": KernelOption("Laplacian", "exp(−γ |x − z|₁)", ("gamma",)),
-    "sigmoid": KernelOption("Sigmoid (tanh)", "tanh(γ x·z + c₀)", ("gamma", "coef0")),
-    "cosine": KernelOption("Cosine", "x·z / (‖x‖ ‖z‖)"),
+    entry.names[0]: KernelOption(entry.title, entry.formula, entry.parameters)
+    for entry in REGISTERED_KERNELS.values()
+    if entry.formula
 }

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from typing import Any
 
+from mercer.kernels._registry import load_path
 from mercer.solvers.smo._solver import DIRECT_VARIABLES, SMO
 
 __all__ = ["NAMES", "Choice", "choose", "make_solver"]
 
-# Where each lives: modules are imported when they are asked for.
+# The class of each name by its path, imported when it is used.
 NAMES = {
-    "smo": ("smo", "SMO"),
-    "platt": ("_platt", "Platt"),
-    "qp": ("_interior_point", "QP"),
-    "qp-primal": ("_interior_point", "QPPrimal"),
-    "projected-gradient": ("_projected_gradient", "ProjectedGradient"),
-    "projected-gradient-plain": ("_projected_gradient", "PlainProjectedGradient"),
-    "coordinate-ascent": ("_coordinate_ascent", "CoordinateAscent"),
-    "pegasos": ("pegasos", "Pegasos"),
+    "smo": "mercer.solvers.smo:SMO",
+    "platt": "mercer.solvers._platt:Platt",
+    "qp": "mercer.solvers._interior_point:QP",
+    "qp-primal": "mercer.solvers._interior_point:QPPrimal",
+    "projected-gradient": "mercer.solvers._projected_gradient:ProjectedGradient",
+    "projected-gradient-plain": "mercer.solvers._projected_gradient:PlainProjectedGradient",
+    "coordinate-ascent": "mercer.solvers._coordinate_ascent:CoordinateAscent",
+    "pegasos": "mercer.solvers.pegasos:Pegasos",
 }
 
 
@@ -72,8 +72,7 @@ def make_solver(
             "use solver='smo'."
         )
     if isinstance(solver, str):
-        module, name = NAMES[solver]
-        return getattr(import_module(f"mercer.solvers.{module}"), name)(tol=tol, max_iter=max_iter)
+        return load_path(NAMES[solver])(tol=tol, max_iter=max_iter)
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     if isinstance(solver, SMO):
         limits["gap_tol"] = gap_tol

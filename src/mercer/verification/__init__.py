@@ -1,13 +1,15 @@
 """`verify`: a fitted model's certificate recomputed, independently of the solvers.
 
 =================  ================================================================
-_verify.py         `verify`: from an estimator to the computation for its problem
-_dual_svm.py       box QPs: objective, gap and violation between bounds
-_formulations.py   what each formulation maximises, written again
+_verify.py         `verify`: one function per estimator
+_tasks.py          the tasks of an estimator, from its attributes and the data
+_losses.py         each loss and its Fenchel gap, once
+_formulations.py   the dual variables of the kernel SVMs
+_dual_svm.py       kernel SVMs and kernel logistic regression, between bounds
 _linear.py         linear models
 _pegasos.py        Pegasos
 _residuals.py      ridge systems and eigenvectors
-_rounded_sums.py   sums and products with rounding bounds
+_rounding.py       settings, and sums with rounding bounds
 =================  ================================================================
 """
 

@@ -1,7 +1,7 @@
-"""What `mercer.verify` finds: value, gap and violation of a kernel machine, as bounds.
+"""Kernel SVMs and kernel logistic regression recomputed: objective, gap and violation as bounds.
 
-With f = Kβ, g = f + b, α = |β|, the box 0 ≤ α ≤ s and a₊ = max(0, a), every formulation has
-variables with a signed distance a from the edge of its loss, and
+With f = Kβ, g = f + b, α = |β|, the bounds 0 ≤ α ≤ s and a₊ = max(0, a), every formulation has
+variables with a signed distance a from the edge of its hinge loss (`_losses`), and
 
     C-SVC      P = ½βᵀf + Σ s a₊                     a = 1 − y g
     ν-SVC      P = ½ρ²βᵀf + ρ Σ s a₊ − ν ρ Σs        the same; ρ = ν Σs / Σα, α and b times ρ
@@ -31,32 +31,20 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import UNKNOWN, Sums
-from mercer.verification._formulations import EPS, SUMMED, Posed, Task, formulation
+from mercer.verification._formulations import Formulation, Posed, Task
+from mercer.verification._losses import HINGE, LOGISTIC
+from mercer.verification._rounding import EPS, SETTINGS
 
-__all__ = ["Task", "VerifiedCertificate", "find", "find_logistic", "total"]
-
-# α is at its bound up to the rounding of C · class weight · sample weight, and of ρ.
-_AT_BOUND = 1 - 1e-12
-# A bound or a sum is broken if it is off by more than this, relatively.
-_BROKEN = 1e-8
-# Rows are computed again in double-double if rounding has more than this part of the gap or of tol,
-_FRACTION = 0.02
-# or more than this part of the objective,
-_OF_PRIMAL = 1e-11
-# and at most so many kernel values.
-_MOST_VALUES = 20_000_000
-# What tol may be exceeded by, relatively.
-_TOL_ROUNDING = 1e-6
+__all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total"]
 
 
 @dataclass(frozen=True, repr=False)
 class VerifiedCertificate(Certificate):
-    """A certificate with the lower bounds of what was found.
+    """A certificate with lower bounds as well.
 
     ``primal`` and ``gap`` are upper bounds, ``dual`` is a lower one, ``kkt_violation`` is the best
     estimate. ``primal − dual`` exceeds ``gap`` by what rounding leaves open of both.
@@ -84,12 +72,12 @@ class VerifiedCertificate(Certificate):
 
 
 # Numbers that overflow are infinite: then so is the gap.
-_quietly = np.errstate(over="ignore", invalid="ignore")
+_overflow_is_infinite = np.errstate(over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
-    """Bounds of P, P − D and the violation, and each row's part in what is open of them."""
+class Recomputed:
+    """Bounds of P, P − D and the violation, and how much of them each row leaves open."""
 
     primal: tuple[float, float]
     gap: tuple[float, float]
@@ -98,21 +86,19 @@ class _Values:
     open: np.ndarray
 
 
-@_quietly
-def find(model: Any, task: Task) -> VerifiedCertificate:
-    """The certificate of one task; rows that rounding matters for are computed again."""
+@_overflow_is_infinite
+def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedCertificate:
+    """The certificate of one task; rows for which rounding matters are computed again."""
     params = model.get_params()
-    pose = formulation(model, params)
-    posed = pose(params, task)
+    posed = formulation(params, task)
     values = _evaluate(model, params, task, posed)
     rows = _uncertain(task, values)
-    if rows.size:
-        sums = task.refine(rows)
-        if sums is not None:
-            task = _refined(task, rows, sums)
-            posed = pose(params, task)
-            values = _evaluate(model, params, task, posed)
-    return _certificate(model, params, task, posed, values)
+    sums = task.refine(rows) if rows.size else None
+    if sums is not None:
+        task = _refined(task, rows, sums)
+        posed = formulation(params, task)
+        values = _evaluate(model, params, task, posed)
+    return _certificate(model, task, posed, values)
 
 
 def total(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
@@ -144,18 +130,18 @@ def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
     )
 
 
-def _uncertain(task: Task, values: _Values) -> np.ndarray:
-    """The rows to compute again: those that have most of what is open, until little is left."""
+def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
+    """The rows to compute again: those that leave most open, until the rest leaves little."""
     part = values.open
     if not part.sum() > 1:
         return np.zeros(0, dtype=np.intp)
     order = np.argsort(-part, kind="stable")
     needed = int(np.searchsorted(-np.cumsum(part[order][::-1])[::-1], -0.5))
-    most = max(1, _MOST_VALUES // max(task.n_support, 1))
+    most = max(1, SETTINGS.precise_values // max(task.n_support, 1))
     return np.sort(order[: min(max(needed, 1), most)])
 
 
-def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> _Values:
+def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
     quad, quad_error = task.squared_norm()
     squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
     box = np.clip(posed.alpha, 0.0, posed.s)
@@ -164,7 +150,7 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> _Values:
         primal, gap, part = _unbounded(task, posed, squared, moved, spread)
     else:
         primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
-    if posed.off > _BROKEN:
+    if posed.off > SETTINGS.infeasible:
         gap = (np.inf, np.inf)
     elif not gap[1] < UNKNOWN * 1e-50:
         gap = (gap[0], np.inf)
@@ -173,40 +159,40 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> _Values:
     # The error of f enters βᵀf, too.
     size = np.abs(task.beta) * task.f.error * posed.scale * posed.scale
     part += size / _allowed(primal[0], gap)
-    return _Values(primal, gap, violation, interval, np.nan_to_num(part, nan=0.0, posinf=1e300))
+    return Recomputed(primal, gap, violation, interval, np.nan_to_num(part, nan=0.0, posinf=1e300))
 
 
 def _allowed(primal: float, gap: tuple[float, float]) -> float:
     """What rounding may leave open of P and of the gap."""
-    return max(_FRACTION * gap[0], _OF_PRIMAL * abs(primal), 1e-300)
+    return max(SETTINGS.open_gap * gap[0], SETTINGS.open_primal * abs(primal), 1e-300)
 
 
 def _bounded(
-    task: Task, posed: Posed, box: np.ndarray, squared: tuple[float, float], moved: float,
+    task: Task,
+    posed: Posed,
+    box: np.ndarray,
+    squared: tuple[float, float],
+    moved: float,
     spread: float,
-) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:  # fmt: skip
+) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:
     """Bounds of P and of the gap where all bounds are finite, and the open part of each row."""
     a, e, s, scale = posed.a, posed.error, posed.s, posed.scale
-
-    def terms(a: np.ndarray) -> np.ndarray:
-        return (s - box) * np.maximum(a, 0) + box * np.maximum(-a, 0)
-
-    worse = np.maximum(terms(a - e), terms(a + e))
-    better = terms(np.sign(a) * np.maximum(np.abs(a) - e, 0))
+    losses = HINGE.value(s, a - e), HINGE.value(s, a + e)
+    worse = np.maximum(*(HINGE.gap_terms(s, box, end) for end in (a - e, a + e)))
+    better = HINGE.gap_terms(s, box, np.sign(a) * np.maximum(np.abs(a) - e, 0))
     high, low = (scale * math.fsum(part) for part in (worse, better))
-    loss_high = scale * math.fsum(s * np.maximum(a + e, 0))
-    loss_low = scale * math.fsum(s * np.maximum(a - e, 0))
+    loss_low, loss_high = (scale * math.fsum(loss) for loss in losses)
     rounding = 4 * EPS * loss_high
-    gap_high = (high + posed.unpaid) * (1 + SUMMED) + moved + spread * spread / 2
-    gap_low = (low + posed.unpaid) * (1 - SUMMED) - moved - posed.excess - rounding
+    gap_high = (high + posed.unpaid) * (1 + SETTINGS.summed) + moved + spread * spread / 2
+    gap_low = (low + posed.unpaid) * (1 - SETTINGS.summed) - moved - posed.excess - rounding
     norms = [scale * scale * part / 2 for part in squared]
-    size = SUMMED * (abs(norms[1]) + loss_high) + 4 * EPS * abs(posed.rest)
+    size = SETTINGS.summed * (abs(norms[1]) + loss_high) + 4 * EPS * abs(posed.rest)
     primal = (
         math.fsum([norms[0], loss_low, posed.rest, -size, -posed.excess]),
         math.fsum([norms[1], loss_high, posed.rest, size]),
     )
     gap = (max(0.0, gap_low), gap_high + rounding)
-    part = scale * (worse - better + _FRACTION * s * (np.maximum(a + e, 0) - np.maximum(a - e, 0)))
+    part = scale * (worse - better + SETTINGS.open_gap * (losses[1] - losses[0]))
     part = np.bincount(posed.row, part, len(task.y))
     return primal, gap, part / _allowed(primal[1], gap)
 
@@ -222,11 +208,11 @@ def _unbounded(
     if not np.isfinite(t_high):
         if not np.isfinite(t_low):
             return (np.inf, np.inf), (np.inf, np.inf), np.zeros(len(task.y))
-        low = t_low * t_low * squared[0] / 2 * (1 - SUMMED)
+        low = t_low * t_low * squared[0] / 2 * (1 - SETTINGS.summed)
         return (low, np.inf), (0.0, np.inf), 2.0 * (task.f.error > 0)
     primal = (
-        t_low * t_low * squared[0] / 2 * (1 - SUMMED),
-        t_high * t_high * squared[1] / 2 * (1 + SUMMED),
+        t_low * t_low * squared[0] / 2 * (1 - SETTINGS.summed),
+        t_high * t_high * squared[1] / 2 * (1 + SETTINGS.summed),
     )
     alpha = np.maximum(posed.alpha, 0.0)
     slack = alpha * np.maximum(t_high * (g + error) - need, 0.0)
@@ -237,8 +223,8 @@ def _unbounded(
     away = max(abs(t_high - 1), abs(t_low - 1)) * size + spread
     near = max(0.0, t_low - 1) * np.sqrt(max(squared[0], 0.0))
     gap = (
-        max(0.0, (math.fsum(least) + near * near / 2) * (1 - SUMMED) - moved),
-        (math.fsum(slack) + away * away / 2) * (1 + SUMMED) + moved,
+        max(0.0, (math.fsum(least) + near * near / 2) * (1 - SETTINGS.summed) - moved),
+        (math.fsum(slack) + away * away / 2) * (1 + SETTINGS.summed) + moved,
     )
     tight = (g - error) * t_high < 2 * np.maximum(need, 0) + error * t_high
     part = alpha * error * t_high + tight * error * squared[1] * t_high * t_high * t_high
@@ -265,27 +251,27 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
     if np.any(clipped):
         which = np.flatnonzero(clipped)
         spread += float(clipped[which] @ np.sqrt(task.diag(posed.row[which])))
-    for amount, variables, room in posed.moves:
+    for amount, variables, available in posed.moves:
         if amount <= 0:
             continue
         order = variables[np.argsort(cost[variables], kind="stable")]
-        until = np.cumsum(room[order])
+        until = np.cumsum(available[order])
         last = int(np.searchsorted(until, amount))
         if last >= len(order):
             return np.inf, np.inf
-        take = room[order[: last + 1]].copy()
+        take = available[order[: last + 1]].copy()
         take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
         used = order[: last + 1]
         moved += float(take @ cost[used])
         spread += float(take @ np.sqrt(task.diag(posed.row[used])))
-    return moved * (1 + SUMMED), spread * (1 + SUMMED)
+    return moved * (1 + SETTINGS.summed), spread * (1 + SETTINGS.summed)
 
 
 def _violation(
     model: Any, params: dict, task: Task, posed: Posed
 ) -> tuple[tuple[float, float, float], tuple[float, float], np.ndarray]:
     """The largest violating pair (low, estimate, high), the bias interval, and rows to refine."""
-    below = posed.alpha < posed.s * _AT_BOUND
+    below = posed.alpha < posed.s * SETTINGS.at_bound
     above = posed.alpha > 0
     rise = np.where(posed.sign > 0, below, above)
     fall = np.where(posed.sign > 0, above, below)
@@ -304,24 +290,24 @@ def _violation(
         rounding = 8 * EPS * np.array([-1, 0, 1]) * size
         if np.all(np.isfinite(pair)):
             found = np.maximum(found, (np.array(pair) + rounding) * posed.scale)
-        if (pair[2] - pair[0]) * posed.scale > _FRACTION * model.tol:
+        if (pair[2] - pair[0]) * posed.scale > SETTINGS.open_gap * model.tol:
             marked[up[z[up] + e[up] >= low[0]]] = True
             marked[down[z[down] - e[down] <= high[0]]] = True
-    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / (_FRACTION * model.tol)
+    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / (
+        SETTINGS.open_gap * model.tol
+    )
     mean = task.b + np.mean(ends, axis=0) if has_bias else np.zeros(2)
     return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
 
 
-def _certificate(
-    model: Any, params: dict, task: Task, posed: Posed, values: _Values
-) -> VerifiedCertificate:
+def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> VerifiedCertificate:
     (primal_low, primal), (gap_low, gap) = values.primal, values.gap
     quad, quad_error = task.squared_norm()
     row_alpha = np.bincount(posed.row, np.abs(posed.alpha), len(task.y))
     row_bound = np.zeros(len(task.y))
     row_bound[posed.row] = posed.s
     zero = row_alpha == 0
-    at_bound = ~zero & (row_alpha >= row_bound * _AT_BOUND)
+    at_bound = ~zero & (row_alpha >= row_bound * SETTINGS.at_bound)
     finite = np.isfinite(gap) and np.isfinite(primal_low)
     low, violation, high = values.violation
     return VerifiedCertificate(
@@ -335,7 +321,7 @@ def _certificate(
         n_zero=int(zero.sum()),
         n_free=int((~zero & ~at_bound).sum()),
         n_bound=int(at_bound.sum()),
-        status=_status(model, params, values, quad + quad_error),
+        status=_status(model, posed, values, quad + quad_error),
         name=task.name,
         primal_low=primal_low,
         gap_low=gap_low,
@@ -350,51 +336,62 @@ def _less(primal: float, gap: float) -> float:
     return float(np.nextafter(primal - gap, -np.inf)) if gap else primal
 
 
-def _status(model: Any, params: dict, values: _Values, quad_high: float) -> Status:
-    """By the violation found; what kept a model from its tolerance only the fit can know."""
+def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> Status:
+    """By the violation; why a model missed its tolerance only the fit can know."""
     if quad_high < 0:
         return Status.NOT_PSD
-    solved = values.violation[2] <= model.tol * (1 + _TOL_ROUNDING)
-    # ν-SVC: only P < 0 shows that ρ > 0 at the optimum.
-    if "nu" in params and hasattr(model, "classes_") and solved and not values.primal[1] < 0:
+    is_solved = values.violation[2] <= model.tol * (1 + SETTINGS.tol_slack)
+    if posed.must_be_negative and is_solved and not values.primal[1] < 0:
         return Status.DEGENERATE
-    if np.isfinite(values.gap[1]) and solved:
+    if np.isfinite(values.gap[1]) and is_solved:
         return Status.SOLVED
     stated = getattr(getattr(model, "certificate_", None), "status", Status.SOLVED)
     return Status.STALLED if stated.is_solved else stated
 
 
-@_quietly
-def find_logistic(
-    model: Any, task: Task, image: Callable[[np.ndarray], Sums]
+@_overflow_is_infinite
+def recompute_logistic(
+    model: Any, task: Task, product: Callable[[np.ndarray], Sums]
 ) -> VerifiedCertificate:
-    """The certificate of one logistic task; ``image`` multiplies a vector with K."""
-    y, beta, b = task.y, task.beta, task.b
+    """The certificate of one logistic task; ``product`` multiplies a vector with K."""
+    y, beta, b, one = task.y, task.beta, task.b, SETTINGS.summed
     v, error = task.residuals(np.zeros(len(y)))
-    g, s = -v, model.C * task.weight
-    asked = y * s * expit(-y * g)
+    a, s = y * v, model.C * task.weight  # a = −y g
+    closing = y * LOGISTIC.dual(s, a)
     wrong = s * (error / 4 + 4 * EPS)  # of β̃: the slope of σ is at most ¼
     quad, quad_error = task.squared_norm()
-    loss = [math.fsum(s * np.logaddexp(0.0, -y * g + k * error)) for k in (-1, 1)]
-    away = asked - beta
-    product = image(away)
-    squared = max(float(away @ product.high), 0.0)
-    open_part = float(np.abs(away) @ product.error)
+    loss = [math.fsum(LOGISTIC.value(s, a + k * error)) for k in (-1, 1)]
+    away = closing - beta
+    image = product(away)
+    squared = max(float(away @ image.high), 0.0)
+    open_part = float(np.abs(away) @ image.error)
     root = float(wrong @ np.sqrt(task.diag(np.arange(len(y))))) if np.any(wrong) else 0.0
     norms = [max(0.0, np.sqrt(max(0.0, squared + k * open_part)) + k * root) for k in (-1, 1)]
-    drift = abs(b * math.fsum(asked)) if model.fit_intercept else 0.0
+    drift = abs(b * math.fsum(closing)) if model.fit_intercept else 0.0
     drift_error = abs(b) * float(wrong.sum()) if model.fit_intercept else 0.0
-    primal_low = ((quad - quad_error) / 2 + loss[0]) * (1 - SUMMED)
-    primal = ((quad + quad_error) / 2 + loss[1]) * (1 + SUMMED)
-    gap = (norms[1] * norms[1] / 2 + drift + drift_error) * (1 + SUMMED)
-    gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - SUMMED))
+    primal_low = ((quad - quad_error) / 2 + loss[0]) * (1 - one)
+    primal = ((quad + quad_error) / 2 + loss[1]) * (1 + one)
+    gap = (norms[1] * norms[1] / 2 + drift + drift_error) * (1 + one)
+    gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - one))
     relative_gap, n_zero = relative(gap, primal), int(np.count_nonzero(beta == 0))
+    is_solved = relative_gap <= model.tol * (1 + SETTINGS.gap_tol_slack)
     return VerifiedCertificate(
-        primal=primal, dual=primal_low - gap, gap=gap, relative_gap=relative_gap,
-        kkt_violation=float(np.sqrt(squared)), bias_interval=(b, b),
+        primal=primal,
+        dual=primal_low - gap,
+        gap=gap,
+        relative_gap=relative_gap,
+        kkt_violation=float(np.sqrt(squared)),
+        bias_interval=(b, b),
         margin=2 / quad**0.5 if quad > 0 else np.inf,
-        n_zero=n_zero, n_free=beta.size - n_zero, n_bound=0,
-        status=Status.SOLVED if relative_gap <= model.tol * 1.01 else Status.STALLED,
-        name=task.name, unit="products with K", primal_low=primal_low, gap_low=gap_low,
-        violation_low=norms[0], violation_high=norms[1], precision=task.precision,
-    )  # fmt: skip
+        n_zero=n_zero,
+        n_free=beta.size - n_zero,
+        n_bound=0,
+        status=Status.SOLVED if is_solved else Status.STALLED,
+        name=task.name,
+        unit="products with K",
+        primal_low=primal_low,
+        gap_low=gap_low,
+        violation_low=norms[0],
+        violation_high=norms[1],
+        precision=task.precision,
+    )

@@ -1,34 +1,33 @@
-"""The formulations of kernel machines as `mercer.verify` writes them out: variables and their sums.
+"""The formulations of kernel SVMs as `mercer.verify` poses them: dual variables and their sums.
 
-See `_dual_svm` for the formulas. Each function takes the parameters of an estimator and a task,
-and knows nothing of how the model was fitted.
+See `_dual_svm` for the formulas. Each function takes the parameters of an estimator and a task, and
+uses nothing of how the model was fitted.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums
+from mercer.verification._rounding import EPS, SETTINGS
 
-__all__ = ["EPS", "SUMMED", "Posed", "Task", "formulation"]
+__all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
 
-EPS = float(np.finfo(np.float64).eps)
-# A sum of non-negative float64 terms, each a product of a few factors, is this accurate.
-SUMMED = 1e-14
+
+Move = tuple[float, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One binary task of a model, rows with a weight only.
+    """One binary task of a model, restricted to rows of positive weight.
 
-    ``refine`` gives the sums of some of the rows in double-double (None where it cannot), ``diag``
-    bounds |k(x, x)| of some of them.
+    ``refine`` computes the sums of some of the rows in double-double (None where it cannot),
+    ``diag`` bounds |k(x, x)| of some of them.
     """
 
     name: str
@@ -58,13 +57,14 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """The variables of a formulation: one per row, or two (the edges of a tube).
+    """The dual variables of a formulation: one per row, or two (the edges of `_losses`).
 
-    ``sign`` is that of β, ``a`` and ``error`` the distances, ``target`` what f + b is to be.
-    ``groups`` are the variables of each equality constraint, ``moves`` (amount, variables, room)
-    of its drift. ``rest`` is the part of P that is no sum over variables, ``excess`` what another
-    ε could take from it, ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times
-    the published ones.
+    ``sign`` is that of β, ``a`` and ``error`` the distances from the edges, ``target`` what f + b
+    has to reach. ``groups`` are the variables of each equality constraint, ``moves`` (amount,
+    variables, slack) of its drift, ``off`` the relative violation of bounds and sums. ``rest`` is
+    the part of P that is no sum over variables, ``excess`` what another ε could take from it,
+    ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times the published ones.
+    ``must_be_negative``: the model is degenerate unless P < 0.
     """
 
     a: np.ndarray
@@ -75,110 +75,139 @@ class Posed:
     target: np.ndarray
     row: np.ndarray
     groups: list[np.ndarray]
-    moves: list[tuple[float, np.ndarray, np.ndarray]]
+    moves: list[Move]
     off: float
     scale: float = 1.0
     rest: float = 0.0
     excess: float = 0.0
     unpaid: float = 0.0
+    must_be_negative: bool = False
 
 
-def formulation(model: Any, params: dict) -> Callable[[dict, Task], Posed]:
-    if hasattr(model, "classes_"):
-        return _svc if "C" in params else _nu_svc
-    return _svr if "C" in params else _one_class
+Formulation = Callable[[dict, Task], Posed]
 
 
-def _svc(params: dict, task: Task) -> Posed:
-    y, s, alpha = task.y, params["C"] * task.weight, task.y * task.beta
-    v, error = task.residuals(y)
+def svc(params: dict, task: Task) -> Posed:
+    y, alpha = task.y, task.y * task.beta
     moves, off = _balance(alpha, y) if params.get("fit_intercept", True) else ([], 0.0)
-    every = np.arange(len(y))
-    return Posed(
-        a=y * v, error=error, alpha=alpha, s=s, sign=y, target=y, row=every, groups=[every],
-        moves=moves, off=max(_outside(alpha, s), off),
-    )  # fmt: skip
+    every = [np.arange(len(y))]
+    return _one_sided(task, alpha, params["C"] * task.weight, y, y, every, moves, off)
 
 
-def _nu_svc(params: dict, task: Task) -> Posed:
+def nu_svc(params: dict, task: Task) -> Posed:
     y, s = task.y, task.weight
-    price = params["nu"] * math.fsum(s)
-    rho = price / _size(task.beta)
+    nu_sum = params["nu"] * math.fsum(s)
+    rho = nu_sum / _size(task.beta)
     alpha = y * task.beta * rho
-    v, error = task.residuals(y)
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
-    moves = [_to_sum(alpha, s, group, price / 2) for group in groups]
-    off = max(move[0] for move in moves) / max(price, 1e-300)
-    return Posed(
-        a=y * v, error=error, alpha=alpha, s=s, sign=y, target=y, row=np.arange(len(y)),
-        groups=groups, moves=moves, off=max(_outside(alpha, s), off), scale=rho, rest=-price * rho,
-    )  # fmt: skip
+    moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
+    off = max(move[0] for move in moves) / max(nu_sum, 1e-300)
+    posed = _one_sided(task, alpha, s, y, y, groups, moves, off)
+    # Only P < 0 shows that ρ > 0 at the optimum.
+    return replace(posed, scale=rho, rest=-nu_sum * rho, must_be_negative=True)
 
 
-def _svr(params: dict, task: Task) -> Posed:
-    """ε-SVR, and ν-SVR (where ``epsilon`` is not a parameter but part of the objective)."""
-    n, s = len(task.y), params["C"] * task.weight
+def one_class(params: dict, task: Task) -> Posed:
+    s, n = task.weight, len(task.weight)
+    nu_sum = params["nu"] * math.fsum(s)
+    move = _to_sum(task.beta, s, np.arange(n), nu_sum)
+    off = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
+    every = [np.arange(n)]
+    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), every, [move], off)
+    return replace(posed, rest=task.b * nu_sum)
+
+
+def _one_sided(
+    task: Task,
+    alpha: np.ndarray,
+    s: np.ndarray,
+    sign: np.ndarray,
+    target: np.ndarray,
+    groups: list[np.ndarray],
+    moves: list[Move],
+    off: float,
+) -> Posed:
+    """One variable per row."""
+    v, error = task.residuals(target)
+    off = max(_outside(alpha, s), off)
+    return Posed(sign * v, error, alpha, s, sign, target, np.arange(len(s)), groups, moves, off)
+
+
+def svr(params: dict, task: Task) -> Posed:
     v, error = task.residuals(task.y)
-    with_nu = "epsilon" not in params
-    price = params["nu"] * math.fsum(s) if with_nu else 0.0
-    epsilon = _best_epsilon(np.abs(v), s, price) if with_nu else float(params["epsilon"])
+    alpha, sign, _ = _two_sided(task)
+    moves, off = _balance(alpha, sign) if params.get("fit_intercept", True) else ([], 0.0)
+    every = [np.arange(len(alpha))]
+    return _regression(params, task, v, error, float(params["epsilon"]), every, moves, off)
+
+
+def nu_svr(params: dict, task: Task) -> Posed:
+    """ε is not a parameter but part of the objective."""
+    s = params["C"] * task.weight
+    v, error = task.residuals(task.y)
+    nu_sum = params["nu"] * math.fsum(s)
+    epsilon = _best_epsilon(np.abs(v), s, nu_sum)
+    alpha, sign, sides = _two_sided(task)
+    off = _balance(alpha, sign)[1] if params.get("fit_intercept", True) else 0.0
+    sums = [math.fsum(alpha[side]) for side in sides]
+    least = min(*sums, nu_sum / 2)
+    moves = [
+        (part - least + 4 * EPS * nu_sum, side, alpha)
+        for part, side in zip(sums, sides, strict=True)
+        if np.any(alpha[side] > 0)
+    ]
+    off = max(off, max(part - nu_sum / 2 for part in sums) / max(nu_sum, 1e-300))
+    posed = _regression(params, task, v, error, epsilon, sides, moves, off)
+    return replace(
+        posed,
+        rest=nu_sum * epsilon,
+        unpaid=epsilon * (nu_sum - 2 * least),
+        excess=_excess(np.maximum(np.abs(v) - error, 0), s, nu_sum, epsilon),
+    )
+
+
+def _two_sided(task: Task) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """α of the two edges of every row, their signs, and the variables of either side."""
+    n = len(task.y)
     alpha = np.concatenate([np.maximum(task.beta, 0), np.maximum(-task.beta, 0)])
-    sign, both = np.repeat([1.0, -1.0], n), np.concatenate([s, s])
-    sides = [np.arange(n), np.arange(n, 2 * n)]
-    has_bias = params.get("fit_intercept", True)
-    moves, off = _balance(alpha, sign) if has_bias else ([], 0.0)
-    if with_nu:
-        sums = [math.fsum(alpha[side]) for side in sides]
-        least = min(*sums, price / 2)
-        excess = [part - least + 4 * EPS * price for part in sums]
-        moves = [
-            (m, side, alpha) for m, side in zip(excess, sides, strict=True) if _any(alpha[side])
-        ]
-        off = max(off, max(part - price / 2 for part in sums) / max(price, 1e-300))
-    a = np.concatenate([v, -v]) - epsilon
-    return Posed(
-        a=a, error=np.concatenate([error, error]) + EPS * (np.abs(a) + epsilon), alpha=alpha,
-        s=both, sign=sign, target=np.concatenate([task.y, task.y]) - sign * epsilon,
-        row=np.concatenate([np.arange(n), np.arange(n)]),
-        groups=sides if with_nu else [np.arange(2 * n)], moves=moves,
-        off=max(_outside(np.abs(task.beta), s), off), rest=price * epsilon,
-        unpaid=epsilon * (price - 2 * least) if with_nu else 0.0,
-        excess=_excess(np.maximum(np.abs(v) - error, 0), s, price, epsilon) if with_nu else 0.0,
-    )  # fmt: skip
+    return alpha, np.repeat([1.0, -1.0], n), [np.arange(n), np.arange(n, 2 * n)]
 
 
-def _one_class(params: dict, task: Task) -> Posed:
-    s, every = task.weight, np.arange(len(task.weight))
-    price = params["nu"] * math.fsum(s)
-    v, error = task.residuals(np.zeros(len(s)))
-    move = _to_sum(task.beta, s, every, price)
-    off = max(0.0, move[0] - 8 * EPS * price) / max(price, 1e-300)
-    return Posed(
-        a=v, error=error, alpha=task.beta, s=s, sign=np.ones(len(s)), target=np.zeros(len(s)),
-        row=every, groups=[every], moves=[move], off=max(_outside(task.beta, s), off),
-        rest=task.b * price,
-    )  # fmt: skip
+def _regression(
+    params: dict,
+    task: Task,
+    v: np.ndarray,
+    error: np.ndarray,
+    epsilon: float,
+    groups: list[np.ndarray],
+    moves: list[Move],
+    off: float,
+) -> Posed:
+    """Two variables per row."""
+    s = params["C"] * task.weight
+    alpha, sign, _ = _two_sided(task)
+    row = np.tile(np.arange(len(task.y)), 2)
+    a, target = sign * v[row] - epsilon, task.y[row] - sign * epsilon
+    error = error[row] + EPS * (np.abs(a) + epsilon)
+    off = max(_outside(np.abs(task.beta), s), off)
+    return Posed(a, error, alpha, s[row], sign, target, row, groups, moves, off)
 
 
-def _any(alpha: np.ndarray) -> bool:
-    return bool(np.any(alpha > 0))
-
-
-def _best_epsilon(distance: np.ndarray, s: np.ndarray, price: float) -> float:
-    """The ε that minimises price·ε + Σ s (distance − ε)₊: where the bounds beyond it pay for it."""
+def _best_epsilon(distance: np.ndarray, s: np.ndarray, nu_sum: float) -> float:
+    """The ε that minimises ν Σs ε + Σ s (distance − ε)₊: a weighted quantile of the distances."""
     order = np.argsort(distance)[::-1]
     beyond = np.cumsum(s[order])
-    enough = np.flatnonzero(beyond >= price * (1 - 1e-14))
+    enough = np.flatnonzero(beyond >= nu_sum * (1 - 1e-14))
     return float(distance[order[enough[0] if enough.size else -1]])
 
 
-def _excess(distance: np.ndarray, s: np.ndarray, price: float, epsilon: float) -> float:
-    """How much more than with the best ε price·ε + Σ s (distance − ε)₊ is."""
+def _excess(distance: np.ndarray, s: np.ndarray, nu_sum: float, epsilon: float) -> float:
+    """ν Σs ε + Σ s (distance − ε)₊ less its minimum over ε."""
     values = [
-        price * width + math.fsum(s * np.maximum(distance - width, 0))
-        for width in (epsilon, _best_epsilon(distance, s, price))
+        nu_sum * width + math.fsum(s * np.maximum(distance - width, 0))
+        for width in (epsilon, _best_epsilon(distance, s, nu_sum))
     ]
-    return max(0.0, values[0] - values[1]) + SUMMED * values[0]
+    return max(0.0, values[0] - values[1]) + SETTINGS.summed * values[0]
 
 
 def _outside(alpha: np.ndarray, bound: np.ndarray) -> float:
@@ -192,16 +221,16 @@ def _size(alpha: np.ndarray) -> float:
     return max(math.fsum(np.abs(alpha)), 1e-300)
 
 
-def _balance(alpha: np.ndarray, sign: np.ndarray) -> tuple[list, float]:
-    """Σβ = 0 by lowering α of the heavier side; the move, and how far off it was."""
+def _balance(alpha: np.ndarray, sign: np.ndarray) -> tuple[list[Move], float]:
+    """Σβ = 0 by lowering α of the side with the larger sum; the move, and its relative size."""
     drift = math.fsum(sign * alpha)
     side = np.flatnonzero(sign * drift > 0)
-    room = np.maximum(alpha, 0.0)
-    return [(abs(drift), side, room)], abs(drift) / _size(alpha)
+    slack = np.maximum(alpha, 0.0)
+    return [(abs(drift), side, slack)], abs(drift) / _size(alpha)
 
 
-def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, wanted: float) -> tuple:
-    """The move that gives α of a group the sum that is wanted, up to the rounding of that."""
-    drift = math.fsum([*alpha[group], -wanted])
-    room = np.maximum(alpha if drift > 0 else s - alpha, 0.0)
-    return abs(drift) + 4 * EPS * wanted, group, room
+def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float) -> Move:
+    """The move that gives α of a group the required sum, up to the rounding of that sum."""
+    drift = math.fsum([*alpha[group], -required])
+    slack = np.maximum(alpha if drift > 0 else s - alpha, 0.0)
+    return abs(drift) + 4 * EPS * required, group, slack

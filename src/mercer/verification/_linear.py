@@ -1,20 +1,21 @@
-"""What `mercer.verify` finds about linear machines, from (w, b), the kept duals and the data.
+"""Linear models recomputed from (w, b), the stored dual variables and the data.
 
-With g = Xw + b, s = C · weights, κ the price of ½ b² (0 where the intercept is free), edges
-low ≤ high, ξ the way from g to the next edge, and (·)₊ = max(0, ·):
+With g = Xw + b, the losses L and edges of `_losses`, and κ the penalty of ½ b² (0 where the
+intercept is not penalised):
 
-    hinge, tube    P = ½‖w‖² + ½κb² + Σ s ξ     gap = Σ (s − α) ξ + α (way beyond its own edge)
-    their squares  P = ½‖w‖² + ½κb² + Σ s ξ²    gap = Σ (α − 2sξ)²/(4s) + α (way beyond its edge)
-    logistic       P = ½‖w‖² + ½κb² + Σ s log(1 + exp(−m)), m = y g, and with a = α/s
-                   gap = Σ s (log(1 + exp(−m)) + a log a + (1 − a) log(1 − a) + a m)
-    all classes    P = ½‖W‖² + ½κ‖b‖² + Σ s max_r u_r,  u_r = [r ≠ y] + g_r − g_y
-                   gap = Σ a_r (max u − u_r),  a_r = s [r = y] − β_r
+    P = ½‖w‖² + ½κb² + Σ L
+    gap = Σ (L + L*(−β) + βg) + ½‖w − Xᵀβ‖² + ½κ(b − Σβ/κ)²
 
-each with ½‖w − Xᵀβ‖² + ½κ(b − Σβ/κ)² on top. Duals of the hinge, the tube and of all classes are
-those the model keeps (``dual_coef_``). Those of smooth losses, where it keeps none, follow from the
-scores, β = −L'(g), and where the intercept is free the heavier side is scaled until Σβ = 0.
+    all classes jointly (Crammer and Singer):
+    P = ½‖W‖² + ½κ‖b‖² + Σ C max_r u_r,  u_r = [r ≠ y] + g_r − g_y
+    gap = Σ a_r (max u − u_r) + the same squares,  a_r = C [r = y] − β_r
 
-Scores and Xᵀβ come with bounds of their rounding (`_rounded_sums`), and every term is taken at the
+The dual variables of the hinge, of the ε-insensitive loss and of all classes jointly are those that
+the model stores (``dual_coef_``). Those of smooth losses, where it stores none, follow from the
+scores, β = −L'(g); where the intercept is not penalised, the larger of Σβ₊ and Σβ₋ is scaled down
+until Σβ = 0.
+
+Scores and Xᵀβ come with bounds of their rounding (`_rounding`), and every term is taken at the
 worse end of its interval: ``primal`` and ``gap`` are upper bounds, ``dual`` is a lower one.
 """
 
@@ -26,259 +27,260 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
-from mercer.verification._rounded_sums import SMALL, UNIT, scores, sums, total
+from mercer.verification._losses import (
+    HINGE,
+    LOGISTIC,
+    SQUARED_HINGE,
+    Edges,
+    Loss,
+    edges,
+    kkt_violation,
+)
+from mercer.verification._rounding import SETTINGS, UNIT_ROUNDOFF, column_sums, scores, total
 
-__all__ = ["find_linear"]
-
-# A bound or a sum is broken if it is off by more than this, relatively; below it is rounding.
-_BROKEN = 1e-8
-_AT_BOUND = 1 - 1e-12
-# The price of a row whose class has the weight 0.
-_NO_PRICE = 1e-300
-# With doubled precision again where rounding adds more than this part of the gap.
-_MATTERS = 1e-3
+__all__ = ["recompute_linear"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """One task: rows, model, prices, edges with the bound of their rounding, and kept duals."""
+    """One task: rows, model, edges of the loss, stored dual variables, κ (None: no intercept)."""
 
     X: Any
     w: np.ndarray
     b: float
-    s: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    edge_error: np.ndarray
+    edges: Edges
+    loss: Loss
     beta: np.ndarray | None
     kappa: float | None
-    kind: str
     name: str
 
 
-def find_linear(
+@dataclass(frozen=True, eq=False)
+class _Recomputed:
+    """Bounds of the loss's sum and of ½‖w‖² + ½κb²; the gap with and without rounding."""
+
+    primal: tuple[float, float]
+    gap: float
+    plain_gap: float
+    is_infeasible: bool
+    violation: float
+    beta: np.ndarray
+    at_bound: np.ndarray
+    interval: tuple[float, float]
+    norm: float
+    name: str = ""
+
+
+def recompute_linear(
     model: Any, X: Any, y: np.ndarray, weight: np.ndarray, duals: np.ndarray | None
 ) -> Certificate:
-    """The certificate of a linear machine; y are class numbers or targets, rows have a weight."""
+    """The certificate of a linear model; y are class numbers or targets, weights are positive."""
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     b = np.asarray(model.intercept_, dtype=np.float64).ravel()
+    loss = _loss(model)
+    found = []
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if getattr(model, "multi_class", "ovr") == "crammer_singer":
             assert duals is not None
-            return _all_classes(model, X, y, weight, coef, b, duals.T)
-        found = []
+            joint = partial(_recompute_joint, model, X, y, weight, coef, b, duals.T)
+            return _certificate(model, _as_precisely_as_needed(joint, X))
         for t in range(len(coef)):
-            s, low, high, error = _edges(model, y, weight, t)
-            kind = "logistic" if not hasattr(model, "loss") else (
-                "squared" if "squared" in model.loss else "tube")  # fmt: skip
-            name = "" if len(coef) == 1 else f"{model.classes_[t]} / rest"
-            beta = None if duals is None else duals[t]
-            task = _Task(X, coef[t], float(b[t]), s, low, high, error, beta, _kappa(model), kind,
-                         name)  # fmt: skip
-            look = _hard_margin if np.isinf(model.C) else _look
-            found.append(_twice(partial(look, model, task), X))
+            task = _Task(
+                X,
+                coef[t],
+                float(b[t]),
+                edges(model, y, _row_C(model, y, weight, t), t, loss),
+                loss,
+                None if duals is None else duals[t],
+                _kappa(model),
+                "" if len(coef) == 1 else f"{model.classes_[t]} / rest",
+            )
+            recompute = _recompute_hard_margin if np.isinf(model.C) else _recompute
+            values = _as_precisely_as_needed(partial(recompute, task), X)
+            found.append(_certificate(model, values))
     return summarise(found)
 
 
-def _twice(look: Callable[[bool], tuple[Certificate, float]], X: Any) -> Certificate:
-    """With doubled precision at once for few numbers, of more where rounding matters."""
-    if X.shape[0] * X.shape[1] > SMALL:
-        found, plain = look(False)
-        if found.gap - plain <= _MATTERS * plain:
-            return found
-    return look(True)[0]
+def _loss(model: Any) -> Loss:
+    if not hasattr(model, "loss"):
+        return LOGISTIC
+    return SQUARED_HINGE if "squared" in model.loss else HINGE
 
 
-def _edges(
-    model: Any, y: np.ndarray, weight: np.ndarray, task: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Prices, the edges between which a score costs nothing, and the bound of their rounding."""
+def _kappa(model: Any) -> float | None:
+    if not model.fit_intercept:
+        return None
+    return 0.0 if model.intercept_scaling is None else model.intercept_scaling**-2
+
+
+def _row_C(model: Any, y: np.ndarray, weight: np.ndarray, task: int | None = None) -> np.ndarray:
+    """C of each row; against the rest, the class weight counts for the positive class alone."""
     if not hasattr(model, "classes_"):
-        e = model.epsilon
-        low, high = y - e, y + e
-        error = np.where(e == 0, 0.0, 1.01 * UNIT * (np.abs(y) + e)) + np.zeros(y.size)
-        return model.C * weight, low, high, error
-    k = len(model.classes_)
-    positive = y == (1 if k == 2 else task)
-    of_class = np.asarray(model.class_weight_)[y]
-    if k > 2:  # the rest counts once
-        of_class = np.where(positive, of_class, 1.0)
-    s = np.maximum(model.C * of_class * weight, _NO_PRICE)
-    low, high = np.where(positive, 1.0, -np.inf), np.where(positive, np.inf, -1.0)
-    if hasattr(model, "loss"):  # a score may be anywhere where it costs nothing
-        low, high = np.where(s > _NO_PRICE, low, -np.inf), np.where(s > _NO_PRICE, high, np.inf)
-    return s, low, high, np.zeros(y.size)
+        return model.C * weight
+    factor = np.asarray(model.class_weight_)[y]
+    if task is not None and len(model.classes_) > 2:
+        factor = np.where(y == task, factor, 1.0)
+    return np.maximum(model.C * factor * weight, SETTINGS.smallest_C)
 
 
-# ---------------------------------------------------------------------- losses and their terms
-
-
-def _slacks(task: _Task, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.maximum(task.low - g, 0), np.maximum(g - task.high, 0)
-
-
-def _loss(task: _Task, g: np.ndarray) -> np.ndarray:
-    if task.kind == "logistic":
-        return task.s * np.logaddexp(0.0, -_labels(task) * g)
-    under, over = _slacks(task, g)
-    return task.s * (under + over if task.kind == "tube" else under**2 + over**2)
-
-
-def _terms(task: _Task, g: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """L(g) + L*(−β) + β g of each row, with the rounding of its own arithmetic on top."""
-    s, alpha = task.s, np.abs(beta)
-    if task.kind == "logistic":
-        a, m = np.minimum(alpha / s, 1.0), _labels(task) * g
-        cost = np.logaddexp(0.0, -m)
-        parts = cost, xlogy(a, a), xlog1py(1 - a, -a), a * m
-        size = sum(np.abs(part) for part in parts) + 40 * a
-        return s * (np.maximum(sum(parts), 0) + 20 * UNIT * size + 1e-307)
-    under, over = _slacks(task, g)
-    own = np.where(beta > 0, task.low - g, np.where(beta < 0, g - task.high, 0.0))
-    beyond = alpha * np.maximum(-own, 0)
-    mine = np.where(alpha > 0, np.maximum(own, 0), 0.0)
-    other = np.where(beta > 0, over, np.where(beta < 0, under, under + over))
-    if task.kind == "tube":
-        return (np.maximum(s - alpha, 0) * mine + s * other + beyond) * (1 + 8 * UNIT)
-    off = np.abs(alpha - 2 * s * mine) + 20 * UNIT * (alpha + 2 * s * mine)
-    return (off**2 / (4 * s) + s * other**2 + beyond) * (1 + 8 * UNIT)
-
-
-def _own_duals(task: _Task, g: np.ndarray) -> np.ndarray:
-    """−L'(g) of a smooth loss; Σβ = 0 where the intercept is free: the heavier side scaled down."""
-    if task.kind == "logistic":
-        y = _labels(task)
-        beta = y * task.s * expit(-y * g)
-    else:
-        under, over = _slacks(task, g)
-        beta = 2 * task.s * (under - over)
-    if task.kappa != 0:
-        return beta
-    up, down = total(beta[beta > 0]), -total(beta[beta < 0])
-    less = min(up, down)
-    return np.where(beta > 0, beta * (less / up if up else 1), beta * (less / down if down else 1))
-
-
-def _labels(task: _Task) -> np.ndarray:
-    return np.where(np.isfinite(task.low), 1.0, -1.0)
-
-
-def _broken(task: _Task, beta: np.ndarray) -> bool:
-    """Whether duals are out of their bounds, or have a sum that they must not have."""
-    if task.kind != "squared" and np.any(np.abs(beta) > task.s * (1 + _BROKEN)):
-        return True
-    if np.any((beta > 0) & ~np.isfinite(task.low)) or np.any((beta < 0) & ~np.isfinite(task.high)):
-        return True
-    return task.kappa == 0 and abs(total(beta)) > _BROKEN * max(total(np.abs(beta)), 1e-300)
-
-
-def _balanced(task: _Task, beta: np.ndarray) -> tuple[np.ndarray, int, float]:
-    """Duals cut to their bounds; the one that can take up what is left of Σβ, and that."""
-    if task.kind != "squared":
-        beta = np.clip(beta, -task.s, task.s)
-    drift = total(beta) if task.kappa == 0 else 0.0
-    if drift == 0:
-        return beta, 0, 0.0
-    k = int(np.argmax(np.sign(drift) * beta))
-    return beta, k, drift * (1 + 2 * UNIT)
+def _as_precisely_as_needed(recompute: Callable[[bool], _Recomputed], X: Any) -> _Recomputed:
+    """In doubled precision at once for small X, for larger ones where rounding matters."""
+    if X.shape[0] * X.shape[1] > SETTINGS.precise_entries:
+        values = recompute(False)
+        if values.gap - values.plain_gap <= SETTINGS.open_linear_gap * values.plain_gap:
+            return values
+    return recompute(True)
 
 
 # ---------------------------------------------------------------------- one task
 
 
-def _look(model: Any, task: _Task, precise: bool) -> tuple[Certificate, float]:
-    """The certificate, and the gap without any rounding."""
-    g, e = scores(task.X, task.w, task.b, precise)
-    wide = e + task.edge_error
-    ends = g - wide, g + wide
-    beta = _own_duals(task, g) if task.beta is None else task.beta
-    broken = _broken(task, beta)
-    beta, k, drift = _balanced(task, beta)
-    w_beta, error = sums(task.X, beta, precise)
-    losses = [_loss(task, end) for end in ends]
-    most = total(np.maximum(*losses)) * (1 + 12 * UNIT)
-    inside = (ends[1] >= task.low) & (ends[0] <= task.high) & (task.kind != "logistic")
-    least = total(np.where(inside, 0.0, np.minimum(*losses))) * (1 - 12 * UNIT)
-    gap = total(np.maximum(*(_terms(task, end, beta) for end in ends)))
-    plain = total(_terms(task, g, beta))
-    gap += 6 * UNIT * most  # prices are products that were rounded
+def _recompute(task: _Task, precise: bool) -> _Recomputed:
+    g, error = scores(task.X, task.w, task.b, precise)
+    of, loss, n = task.edges, task.loss, len(g)
+    a, wide = of.distances(g), error[of.row] + of.error
+    ends = a - wide, a + wide
+    alpha = _gradient_duals(task, a) if task.beta is None else of.alpha(task.beta)
+    is_infeasible = _is_infeasible(task, alpha, n)
+    if loss is not SQUARED_HINGE:
+        alpha = np.minimum(alpha, of.C)
+    beta = of.beta(alpha, n)
+    w_beta, w_error = column_sums(task.X, beta, precise)
+    most = total(loss.value(of.C, ends[1])) * (1 + 12 * UNIT_ROUNDOFF)
+    least = total(loss.value(of.C, ends[0])) * (1 - 12 * UNIT_ROUNDOFF)
+    gap = total(np.maximum(*(loss.gap_terms(of.C, alpha, end) for end in ends)))
+    gap += 6 * UNIT_ROUNDOFF * most  # C is a rounded product
+    plain = total(loss.gap_terms(of.C, alpha, a))
+    drift = total(beta) * (1 + 2 * UNIT_ROUNDOFF) if task.kappa == 0 else 0.0
     if drift:
-        moved = beta.copy()
-        moved[k] -= drift
-        broken = broken or moved[k] * beta[k] < 0
-        here, there = (
-            np.maximum(*(_terms(task, end, v)[k] for end in ends)) for v in (beta, moved)
-        )
-        gap += max(there - here, 0.0) + 16 * UNIT * (here + there)
-        error = error + 1.01 * abs(drift) * _sizes(task.X, k)
-    away = np.abs(task.w - w_beta)
-    plain += total(away**2) / 2
-    gap += total((away * (1 + UNIT) + error + 4 * UNIT * np.abs(w_beta)) ** 2) / 2
-    square = total(task.w**2) / 2
-    if task.kappa:
-        square += task.kappa * task.b**2 / 2
-        pull, sum_ = task.kappa * task.b, total(beta)
-        apart = abs(pull - sum_)
-        plain += apart**2 / (2 * task.kappa)
-        gap += (apart + 8 * UNIT * (abs(pull) + abs(sum_))) ** 2 / (2 * task.kappa)
-    violation, at_bound = _violation(task, g, beta)
-    return _certificate(
-        model, (least + square, most + square), gap, broken, violation, beta, at_bound,
-        (task.b, task.b), _length(task.w), task.name,
-    ), plain  # fmt: skip
+        k, cost, moves_too_far = _drift_cost(task, alpha, ends, drift)
+        is_infeasible = is_infeasible or moves_too_far
+        gap += cost
+        w_error = w_error + 1.01 * abs(drift) * _magnitudes(task.X, of.row[k])
+    squares = _squares(task.w, task.b, w_beta, w_error, total(beta), task.kappa)
+    at_bound = np.zeros(n, dtype=bool)
+    if loss is HINGE:
+        at_bound[of.row[alpha >= of.C * SETTINGS.at_bound]] = True
+    return _Recomputed(
+        primal=(least + squares[0], most + squares[0]),
+        gap=gap + squares[1],
+        plain_gap=plain + squares[2],
+        is_infeasible=is_infeasible,
+        violation=kkt_violation(alpha, of.C, a) if loss is HINGE else 0.0,
+        beta=beta,
+        at_bound=at_bound,
+        interval=(task.b, task.b),
+        norm=_length(task.w),
+        name=task.name,
+    )
 
 
-def _hard_margin(model: Any, task: _Task, precise: bool) -> tuple[Certificate, float]:
+def _recompute_hard_margin(task: _Task, precise: bool) -> _Recomputed:
     """C = ∞: with the smallest t for which t (w, b) satisfies y g ≥ 1 in the worst case,
+
     P − D = ½‖t w − Xᵀβ‖² + Σ|β| (t y g − 1).
     """
     assert task.beta is not None
-    g, e = scores(task.X, task.w, task.b, precise)
-    broken = _broken(task, task.beta)
-    beta, k, drift = _balanced(task, task.beta)
-    broken = broken or abs(drift) > abs(beta[k])
-    w_beta, error = sums(task.X, beta, precise)
-    if drift:
-        error = error + 1.01 * abs(drift) * _sizes(task.X, k)
-    margin, norm = _labels(task) * g, total(task.w**2) / 2
-    least, most = float((margin - e).min()), float((margin + e).min())
+    g, error = scores(task.X, task.w, task.b, precise)
+    of, n, u = task.edges, len(g), UNIT_ROUNDOFF
+    alpha = of.alpha(task.beta)
+    beta = of.beta(alpha, n)
+    is_infeasible = _is_infeasible(task, alpha, n)
+    w_beta, w_error = column_sums(task.X, beta, precise)
+    drift = total(beta) * (1 + 2 * u) if task.kappa == 0 else 0.0
+    if drift:  # moved onto the largest coefficient
+        k = int(np.argmax(np.abs(beta)))
+        is_infeasible = is_infeasible or abs(drift) > abs(beta[k])
+        w_error = w_error + 1.01 * abs(drift) * _magnitudes(task.X, k)
+    margin, norm = of.sign * g[of.row], total(task.w**2) / 2
+    wide = error[of.row]
+    least, most = float((margin - wide).min()), float((margin + wide).min())
     gap = plain = primal = np.inf
     if least > 0:
-        t = (1 + 4 * UNIT) / least
+        t = (1 + 4 * u) / least
         apart = np.abs(t * task.w - w_beta)
-        away = apart + error + 8 * UNIT * (np.abs(w_beta) + np.abs(t * task.w))
-        excess = np.maximum(t * (margin + e) * (1 + 4 * UNIT) - 1, 0.0)
-        gap = total(away**2) / 2 + total(np.abs(beta) * excess) * (1 + 8 * UNIT)
-        plain = total(apart**2) / 2 + total(np.abs(beta) * np.maximum(t * margin - 1, 0.0))
-        primal = t * t * norm * (1 + 8 * UNIT)
-    low = norm / most**2 * (1 - 8 * UNIT) if most > 0 else 0.0
+        away = apart + w_error + 8 * u * (np.abs(w_beta) + np.abs(t * task.w))
+        excess = np.maximum(t * (margin + wide) * (1 + 4 * u) - 1, 0.0)
+        gap = total(away**2) / 2 + total(alpha * excess) * (1 + 8 * u)
+        plain = total(apart**2) / 2 + total(alpha * np.maximum(t * margin - 1, 0.0))
+        primal = t * t * norm * (1 + 8 * u)
     slack = 1 - margin
-    violation = np.where(beta != 0, np.abs(slack), np.maximum(slack, 0.0)).max(initial=0.0)
-    certificate = _certificate(
-        model, (low, primal), gap, broken, float(violation), beta, np.zeros(len(beta), bool),
-        (task.b, task.b), _length(task.w), task.name,
-    )  # fmt: skip
-    return certificate, plain
+    violation = np.where(alpha > 0, np.abs(slack), np.maximum(slack, 0.0)).max(initial=0.0)
+    return _Recomputed(
+        primal=(norm / most**2 * (1 - 8 * u) if most > 0 else 0.0, primal),
+        gap=gap,
+        plain_gap=plain,
+        is_infeasible=is_infeasible,
+        violation=float(violation),
+        beta=beta,
+        at_bound=np.zeros(n, dtype=bool),
+        interval=(task.b, task.b),
+        norm=_length(task.w),
+        name=task.name,
+    )
 
 
-def _violation(task: _Task, g: np.ndarray, beta: np.ndarray) -> tuple[float, np.ndarray]:
-    """How far a score is from where its dual would be optimal, and which duals are at the bound."""
-    alpha = np.abs(beta)
-    if task.kind != "tube":
-        return 0.0, np.zeros(g.size, dtype=bool)
-    under, over = _slacks(task, g)
-    xi = np.maximum(under, over)
-    own = np.where(beta > 0, task.low - g, np.where(beta < 0, g - task.high, xi))
-    at_bound = alpha >= task.s * _AT_BOUND
-    off = np.where(at_bound, np.maximum(-own, 0), np.abs(own))
-    return float(np.where(alpha > 0, off, xi).max(initial=0.0)), at_bound
+def _squares(
+    w: np.ndarray,
+    b: float,
+    w_beta: np.ndarray,
+    error: np.ndarray,
+    beta_sum: float,
+    kappa: float | None,
+) -> tuple[float, float, float]:
+    """½‖w‖² + ½κb²; the upper bound of ½‖w − Xᵀβ‖² + ½κ(b − Σβ/κ)², and it without rounding."""
+    away = np.abs(w - w_beta)
+    square, plain = total(w**2) / 2, total(away**2) / 2
+    widened = away * (1 + UNIT_ROUNDOFF) + error + 4 * UNIT_ROUNDOFF * np.abs(w_beta)
+    high = total(widened**2) / 2
+    if kappa:
+        square += kappa * b**2 / 2
+        apart, size = abs(kappa * b - beta_sum), abs(kappa * b) + abs(beta_sum)
+        plain += apart**2 / (2 * kappa)
+        high += (apart + 8 * UNIT_ROUNDOFF * size) ** 2 / (2 * kappa)
+    return square, high, plain
 
 
-def _sizes(X: Any, k: int) -> np.ndarray:
+def _gradient_duals(task: _Task, a: np.ndarray) -> np.ndarray:
+    """α = L'(a) of a smooth loss; scaled so that Σβ = 0 where the intercept is not penalised."""
+    alpha = task.loss.dual(task.edges.C, a)
+    if task.kappa != 0:
+        return alpha
+    up = task.edges.sign > 0
+    sums = total(alpha[up]), total(alpha[~up])
+    factors = [min(sums) / each if each else 1.0 for each in sums]
+    return np.where(up, alpha * factors[0], alpha * factors[1])
+
+
+def _is_infeasible(task: _Task, alpha: np.ndarray, n: int) -> bool:
+    """Whether dual variables exceed their bounds, have a wrong sign, or Σβ ≠ 0."""
+    of, limit = task.edges, SETTINGS.infeasible
+    if task.loss is not SQUARED_HINGE and np.any(alpha > of.C * (1 + limit)):
+        return True
+    if task.beta is not None and np.any(of.beta(alpha, n) != task.beta):
+        return True
+    drift = abs(total(of.sign * alpha)) if task.kappa == 0 else 0.0
+    return drift > limit * max(total(alpha), 1e-300)
+
+
+def _drift_cost(
+    task: _Task, alpha: np.ndarray, ends: tuple[np.ndarray, np.ndarray], drift: float
+) -> tuple[int, float, bool]:
+    """What the gap grows by if the largest dual variable of its side takes up Σβ ≠ 0."""
+    of, loss = task.edges, task.loss
+    k = int(np.argmax(np.sign(drift) * of.sign * alpha))
+    moved = alpha[k] - abs(drift)
+    here, there = (
+        max(float(loss.gap_terms(of.C[k], value, end[k])) for end in ends)
+        for value in (alpha[k], max(moved, 0.0))
+    )
+    return k, max(there - here, 0.0) + 16 * UNIT_ROUNDOFF * (here + there), bool(moved < 0)
+
+
+def _magnitudes(X: Any, k: int) -> np.ndarray:
     """|x| of one row."""
     row = X[[k]]
     row = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
@@ -290,98 +292,97 @@ def _length(w: np.ndarray) -> float:
     return top * float(np.linalg.norm(w / top)) if 0 < top < np.inf else top
 
 
-# ---------------------------------------------------------------------- all classes at once
+# ---------------------------------------------------------------------- all classes jointly
 
 
-def _all_classes(
-    model: Any, X: Any, y: np.ndarray, weight: np.ndarray, W: np.ndarray, b: np.ndarray,
+def _recompute_joint(
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    W: np.ndarray,
+    b: np.ndarray,
     beta: np.ndarray,
-) -> Certificate:  # fmt: skip
-    """Crammer and Singer's problem; of two classes a model keeps the difference alone."""
+    precise: bool,
+) -> _Recomputed:
+    """Crammer and Singer's problem; of two classes a model stores the difference alone."""
     if len(W) == 1:
         W, b = np.vstack([-W, W]) / 2, np.concatenate([-b, b]) / 2
-    s = np.maximum(model.C * np.asarray(model.class_weight_)[y] * weight, _NO_PRICE)
-    own = np.eye(len(W), dtype=bool)[y]
-    return _twice(lambda precise: _joint_look(model, X, W, b, s, own, beta, precise), X)
-
-
-def _joint_look(
-    model: Any, X: Any, W: np.ndarray, b: np.ndarray, s: np.ndarray, own: np.ndarray,
-    beta: np.ndarray, precise: bool,
-) -> tuple[Certificate, float]:  # fmt: skip
-    """As `_look`."""
+    C, own = _row_C(model, y, weight), np.eye(len(W), dtype=bool)[y]
     kappa, k = _kappa(model), len(W)
     pairs = [scores(X, W[r], float(b[r]), precise) for r in range(k)]
-    g, e = (np.stack([pair[i] for pair in pairs], axis=1) for i in (0, 1))
-    home, home_e = g[own][:, np.newaxis], e[own][:, np.newaxis]
-    u = np.where(own, 0.0, 1.0 + g - home)
-    wide = np.where(own, 0.0, e + home_e + 3 * UNIT * (1 + np.abs(g) + np.abs(home)))
-    shares = np.where(own, s[:, np.newaxis], 0.0) - beta
-    off = max(float(np.max(-shares / s[:, np.newaxis])), float(np.max(abs(beta.sum(axis=1)) / s)))
+    g, error = (np.stack([pair[i] for pair in pairs], axis=1) for i in (0, 1))
+    g_own, error_own = g[own][:, np.newaxis], error[own][:, np.newaxis]
+    u = np.where(own, 0.0, 1.0 + g - g_own)
+    rounding = 3 * UNIT_ROUNDOFF * (1 + np.abs(g) + np.abs(g_own))
+    wide = np.where(own, 0.0, error + error_own + rounding)
+    a = np.where(own, C[:, np.newaxis], 0.0) - beta
+    off = max(float(np.max(-a / C[:, np.newaxis])), float(np.max(abs(beta.sum(axis=1)) / C)))
     below = u.max(axis=1, keepdims=True) - u
     high = (u + wide).max(axis=1, keepdims=True)
     worst = high - (u - wide)
-    gap = total(np.maximum(shares, 0) * worst) * (1 + 16 * UNIT)
-    plain = total(np.maximum(shares, 0) * below)
-    most, least = total(s * high[:, 0]), total(s * (u - wide).max(axis=1))
-    gap += 6 * UNIT * most
-    # What is left of the sums is moved between classes, within rows that have room for it.
-    totals = [total(column) for column in beta.T]
-    drift = 1.01 * sum(abs(v) for v in totals) if kappa == 0 else 0.0
+    gap = total(np.maximum(a, 0) * worst) * (1 + 16 * UNIT_ROUNDOFF)
+    plain = total(np.maximum(a, 0) * below)
+    most, least = total(C * high[:, 0]), total(C * (u - wide).max(axis=1))
+    gap += 6 * UNIT_ROUNDOFF * most
+    # The remaining Σβ_r is moved between classes, within rows that have the slack for it.
+    sums = [total(column) for column in beta.T]
+    drift = 1.01 * sum(abs(v) for v in sums) if kappa == 0 else 0.0
     off = max(off, drift / max(float(np.abs(beta).sum()), 1e-300))
     if drift:
         gap += k * drift * float(worst.max())
     square = 0.0
-    for r, sum_ in enumerate(totals):
-        w_beta, error = sums(X, np.ascontiguousarray(beta[:, r]), precise)
-        if drift:
-            error = error + drift * _top(X)
-        away = np.abs(W[r] - w_beta)
-        plain += total(away**2) / 2
-        gap += total((away * (1 + UNIT) + error + 4 * UNIT * np.abs(w_beta)) ** 2) / 2
-        square += total(W[r] ** 2) / 2
-        if kappa:
-            square += kappa * b[r] ** 2 / 2
-            pull = kappa * b[r]
-            gap += (abs(pull - sum_) + 8 * UNIT * (abs(pull) + abs(sum_))) ** 2 / (2 * kappa)
-    used = np.where(own, shares > 1e-12 * s[:, np.newaxis], beta < 0)
-    widest = max(_length(other - row) for row in W for other in W)
-    return _certificate(
-        model, (least * (1 - 8 * UNIT) + square, most * (1 + 8 * UNIT) + square), gap,
-        off > _BROKEN, float(below[used].max(initial=0.0)), beta[own], beta[own] >= s * _AT_BOUND,
-        (float("nan"), float("nan")), widest, "",
-    ), plain  # fmt: skip
+    for r, beta_sum in enumerate(sums):
+        w_beta, w_error = column_sums(X, np.ascontiguousarray(beta[:, r]), precise)
+        w_error = w_error + drift * _largest(X) if drift else w_error
+        terms = _squares(W[r], float(b[r]), w_beta, w_error, beta_sum, kappa)
+        square, gap, plain = square + terms[0], gap + terms[1], plain + terms[2]
+    used = np.where(own, a > 1e-12 * C[:, np.newaxis], beta < 0)
+    return _Recomputed(
+        primal=(
+            least * (1 - 8 * UNIT_ROUNDOFF) + square,
+            most * (1 + 8 * UNIT_ROUNDOFF) + square,
+        ),
+        gap=gap,
+        plain_gap=plain,
+        is_infeasible=off > SETTINGS.infeasible,
+        violation=float(below[used].max(initial=0.0)),
+        beta=beta[own],
+        at_bound=beta[own] >= C * SETTINGS.at_bound,
+        interval=(float("nan"), float("nan")),
+        norm=max(_length(other - row) for row in W for other in W),
+    )
 
 
-def _top(X: Any) -> float:
-    """The largest |x| there is."""
+def _largest(X: Any) -> float:
+    """The largest |x|."""
     data = X.data if hasattr(X, "indptr") else X
     return float(np.abs(np.asarray(data, dtype=np.float64)).max(initial=0.0))
 
 
-def _certificate(
-    model: Any, ends: tuple[float, float], gap: float, broken: bool, violation: float,
-    beta: np.ndarray, at_bound: np.ndarray, interval: tuple, norm: float, name: str,
-) -> Certificate:  # fmt: skip
+def _certificate(model: Any, values: _Recomputed) -> Certificate:
     """Upper bounds of value and gap, a lower one of the dual: what is rounded up is added."""
-    primal = ends[1] * (1 + 8 * UNIT)
-    gap = (gap + max(primal - ends[0] * (1 - 8 * UNIT), 0.0)) * (1 + 16 * UNIT)
-    if not gap <= primal:  # no loss is negative
+    primal = values.primal[1] * (1 + 8 * UNIT_ROUNDOFF)
+    least = values.primal[0] * (1 - 8 * UNIT_ROUNDOFF)
+    gap = (values.gap + max(primal - least, 0.0)) * (1 + 16 * UNIT_ROUNDOFF)
+    if not gap <= primal:  # no loss is negative, so the dual value 0 is known
         gap = primal
-    if broken or not np.isfinite(primal):
+    if values.is_infeasible or not np.isfinite(primal):
         gap = np.inf
-    relative_gap, zero = relative(gap, primal), beta == 0
-    at_bound = at_bound & ~zero
+    relative_gap, zero = relative(gap, primal), values.beta == 0
+    at_bound = values.at_bound & ~zero
+    is_solved = relative_gap <= model.tol * (1 + SETTINGS.gap_tol_slack)
     return Certificate(
-        primal=primal, dual=primal - gap, gap=gap, relative_gap=relative_gap,
-        kkt_violation=violation, bias_interval=interval,
-        margin=2 / norm if norm > 2e-308 else np.inf,
-        n_zero=int(zero.sum()), n_free=int((~zero & ~at_bound).sum()), n_bound=int(at_bound.sum()),
-        status=Status.SOLVED if relative_gap <= model.tol * 1.01 else Status.STALLED, name=name,
-    )  # fmt: skip
-
-
-def _kappa(model: Any) -> float | None:
-    if not model.fit_intercept:
-        return None
-    return 0.0 if model.intercept_scaling is None else model.intercept_scaling**-2
+        primal=primal,
+        dual=primal - gap,
+        gap=gap,
+        relative_gap=relative_gap,
+        kkt_violation=values.violation,
+        bias_interval=values.interval,
+        margin=2 / values.norm if values.norm > 2e-308 else np.inf,
+        n_zero=int(zero.sum()),
+        n_free=int((~zero & ~at_bound).sum()),
+        n_bound=int(at_bound.sum()),
+        status=Status.SOLVED if is_solved else Status.STALLED,
+        name=values.name,
+    )

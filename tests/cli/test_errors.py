@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from mercer.cli._errors import Failed, Misused, guarded, in_options
+from mercer.cli._errors import CommandError, UsageError, in_options, run_command
 from mercer.exceptions import FileError
 
 
@@ -20,8 +20,8 @@ def fail(error):
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
-        (Misused("-c and -C"), 2, "-c and -C"),
-        (Failed("does not hold"), 1, "does not hold"),
+        (UsageError("-c and -C"), 2, "-c and -C"),
+        (CommandError("does not hold"), 1, "does not hold"),
         (FileError("data.csv", 7, "got 'x',\nneeds a number"), 1, "data.csv:7: got 'x', needs a"),
         (ValueError("first\n\n  second"), 1, "first second"),
         (PermissionError(13, "Permission denied", "m.mercer"), 1, "m.mercer: permission denied"),
@@ -29,7 +29,7 @@ def fail(error):
         (ImportError("No module named 'bokeh'", name="bokeh"), 1, "pip install bokeh"),
         (ImportError('give pip install "mercer[plots]"'), 1, 'give pip install "mercer[plots]"'),
         (KeyboardInterrupt(), 1, "stopped by Ctrl-C"),
-        (KeyError("x"), 1, "a fault of mercer's"),
+        (KeyError("x"), 1, "internal error"),
         (
             ValueError("The 'C' parameter of SVC must be in the range (0, inf]. Got -1 instead."),
             2,
@@ -43,7 +43,7 @@ def fail(error):
     ],
 )  # fmt: skip
 def test_errors_are_one_line_with_an_exit_code(capsys, error, code, line):
-    assert guarded(fail(error)) == code
+    assert run_command(fail(error)) == code
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("mercer: ")
@@ -67,18 +67,18 @@ def test_remedies_are_options(python, typed):
 def test_a_traceback_is_there_for_who_asks(monkeypatch):
     monkeypatch.setenv("MERCER_TRACEBACK", "1")
     with pytest.raises(KeyError):
-        guarded(fail(KeyError("x")))
+        run_command(fail(KeyError("x")))
 
 
 def test_codes_of_commands_go_through(capsys):
-    assert guarded(lambda: None) == 0
-    assert guarded(lambda: 3) == 3
+    assert run_command(lambda: None) == 0
+    assert run_command(lambda: 3) == 3
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
 def test_warnings_are_one_line(capsys):
-    guarded(lambda: warnings.warn("mind\nthe gap", UserWarning, stacklevel=1))
+    run_command(lambda: warnings.warn("mind\nthe gap", UserWarning, stacklevel=1))
     assert capsys.readouterr().err == "mercer: mind the gap\n"
 
 

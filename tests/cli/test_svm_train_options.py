@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.cli._errors import Misused
-from mercer.cli._svm_train_options import MEANING, join_weights, translate
+from mercer.cli._errors import UsageError
+from mercer.cli._options import SVM_TRAIN_OPTIONS, join_weights
+from mercer.cli._options import translate_svm_train_options as translate
 
 NOTHING = dict.fromkeys(
-    ["machine", "kernel", "scale", *MEANING, *(name for name, _ in MEANING.values())]
+    [
+        "machine",
+        "kernel",
+        "scale",
+        *SVM_TRAIN_OPTIONS,
+        *(name for name, _ in SVM_TRAIN_OPTIONS.values()),
+    ]
 )
 
 
@@ -57,7 +64,7 @@ def test_letters_stand_for_options(letter, value, name, expected):
     words = translate({**NOTHING, letter: value})
     assert words[name] == expected
     assert words["only_validate"] is (letter == "v")
-    assert not set(MEANING) & set(words)
+    assert not set(SVM_TRAIN_OPTIONS) & set(words)
 
 
 def test_with_a_letter_the_rest_has_the_defaults_of_svm_train():
@@ -70,8 +77,8 @@ def test_with_a_letter_the_rest_has_the_defaults_of_svm_train():
     assert (words["machine"], words["gamma"], words["scale"]) == (None, None, None)
 
 
-@pytest.mark.parametrize("letter", MEANING)
+@pytest.mark.parametrize("letter", SVM_TRAIN_OPTIONS)
 def test_a_conflict_names_both(letter):
-    name = MEANING[letter][0]
-    with pytest.raises(Misused, match=rf"-{letter} and -+{name.replace('_', '-')} say the same"):
+    name = SVM_TRAIN_OPTIONS[letter][0]
+    with pytest.raises(UsageError, match=rf"-{letter} and -+{name.replace('_', '-')} are the same"):
         translate({**NOTHING, letter: [1] if letter == "w" else 1, name: "x"})

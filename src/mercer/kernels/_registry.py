@@ -1,0 +1,223 @@
+"""The kernels of the package: one entry each, from which every list of kernels is derived.
+
+`as_kernel`, the parameter checks of the estimators, files of models (Mercer's and LIBSVM's), the
+reference implementation of `mercer.verify`, the command line and the playground read this table. A
+new kernel is a class and one entry. Classes and functions are named by path, ``"module:name"``, and
+imported when they are used: the command line shows the names without importing NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import KeysView
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "KERNELS",
+    "ClassPath",
+    "KernelEntry",
+    "kernel_entry",
+    "kernel_named",
+    "kernel_names",
+    "load_path",
+    "register_kernel",
+]
+
+
+def load_path(path: str) -> Any:
+    """The object that ``"module:name"`` names."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True)
+class ClassPath:
+    """A class by its path, imported when it is used.
+
+    Examples
+    --------
+    >>> ClassPath("fractions:Fraction").load()(1, 2)
+    Fraction(1, 2)
+    """
+
+    path: str
+
+    @property
+    def module(self) -> str:
+        return self.path.partition(":")[0]
+
+    @property
+    def class_name(self) -> str:
+        return self.path.partition(":")[2]
+
+    def load(self) -> type:
+        return load_path(self.path)
+
+
+@dataclass(frozen=True)
+class KernelEntry(ClassPath):
+    """A kernel.
+
+    Attributes
+    ----------
+    path : str
+        Of its class.
+    names : tuple of str
+        What ``kernel=`` takes: the name that is shown, then aliases. None for kernels that are only
+        built as objects.
+    parameters : tuple of str
+        Which of degree, gamma and coef0 the class takes.
+    reference, precise : str
+        Paths of its implementations for `mercer.verify` in float64 and in double-double (see
+        `mercer.kernels._reference_kernels`). Without the first the kernel itself is evaluated.
+    libsvm_code : int, optional
+        Value of ``-t`` of svm-train.
+    libsvm_name : str
+        ``kernel_type`` in a model file of LIBSVM; empty where the format lacks the kernel.
+    title, formula : str
+        What the playground shows; without a formula it does not offer the kernel.
+    """
+
+    names: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    reference: str = ""
+    precise: str = ""
+    libsvm_code: int | None = None
+    libsvm_name: str = ""
+    title: str = ""
+    formula: str = ""
+
+    def make(self, **parameters: Any) -> Any:
+        """The kernel with those of the given parameters that it has."""
+        return self.load()(**{name: parameters[name] for name in self.parameters})
+
+
+#: Entries by the name of the class.
+KERNELS: dict[str, KernelEntry] = {}
+_BY_NAME: dict[str, KernelEntry] = {}
+
+
+def register_kernel(entry: KernelEntry) -> None:
+    """Add a kernel. Its class name and its names must be new."""
+    for name, taken in ((entry.class_name, KERNELS), *((name, _BY_NAME) for name in entry.names)):
+        if name in taken:
+            raise ValueError(f"there is a kernel {name!r} already: {taken[name].path}.")
+    KERNELS[entry.class_name] = entry
+    _BY_NAME.update(dict.fromkeys(entry.names, entry))
+
+
+def kernel_names() -> KeysView[str]:
+    """A live view of all names and aliases."""
+    return _BY_NAME.keys()
+
+
+def kernel_named(name: str) -> KernelEntry:
+    """The entry with this name or alias."""
+    return _BY_NAME[name]
+
+
+def kernel_entry(kernel: Any) -> KernelEntry | None:
+    """The entry of a kernel's own class (not of its bases); None if it has none."""
+    cls = type(kernel)
+    entry = KERNELS.get(cls.__name__)
+    return entry if entry is not None and entry.module == cls.__module__ else None
+
+
+_REFERENCE = "mercer.kernels._reference_kernels:"
+_PRECISE = "mercer.kernels._reference_precise:"
+_DOT = "mercer.kernels._dot_product:"
+_STATIONARY = "mercer.kernels._stationary:"
+_COMPOSITE = "mercer.kernels._composite:"
+_USER = "mercer.kernels._user_defined:"
+
+for _entry in (
+    KernelEntry(
+        _DOT + "Linear",
+        names=("linear",),
+        reference=_REFERENCE + "linear",
+        precise=_PRECISE + "dot_product",
+        libsvm_code=0,
+        libsvm_name="linear",
+        title="Linear",
+        formula="x·z",
+    ),
+    KernelEntry(
+        _DOT + "Polynomial",
+        names=("poly", "polynomial"),
+        parameters=("degree", "gamma", "coef0"),
+        reference=_REFERENCE + "polynomial",
+        precise=_PRECISE + "dot_product",
+        libsvm_code=1,
+        libsvm_name="polynomial",
+        title="Polynomial",
+        formula="(γ x·z + c₀)^degree",
+    ),
+    KernelEntry(
+        _STATIONARY + "RBF",
+        names=("rbf",),
+        parameters=("gamma",),
+        reference=_REFERENCE + "rbf",
+        precise=_PRECISE + "rbf",
+        libsvm_code=2,
+        libsvm_name="rbf",
+        title="RBF (Gaussian)",
+        formula="exp(−γ ‖x − z‖²)",
+    ),
+    KernelEntry(
+        _STATIONARY + "Laplacian",
+        names=("laplacian",),
+        parameters=("gamma",),
+        reference=_REFERENCE + "laplacian",
+        title="Laplacian",
+        formula="exp(−γ |x − z|₁)",
+    ),
+    KernelEntry(
+        _DOT + "Sigmoid",
+        names=("sigmoid",),
+        parameters=("gamma", "coef0"),
+        reference=_REFERENCE + "sigmoid",
+        libsvm_code=3,
+        libsvm_name="sigmoid",
+        title="Sigmoid (tanh)",
+        formula="tanh(γ x·z + c₀)",
+    ),
+    KernelEntry(
+        _DOT + "Cosine",
+        names=("cosine",),
+        reference=_REFERENCE + "cosine",
+        title="Cosine",
+        formula="x·z / (‖x‖ ‖z‖)",
+    ),
+    KernelEntry(
+        _STATIONARY + "Chi2",
+        names=("chi2",),
+        parameters=("gamma",),
+        reference=_REFERENCE + "chi2",
+    ),
+    KernelEntry(
+        _USER + "Precomputed",
+        names=("precomputed",),
+        reference=_REFERENCE + "precomputed",
+        precise=_REFERENCE + "exact_values",
+        libsvm_code=4,
+    ),
+    KernelEntry("mercer.kernels._histogram:AllSubsets", reference=_REFERENCE + "all_subsets"),
+    KernelEntry(_USER + "Callable", precise=_REFERENCE + "exact_values"),
+    KernelEntry(
+        _COMPOSITE + "Constant",
+        reference=_REFERENCE + "constant",
+        precise=_REFERENCE + "exact_values",
+    ),
+    KernelEntry(_COMPOSITE + "Sum", reference=_REFERENCE + "add", precise=_PRECISE + "composite"),
+    KernelEntry(
+        _COMPOSITE + "Product", reference=_REFERENCE + "multiply", precise=_PRECISE + "composite"
+    ),
+    KernelEntry(
+        _COMPOSITE + "Scaled", reference=_REFERENCE + "scale", precise=_PRECISE + "composite"
+    ),
+    KernelEntry(
+        _COMPOSITE + "Power", reference=_REFERENCE + "power", precise=_PRECISE + "composite"
+    ),
+):
+    register_kernel(_entry)

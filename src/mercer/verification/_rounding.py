@@ -1,0 +1,131 @@
+"""Rounding: the constants of `mercer.verify`, and sums and products with bounds of their error.
+
+Independent of what fits use: NumPy only, error-free transformations of products and sums
+(`mercer.kernels._double_double`), sums over rows by ``math.fsum``, which rounds once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.kernels import _double_double as dd
+from mercer.kernels._double_double import UNIT_ROUNDOFF
+
+__all__ = ["EPS", "SETTINGS", "UNIT_ROUNDOFF", "Settings", "column_sums", "scores", "total"]
+
+EPS = 2 * UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `mercer.verify` takes for rounding, and where it computes more precisely.
+
+    Attributes
+    ----------
+    summed : relative error of a sum of non-negative float64 terms of a few factors each
+    at_bound : a dual variable is at its bound from this fraction of it on, because the bound
+        C · class weight · sample weight was rounded
+    infeasible : dual variables violate a bound or an equality constraint if they are off by more
+        than this, relatively; the model then has no dual value
+    tol_slack : relative excess over ``tol`` that is rounding
+    gap_tol_slack : the same for estimators that stop at a relative gap
+    open_gap : rows are recomputed in double-double if rounding leaves open more than this fraction
+        of the gap or of ``tol``
+    open_primal : or more than this fraction of the objective
+    precise_values : number of kernel values that are computed in double-double at the most
+    precise_residual_values : the same for residuals of ridge systems and eigenvectors
+    precise_entries : entries of X up to which linear models are recomputed in doubled precision at
+        once; larger ones only if rounding exceeds ``open_linear_gap``
+    open_linear_gap : fraction of the gap of a linear model
+    factored_rows : rows up to which an indefinite kernel's matrix is factored
+    smallest_C : C of a row whose class has the weight zero
+    """
+
+    summed: float = 1e-14
+    at_bound: float = 1 - 1e-12
+    infeasible: float = 1e-8
+    tol_slack: float = 1e-6
+    gap_tol_slack: float = 0.01
+    open_gap: float = 0.02
+    open_primal: float = 1e-11
+    precise_values: int = 20_000_000
+    precise_residual_values: int = 1_000_000
+    precise_entries: int = 2_000_000
+    open_linear_gap: float = 1e-3
+    factored_rows: int = 3000
+    smallest_C: float = 1e-300
+
+
+SETTINGS = Settings()
+_ROWS = 65_536  # taken to float64 at once
+_UNDERFLOW = 1e-320  # lost by a product that underflows
+
+
+def total(values: Any) -> float:
+    """The sum, rounded once."""
+    return math.fsum(np.asarray(values, dtype=np.float64).ravel().tolist())
+
+
+def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, np.ndarray]:
+    """X w + b and bounds of its error."""
+    n, d = X.shape
+    if not w.any():
+        return np.full(n, b), np.zeros(n)
+    g, size = np.empty(n), np.empty(n)
+    for part in _slices(n):
+        rows = X[part].astype(np.float64)
+        g[part], size[part] = rows @ w + b, abs(rows) @ np.abs(w) + abs(b)
+    if not precise:
+        return g, 1.01 * (d + 3) * UNIT_ROUNDOFF * size + d * _UNDERFLOW
+    g, rest = np.full(n, float(b)), np.zeros(n)
+    for j, rows, x in _columns(X):
+        if w[j] != 0:
+            product, error = dd.two_product(x, w[j])
+            g[rows], more = dd.two_sum(g[rows], product)
+            rest[rows] += error + more
+    g += rest
+    error = UNIT_ROUNDOFF * np.abs(g) + ((d + 3) * UNIT_ROUNDOFF) ** 2 * size
+    return g, 1.01 * error + d * _UNDERFLOW
+
+
+def column_sums(X: Any, beta: np.ndarray, precise: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Xᵀβ and bounds of its error."""
+    n, d = X.shape
+    if not beta.any():
+        return np.zeros(d), np.zeros(d)
+    if precise:
+        out = np.zeros(d)
+        for j, rows, x in _columns(X):
+            product, error = dd.two_product(x, beta[rows])
+            out[j] = math.fsum(chain(product.tolist(), error.tolist()))
+        return out, 1.01 * UNIT_ROUNDOFF * np.abs(out) + n * _UNDERFLOW
+    out, size = np.zeros(d), np.zeros(d)
+    for part in _slices(n):
+        rows = X[part].astype(np.float64)
+        out += rows.T @ beta[part]
+        size += abs(rows).T @ np.abs(beta[part])
+    units = min(n, _ROWS) + n // _ROWS + 3
+    return out, 1.01 * units * UNIT_ROUNDOFF * size + n * _UNDERFLOW
+
+
+def _columns(X: Any) -> Iterator[tuple[int, Any, np.ndarray]]:
+    """Number, rows and values of every column."""
+    is_sparse = sp.issparse(X)
+    X = sp.csc_matrix(X) if is_sparse else X
+    for j in range(X.shape[1]):
+        if is_sparse:
+            part = slice(X.indptr[j], X.indptr[j + 1])
+            yield j, X.indices[part], X.data[part].astype(np.float64)
+        else:
+            yield j, slice(None), X[:, j].astype(np.float64)
+
+
+def _slices(n: int) -> list[slice]:
+    return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]

@@ -1,0 +1,149 @@
+"""One entry makes a kernel, an estimator or a solver known everywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import mercer
+from mercer.estimators import _registry as estimators
+from mercer.kernels import RBF, as_kernel
+from mercer.kernels import _registry as kernels
+from mercer.kernels._reference import kernel_matrix
+from mercer.persistence import open_model
+from mercer.playground._catalogue import KERNELS as PLAYGROUND_KERNELS
+from mercer.playground._catalogue import MACHINES as PLAYGROUND_ESTIMATORS
+from tests.kernels.conformance import KernelConformance
+from tests.oracles.naive_kernels import NAIVE
+from tests.registry_toys import ESTIMATOR, KERNEL, ToyKernel, ToySVC
+
+ROOT = Path(__file__).parent.parent
+NAIVE["ToyKernel"] = lambda x, z, gamma: 0.5 + 0.5 * np.exp(-gamma * np.abs(x - z).sum())
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(80, 3))
+y = (X[:, 0] + 0.5 * rng.normal(size=80) > 0).astype(int)
+
+
+@pytest.fixture
+def toys():
+    """The toy kernel and estimator, registered for the time of a test."""
+    kernels.register_kernel(KERNEL)
+    estimators.register_estimator(ESTIMATOR)
+    yield
+    del kernels.KERNELS["ToyKernel"], kernels._BY_NAME["toy"], estimators.ESTIMATORS["ToySVC"]
+
+
+class TestToyKernel(KernelConformance):
+    kernel = ToyKernel(gamma=0.2)
+
+
+def test_a_registered_kernel_is_known_by_name(toys):
+    assert as_kernel("toy", gamma=0.3) == ToyKernel(0.3)
+    assert mercer.SVC(kernel="toy", gamma=0.5).fit(X, y).kernel_ == ToyKernel(0.5)
+    assert mercer.KernelRidge(kernel="toy", gamma=0.5).fit(X, y).kernel_ == ToyKernel(0.5)
+    expected = 0.5 + 0.5 * np.exp(-0.3 * cdist(X, X, "cityblock"))
+    rows = np.arange(len(X))
+    np.testing.assert_allclose(kernel_matrix(ToyKernel(0.3), X, rows), expected, rtol=1e-14)
+
+
+def test_names_that_are_not_registered_are_refused():
+    with pytest.raises(ValueError, match="'toy'"):
+        as_kernel("toy")
+    with pytest.raises(ValueError, match="'kernel' parameter"):
+        mercer.SVC(kernel="toy").fit(X, y)
+
+
+def test_a_name_is_registered_once(toys):
+    for add, entry in (
+        (kernels.register_kernel, kernels.KernelEntry("a:Other", names=("toy",))),
+        (estimators.register_estimator, estimators.EstimatorEntry("a:Other", cli_name="svc")),
+    ):
+        with pytest.raises(ValueError, match=r"toy|a:Other"):
+            add(entry)
+
+
+@pytest.mark.parametrize("kernel", ["toy", ToyKernel(0.5), ToyKernel(0.5) + 2 * RBF(0.1)])
+def test_registered_models_are_saved_and_verified(toys, tmp_path, kernel):
+    model = ToySVC(kernel=kernel, **({"gamma": 0.5} if kernel == "toy" else {})).fit(X, y)
+    mercer.save(model, tmp_path / "toy.mercer")
+    loaded = mercer.load(tmp_path / "toy.mercer")
+    assert type(loaded) is ToySVC
+    assert loaded.kernel_ == model.kernel_
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    proof = mercer.verify(loaded, X, y)
+    assert proof.status is mercer.Status.SOLVED
+    assert proof.gap_low <= model.certificate_.gap
+    assert proof.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+
+
+def test_a_subclass_without_an_entry_is_verified_as_its_base(tmp_path):
+    model = ToySVC().fit(X, y)
+    assert mercer.verify(model, X, y).status is mercer.Status.SOLVED
+    with pytest.raises(TypeError, match="ToySVC"):
+        mercer.save(model, tmp_path / "toy.mercer")
+
+
+def test_estimators_without_a_certificate_are_refused_by_verify():
+    with pytest.raises(TypeError, match=r"SVC, .* or KernelPCA, got KernelKMeans"):
+        mercer.verify(mercer.KernelKMeans(2).fit(X), X)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.kernels.IndefiniteKernelWarning")
+def test_every_entry_leads_somewhere():
+    for entry in (*kernels.KERNELS.values(), *estimators.ESTIMATORS.values()):
+        assert entry.load().__name__ == entry.class_name
+    for entry in kernels.KERNELS.values():
+        for path in filter(None, (entry.reference, entry.precise)):
+            assert callable(kernels.load_path(path))
+        if entry.names:
+            kernel = entry.make(gamma=0.5, degree=2, coef0=1.0)
+            assert kernels.kernel_entry(kernel) is entry
+    for entry in estimators.ESTIMATORS.values():
+        assert entry.verify == "" or callable(kernels.load_path(entry.verify))
+    shown = {entry.playground for entry in estimators.ESTIMATORS.values() if entry.playground}
+    assert shown == set(PLAYGROUND_ESTIMATORS)
+    assert set(PLAYGROUND_KERNELS) < set(kernels.kernel_names())
+
+
+SCRIPT = """
+import sys
+from mercer.solvers._registry import NAMES
+NAMES["toy"] = "tests.registry_toys:ToySolver"
+from tests.registry_toys import register
+register()
+from mercer.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_the_command_line_takes_registered_names(tmp_path):
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    words = "train data.npz --machine toy-svc --kernel toy --gamma 0.5 --verify -o toy.mercer"
+    words += " --solver toy"
+    path = [str(ROOT / "src"), str(ROOT)]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {path}\n{SCRIPT}", *words.split()],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "toy-svc" in done.stdout
+    assert "verdict" in done.stdout
+
+
+def test_files_of_registered_models_need_the_registration(toys, tmp_path):
+    mercer.save(ToySVC(kernel=ToyKernel(0.5)).fit(X, y), tmp_path / "toy.mercer")
+    assert open_model(tmp_path / "toy.mercer").header["class"] == "ToySVC"
+    del estimators.ESTIMATORS["ToySVC"]
+    try:
+        with pytest.raises(mercer.FileError, match="there is no class 'ToySVC'"):
+            mercer.load(tmp_path / "toy.mercer")
+    finally:
+        estimators.register_estimator(ESTIMATOR)
