@@ -16,8 +16,8 @@ from mercer.kernels import RBF, as_kernel
 from mercer.kernels import _registry as kernels
 from mercer.kernels._reference import kernel_matrix
 from mercer.persistence import open_model
+from mercer.playground._catalogue import ESTIMATORS as PLAYGROUND_ESTIMATORS
 from mercer.playground._catalogue import KERNELS as PLAYGROUND_KERNELS
-from mercer.playground._catalogue import MACHINES as PLAYGROUND_ESTIMATORS
 from tests.kernels.conformance import KernelConformance
 from tests.oracles.naive_kernels import NAIVE
 from tests.registry_toys import ESTIMATOR, KERNEL, ToyKernel, ToySVC

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from mercer.estimators._pca import KernelPCA as KernelPCA
     from mercer.estimators._perceptron import KernelPerceptron as KernelPerceptron
     from mercer.estimators._ridge import KernelRidge as KernelRidge
+    from mercer.estimators.linear import LogisticRegression as LogisticRegression
     from mercer.estimators.linear._classes import LinearSVC as LinearSVC
     from mercer.estimators.linear._classes import LinearSVR as LinearSVR
-    from mercer.estimators.linear._classes import LogisticRegression as LogisticRegression
     from mercer.estimators.pegasos._classes import PegasosClassifier as PegasosClassifier
     from mercer.estimators.pegasos._classes import PegasosRegressor as PegasosRegressor
     from mercer.estimators.svm._one_class import OneClassSVM as OneClassSVM

@@ -89,7 +89,7 @@ def cli_names() -> dict[str, EstimatorEntry]:
 
 
 _SVM = "mercer.estimators.svm."
-_LINEAR = "mercer.estimators.linear._classes:"
+_LINEAR = "mercer.estimators.linear:"
 _PEGASOS = "mercer.estimators.pegasos._classes:"
 _VERIFY = "mercer.verification._verify:"
 

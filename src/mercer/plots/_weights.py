@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from mercer.data._column_statistics import survey, uneven
-from mercer.estimators.linear._classes import LinearSVC, LinearSVR, LogisticRegression
+from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
 from mercer.estimators.linear._path import Path, path
 from mercer.plots import _style as style
 from mercer.plots._base import Display
