@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from mercer import SVC, SVR
+from mercer import SVC, SVR, verify
 from mercer.kernels import RBF
 from mercer.problems import svc, svr
 
@@ -78,6 +78,24 @@ def test_certificate_against_the_primal(kind, solver, C):
     assert certificate.dual <= best * (1 + 1e-9)
     assert found - best <= certificate.gap + 1e-12 * found
     assert certificate.relative_gap < 1e-7
+    again = verify(model, X, y if kind == "svc" else t, weight)
+    assert again.status.is_solved
+    assert again.primal_low <= certificate.primal
+    assert found <= again.primal * (1 + 1e-12)
+    assert again.gap_low <= certificate.gap
+    assert found - best <= again.gap + 1e-12 * found
+    assert again.violation_low <= certificate.kkt_violation
+    assert_allclose(again.primal, certificate.primal, rtol=1e-9)
+
+
+def test_verify_refutes_coefficients_that_are_off():
+    X, y, _ = data(45)
+    model = SVC(loss="squared_hinge", gamma=GAMMA, tol=1e-6).fit(X, y)
+    coef = model.dual_coef_ * 1.01
+    model.dual_coef_ = coef
+    again = verify(model, X, y)
+    assert not again.status.is_solved
+    assert again.gap_low > model.certificate_.gap
 
 
 @pytest.mark.parametrize("solver", WITHOUT)

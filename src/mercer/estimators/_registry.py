@@ -89,7 +89,7 @@ def cli_names() -> dict[str, EstimatorEntry]:
 
 
 _SVM = "mercer.estimators.svm."
-_LINEAR = "mercer.estimators.linear:"
+_LINEAR = "mercer.estimators.linear."
 _PEGASOS = "mercer.estimators.pegasos._classes:"
 _VERIFY = "mercer.verification._verify:"
 
@@ -114,14 +114,14 @@ for _entry in (
         libsvm_name="nu_svc",
     ),
     EstimatorEntry(
-        _LINEAR + "LinearSVC",
+        _LINEAR + "_classes:LinearSVC",
         "classification",
         cli_name="linear-svc",
         help="linear, for many rows or columns",
         verify=_VERIFY + "verify_linear",
     ),
     EstimatorEntry(
-        _LINEAR + "LogisticRegression",
+        _LINEAR + "_logistic_regression:LogisticRegression",
         "classification",
         cli_name="logistic",
         help="linear, with probabilities",
@@ -170,7 +170,7 @@ for _entry in (
         libsvm_name="nu_svr",
     ),
     EstimatorEntry(
-        _LINEAR + "LinearSVR",
+        _LINEAR + "_classes:LinearSVR",
         "regression",
         cli_name="linear-svr",
         help="linear support vector regression",

@@ -36,7 +36,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import UNKNOWN, Sums
 from mercer.verification._formulations import Formulation, Posed, Task
-from mercer.verification._losses import HINGE, LOGISTIC
+from mercer.verification._losses import LOGISTIC
 from mercer.verification._rounding import EPS, SETTINGS
 
 __all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total"]
@@ -146,7 +146,7 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
     squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
     box = np.clip(posed.alpha, 0.0, posed.s)
     moved, spread = _repair(task, posed, np.abs(posed.alpha - box))
-    if np.isinf(posed.s).any():
+    if posed.C is None and np.isinf(posed.s).any():
         primal, gap, part = _unbounded(task, posed, squared, moved, spread)
     else:
         primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
@@ -176,10 +176,11 @@ def _bounded(
     spread: float,
 ) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:
     """Bounds of P and of the gap where all bounds are finite, and the open part of each row."""
-    a, e, s, scale = posed.a, posed.error, posed.s, posed.scale
-    losses = HINGE.value(s, a - e), HINGE.value(s, a + e)
-    worse = np.maximum(*(HINGE.gap_terms(s, box, end) for end in (a - e, a + e)))
-    better = HINGE.gap_terms(s, box, np.sign(a) * np.maximum(np.abs(a) - e, 0))
+    a, e, scale, loss = posed.a, posed.error, posed.scale, posed.loss
+    C = posed.s if posed.C is None else posed.C
+    losses = loss.value(C, a - e), loss.value(C, a + e)
+    worse = np.maximum(*(loss.gap_terms(C, box, end) for end in (a - e, a + e)))
+    better = loss.gap_terms(C, box, np.clip(box * posed.diag, a - e, a + e))
     high, low = (scale * math.fsum(part) for part in (worse, better))
     loss_low, loss_high = (scale * math.fsum(loss) for loss in losses)
     rounding = 4 * EPS * loss_high
@@ -247,10 +248,12 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
 
     Terms are computed for α within the box, so clipping costs no more than its part of √(δᵀKδ).
     """
-    cost, moved, spread = (np.abs(posed.a) + posed.error) * posed.scale, 0.0, 0.0
+    slack = posed.diag * posed.alpha
+    size = np.abs(posed.a - slack) + posed.error + 2 * EPS * np.abs(slack)
+    cost, moved, spread = size * posed.scale, 0.0, 0.0
     if np.any(clipped):
         which = np.flatnonzero(clipped)
-        spread += float(clipped[which] @ np.sqrt(task.diag(posed.row[which])))
+        spread += float(clipped[which] @ np.sqrt(task.diag(posed.row[which]) + posed.diag[which]))
     for amount, variables, available in posed.moves:
         if amount <= 0:
             continue
@@ -263,7 +266,7 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
         take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
         used = order[: last + 1]
         moved += float(take @ cost[used])
-        spread += float(take @ np.sqrt(task.diag(posed.row[used])))
+        spread += float(take @ np.sqrt(task.diag(posed.row[used]) + posed.diag[used]))
     return moved * (1 + SETTINGS.summed), spread * (1 + SETTINGS.summed)
 
 
@@ -275,7 +278,8 @@ def _violation(
     above = posed.alpha > 0
     rise = np.where(posed.sign > 0, below, above)
     fall = np.where(posed.sign > 0, above, below)
-    z, e, has_bias = posed.sign * posed.a, posed.error, params.get("fit_intercept", True)
+    slack, has_bias = posed.diag * posed.alpha, params.get("fit_intercept", True)
+    z, e = posed.sign * (posed.a - slack), posed.error + 2 * EPS * np.abs(slack)
     found, ends, marked = np.zeros(3), [], np.zeros(len(z), dtype=bool)
     for group in posed.groups:
         up, down = group[rise[group]], group[fall[group]]

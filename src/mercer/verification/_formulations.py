@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums
+from mercer.verification._losses import HINGE, SQUARED_HINGE, Loss
 from mercer.verification._rounding import EPS, SETTINGS
 
 __all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
@@ -61,10 +62,11 @@ class Posed:
 
     ``sign`` is that of β, ``a`` and ``error`` the distances from the edges, ``target`` what f + b
     has to reach. ``groups`` are the variables of each equality constraint, ``moves`` (amount,
-    variables, slack) of its drift, ``off`` the relative violation of bounds and sums. ``rest`` is
-    the part of P that is no sum over variables, ``excess`` what another ε could take from it,
-    ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times the published ones.
-    ``must_be_negative``: the model is degenerate unless P < 0.
+    variables, slack) of its drift, ``off`` the relative violation of bounds and sums (``drift``:
+    of sums). ``rest`` is the part of P that is no sum over variables, ``excess`` what another ε
+    could take from it, ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times
+    the published ones. ``must_be_negative``: the model is degenerate unless P < 0. With squared
+    slack there is no bound ``s``, and the loss has the weights ``C``.
     """
 
     a: np.ndarray
@@ -82,6 +84,24 @@ class Posed:
     excess: float = 0.0
     unpaid: float = 0.0
     must_be_negative: bool = False
+    drift: float = 0.0
+    C: np.ndarray | None = None
+
+    @property
+    def loss(self) -> Loss:
+        return HINGE if self.C is None else SQUARED_HINGE
+
+    @property
+    def diag(self) -> np.ndarray:
+        """1/(2C), the curvature of squared slack in the dual; else zero."""
+        return np.zeros(len(self.a)) if self.C is None else 0.5 / self.C
+
+    def squared(self, params: dict) -> Posed:
+        """The same with squared slack where the parameters say so."""
+        if not str(params.get("loss", "")).startswith("squared") or np.isinf(self.s).all():
+            return self
+        off = max(self.drift, _outside(self.alpha, np.full(len(self.s), np.inf)))
+        return replace(self, s=np.full(len(self.s), np.inf), C=self.s, off=off)
 
 
 Formulation = Callable[[dict, Task], Posed]
@@ -91,7 +111,8 @@ def svc(params: dict, task: Task) -> Posed:
     y, alpha = task.y, task.y * task.beta
     moves, off = _balance(alpha, y) if params.get("fit_intercept", True) else ([], 0.0)
     every = [np.arange(len(y))]
-    return _one_sided(task, alpha, params["C"] * task.weight, y, y, every, moves, off)
+    posed = _one_sided(task, alpha, params["C"] * task.weight, y, y, every, moves, off)
+    return replace(posed, drift=off).squared(params)
 
 
 def nu_svc(params: dict, task: Task) -> Posed:
@@ -138,7 +159,8 @@ def svr(params: dict, task: Task) -> Posed:
     alpha, sign, _ = _two_sided(task)
     moves, off = _balance(alpha, sign) if params.get("fit_intercept", True) else ([], 0.0)
     every = [np.arange(len(alpha))]
-    return _regression(params, task, v, error, float(params["epsilon"]), every, moves, off)
+    posed = _regression(params, task, v, error, float(params["epsilon"]), every, moves, off)
+    return replace(posed, drift=off).squared(params)
 
 
 def nu_svr(params: dict, task: Task) -> Posed:
