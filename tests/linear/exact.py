@@ -2,8 +2,8 @@
 
 Everything is written from the problem statements, with balls of 400 bits (python-flint's arb), so
 that a comparison is proved or not; nothing is shared with the package. Tasks are plain dicts:
-``kind`` ("tube", "squared", "logistic"), ``X`` (rows of floats), ``low``, ``high`` (None: no edge),
-``cost`` (arb), ``kappa`` (arb, 0 or None).
+``kind`` ("interval", "squared", "logistic"), ``X`` (rows of floats), ``low``, ``high`` (or None),
+``cost`` (arb), ``intercept_penalty`` (arb, 0 or None).
 """
 
 from flint import arb, arb_mat, ctx, fmpq
@@ -34,7 +34,7 @@ def loss(task, i, g):
     low, high = task["low"][i], task["high"][i]
     under = arb(0) if low is None else positive(low - g)
     over = arb(0) if high is None else positive(g - high)
-    return c * (under + over) if task["kind"] == "tube" else c * (under * under + over * over)
+    return c * (under + over) if task["kind"] == "interval" else c * (under * under + over * over)
 
 
 def softplus(x):
@@ -45,8 +45,8 @@ def softplus(x):
 def primal(task, w, b):
     """P(w, b)."""
     value = sum((v * v for v in w), arb(0)) / 2
-    if task["kappa"] is not None:
-        value += task["kappa"] * b * b / 2
+    if task["intercept_penalty"] is not None:
+        value += task["intercept_penalty"] * b * b / 2
     for i, g in enumerate(scores(task, w, b)):
         value += loss(task, i, g)
     return value
@@ -60,9 +60,9 @@ def dual(task, beta):
     for j in range(len(task["X"][0])):
         column = sum((v * row[j] for v, row in zip(beta, task["X"], strict=True)), arb(0))
         value -= column * column / 2
-    if task["kappa"] is not None and task["kappa"] > 0:
+    if task["intercept_penalty"] is not None and task["intercept_penalty"] > 0:
         total = sum(beta, arb(0))
-        value -= total * total / (2 * task["kappa"])
+        value -= total * total / (2 * task["intercept_penalty"])
     return value
 
 
@@ -115,7 +115,7 @@ def feasible(task, beta):
         if most is not None and not v <= most:
             v = middle(most) * (1 if most == middle(most) else arb(fmpq(2**300 - 1, 2**300)))
         out.append(middle(v))
-    if task["kappa"] is None or task["kappa"] > 0:
+    if task["intercept_penalty"] is None or task["intercept_penalty"] > 0:
         return out
     up = sum((v for v in out if v > 0), arb(0))
     down = -sum((v for v in out if v < 0), arb(0))
@@ -161,7 +161,7 @@ def optimum(task):
     old = ctx.prec
     ctx.prec = BITS
     try:
-        if task["kind"] == "tube":
+        if task["kind"] == "interval":
             w, b, beta = _interior_point(task)
         else:
             w, b = _newton(task)
@@ -184,14 +184,14 @@ def _rows(task):
     """Rows with the column of the intercept, and what the regularizer has on its diagonal."""
     X = [list(row) for row in task["X"]]
     penalty = [arb(1)] * len(X[0])
-    if task["kappa"] is not None:
+    if task["intercept_penalty"] is not None:
         X = [[*row, arb(1)] for row in X]
-        penalty.append(task["kappa"])
+        penalty.append(task["intercept_penalty"])
     return X, penalty
 
 
 def _model(task, v):
-    return (v, arb(0)) if task["kappa"] is None else (v[:-1], v[-1])
+    return (v, arb(0)) if task["intercept_penalty"] is None else (v[:-1], v[-1])
 
 
 def _newton(task, steps=400):
@@ -330,11 +330,11 @@ def _interior_point(task, steps=300):
 # ---------------------------------------------------------------------- all classes at once
 
 
-def joint_primal(task, W, b):
+def crammer_singer_primal(task, W, b):
     """Crammer and Singer's P."""
     value = sum((v * v for w in W for v in w), arb(0)) / 2
-    if task["kappa"] is not None:
-        value += task["kappa"] * sum((v * v for v in b), arb(0)) / 2
+    if task["intercept_penalty"] is not None:
+        value += task["intercept_penalty"] * sum((v * v for v in b), arb(0)) / 2
     g = [scores(task, w, v) for w, v in zip(W, b, strict=True)]
     for i, y in enumerate(task["codes"]):
         most = arb(0)
@@ -345,7 +345,7 @@ def joint_primal(task, W, b):
     return value
 
 
-def joint_feasible(task, beta):
+def crammer_singer_feasible(task, beta):
     """Shares for other classes, in their bounds, whose flows balance where intercepts are free."""
     k, codes = task["n_classes"], task["codes"]
     shares = []
@@ -355,7 +355,7 @@ def joint_feasible(task, beta):
         if not total <= task["cost"][i]:
             row = [middle(v * task["cost"][i] / total * (1 - arb(2) ** -300)) for v in row]
         shares.append(row)
-    if task["kappa"] is None or task["kappa"] > 0:
+    if task["intercept_penalty"] is None or task["intercept_penalty"] > 0:
         return shares
     old = ctx.prec
     ctx.prec = 6000  # sums without rounding
@@ -388,7 +388,7 @@ def joint_feasible(task, beta):
     return shares
 
 
-def joint_dual(task, shares):
+def crammer_singer_dual(task, shares):
     """D of the shares that rows give to other classes."""
     k, codes = task["n_classes"], task["codes"]
     beta = [[arb(0)] * k for _ in codes]
@@ -403,7 +403,7 @@ def joint_dual(task, shares):
         for j in range(len(task["X"][0])):
             column = sum((beta[i][r] * task["X"][i][j] for i in range(len(codes))), arb(0))
             value -= column * column / 2
-        if task["kappa"] is not None and task["kappa"] > 0:
+        if task["intercept_penalty"] is not None and task["intercept_penalty"] > 0:
             total = sum((row[r] for row in beta), arb(0))
-            value -= total * total / (2 * task["kappa"])
+            value -= total * total / (2 * task["intercept_penalty"])
     return value

@@ -143,18 +143,18 @@ def _tasks(case, model):
     rows = np.flatnonzero(weight > 0)
     X = [[ball(v) for v in row] for row in case["X"][rows]]
     y = case["y"][rows]
-    kappa = None
+    intercept_penalty = None
     if params["fit_intercept"]:
         s = params["intercept_scaling"]
-        kappa = arb(0) if s is None else 1 / (ball(s) * ball(s))
+        intercept_penalty = arb(0) if s is None else 1 / (ball(s) * ball(s))
     C = [ball(params["C"]) * ball(weight[i]) for i in rows]
     coef, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     duals = getattr(model, "dual_coef_", None)
     duals = None if duals is None else duals.toarray()[:, rows]
-    common = {"X": X, "kappa": kappa}
+    common = {"X": X, "intercept_penalty": intercept_penalty}
     if case["name"] == "LinearSVR":
         e, at = ball(params["epsilon"]), [ball(v) for v in y]
-        kind = "squared" if params["loss"].startswith("squared") else "tube"
+        kind = "squared" if params["loss"].startswith("squared") else "interval"
         edges = {"low": [v - e for v in at], "high": [v + e for v in at]}
         yield {**common, "kind": kind, "cost": C, **edges}, _stored(coef, b, duals, 0)
         return
@@ -163,7 +163,13 @@ def _tasks(case, model):
     if params.get("multi_class") == "crammer_singer":
         k = len(model.classes_)
         cost = [c * f for c, f in zip(C, factor, strict=True)]
-        task = {**common, "kind": "joint", "cost": cost, "codes": y.tolist(), "n_classes": k}
+        task = {
+            **common,
+            "kind": "crammer_singer",
+            "cost": cost,
+            "codes": y.tolist(),
+            "n_classes": k,
+        }
         yield task, (coef, b, duals)
         return
     k = len(model.classes_)
@@ -173,7 +179,7 @@ def _tasks(case, model):
         sign = [1 if m else -1 for m in mine]
         low = [arb(1) if m else None for m in mine]
         high = [None if m else arb(-1) for m in mine]
-        kind = "squared" if params.get("loss") == "squared_hinge" else "tube"
+        kind = "squared" if params.get("loss") == "squared_hinge" else "interval"
         kind = "logistic" if case["name"] == "LogisticRegression" else kind
         task = {**common, "kind": kind, "cost": cost, "y": sign, "low": low, "high": high}
         yield task, _stored(coef, b, duals, t)
@@ -184,7 +190,7 @@ def _stored(coef, b, duals, t):
     return [ball(v) for v in coef[t]], ball(b[t]), beta
 
 
-def _check_joint(task, stored, proof):
+def _check_crammer_singer(task, stored, proof):
     coef, b, duals = stored
     W = [[ball(v) for v in row] for row in coef]
     b = [ball(v) for v in b]
@@ -193,9 +199,9 @@ def _check_joint(task, stored, proof):
     beta = [[ball(v) for v in row] for row in duals.T]
     for row, y, c in zip(beta, task["codes"], task["cost"], strict=True):
         assert float(row[y]) <= float(c) * (1 + 1e-15), "dual above C"
-    value = exact.joint_primal(task, W, b)
+    value = exact.crammer_singer_primal(task, W, b)
     assert value <= ball(proof.primal), f"primal {value} above the stated {proof.primal!r}"
-    dual = exact.joint_dual(task, exact.joint_feasible(task, beta))
+    dual = exact.crammer_singer_dual(task, exact.crammer_singer_feasible(task, beta))
     _check_gap(proof, value, dual, None)
     return value
 
@@ -218,8 +224,8 @@ def _check_gap(proof, value, dual, optimum):
 
 def _check_task(task, stored, proof, tol, always):
     value = dual = None
-    if task["kind"] == "joint":
-        value = _check_joint(task, stored, proof)
+    if task["kind"] == "crammer_singer":
+        value = _check_crammer_singer(task, stored, proof)
     else:
         w, b, beta = stored
         value = exact.primal(task, w, b)
@@ -272,7 +278,7 @@ def _check_verify(case, model):
     stated = model.certificate_
     pairs = list(zip(found.tasks or (found,), stated.tasks or (stated,), strict=True))
     for (task, stored), (one, other) in zip(_tasks(case, model), pairs, strict=True):
-        if task["kind"] == "joint":
+        if task["kind"] == "crammer_singer":
             continue
         w, b, _ = stored
         assert exact.primal(task, w, b) <= ball(one.primal), "verify: primal below the real cost"

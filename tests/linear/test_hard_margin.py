@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -100,3 +101,28 @@ def test_what_means_another_problem_is_refused(other):
         LinearSVC(C=np.inf, **other).fit(X, Y)
     with pytest.raises(ValueError, match="C"):
         mercer.LinearSVR(C=np.inf).fit(X, np.arange(len(X)))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_bounds_hold_in_rational_numbers(offset, fit_intercept):
+    """P = ½‖w‖²/min(y g)² of the stored model, and D = Σα − ½‖Xᵀβ‖² where Σβ is free."""
+    labels = np.where(Y == "yes", 1, -1)
+    data = X + offset * fit_intercept
+    if not fit_intercept:
+        labels = np.where(X @ [1.0, -2.0, 0.5] > 0, 1, -1)
+    model = LinearSVC(C=np.inf, tol=1e-4, fit_intercept=fit_intercept).fit(data, labels)
+    rows = [[Fraction(v) for v in row] for row in data]
+    w, b = [Fraction(v) for v in model.coef_[0]], Fraction(float(model.intercept_[0]))
+    g = [sum((x * v for x, v in zip(row, w, strict=True)), b) for row in rows]
+    least = min(int(y) * value for y, value in zip(labels, g, strict=True))
+    primal = sum(v * v for v in w) / 2 / least**2
+    certificate = model.certificate_
+    assert certificate.status.is_solved
+    assert primal <= Fraction(certificate.primal) <= primal * (1 + Fraction(1, 1000))
+    if not fit_intercept:
+        beta = [Fraction(v) for v in model.dual_coef_.toarray()[0]]
+        sums = [sum(c * row[j] for c, row in zip(beta, rows, strict=True)) for j in range(3)]
+        dual = sum(abs(c) for c in beta) - sum(v * v for v in sums) / 2
+        assert primal - dual <= Fraction(certificate.gap)
+        assert Fraction(certificate.dual) <= dual

@@ -51,13 +51,13 @@ def test_the_oracle_brackets_the_optimum():
     rng = np.random.default_rng(3)
     X = [[exact.ball(v) for v in row] for row in rng.normal(size=(12, 2))]
     signs = [1 if v > 0 else -1 for v in rng.normal(size=12)]
-    for kind in ("tube", "squared", "logistic"):
-        for kappa in (None, arb(0), arb(2)):
+    for kind in ("interval", "squared", "logistic"):
+        for intercept_penalty in (None, arb(0), arb(2)):
             task = {
                 "kind": kind,
                 "X": X,
                 "cost": [arb(2)] * 12,
-                "kappa": kappa,
+                "intercept_penalty": intercept_penalty,
                 "y": signs,
                 "low": [arb(1) if s > 0 else None for s in signs],
                 "high": [None if s > 0 else arb(-1) for s in signs],
@@ -260,12 +260,12 @@ def test_margins_of_any_scale(scale):
     assert model.certificate_.margin == pytest.approx(2 / length)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "joint", "logistic"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "crammer_singer", "logistic"])
 def test_classes_without_a_weight(loss):
     X, _, _rng = data(6, n=90)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     kind, params = {
-        "joint": (LinearSVC, {"multi_class": "crammer_singer", "loss": "hinge"}),
+        "crammer_singer": (LinearSVC, {"multi_class": "crammer_singer", "loss": "hinge"}),
         "logistic": (LogisticRegression, {}),
     }.get(loss, (LinearSVC, {"loss": loss}))
     weight = np.where(y == 2, 0.0, 1.0)

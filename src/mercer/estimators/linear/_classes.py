@@ -64,7 +64,7 @@ class LinearSVC(HardMarginClassifier):
         already (``m.fit(X, y)``) can be used. With "return" there is a warning
         (`InterruptWarning`), and `fit` returns the estimator.
     warm_start : bool, default=False
-        Go on from the last fit.
+        Start from the last fit.
 
     Attributes
     ----------

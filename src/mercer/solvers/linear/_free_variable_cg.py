@@ -169,7 +169,7 @@ def _extrapolate_duals(
 def first_duals(
     problem: LinearPrimal, design: DesignMatrix, start: Start
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Duals to begin with, and Xᵀβ: extrapolated where that improves the dual."""
+    """Duals to start from, and Xᵀβ: extrapolated where that improves the dual."""
     known, state = start.known, start.state
     if known is None or state is None or state.delta_beta is None or state.C_ratio in (0.0, 1.0):
         assert start.beta is not None

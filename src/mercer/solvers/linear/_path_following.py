@@ -34,7 +34,7 @@ _SAME_RATIO, _SAME_SCORES = 1e-12, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to begin: a model, duals, and what is known of them.
+    """The start of a fit: a model, duals, and what is known of them.
 
     ``known`` is what `evaluate` would return; ``state`` is that of the last fit, whose C were
     smaller by the factor ``C_ratio``; ``is_path`` says that the fit differs in C only. ``width`` is
