@@ -35,6 +35,10 @@ PlotKind = StrEnum(
     ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path"),
 )
 
+# Values of -s and -t of svm-train.
+_SVM_TYPES = {e.libsvm_code: e.cli_name for e in ESTIMATORS.values() if e.libsvm_code is not None}
+_KERNEL_TYPES = {e.libsvm_code: e.names[0] for e in KERNELS.values() if e.libsvm_code is not None}
+
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."
 MODEL_PANEL = "Model"
 FIT_PANEL = "Fit"
@@ -69,6 +73,11 @@ def _fit(help: str, *names: str, **more: Any) -> Any:
 
 def _letter(name: str, help: str, **more: Any) -> Any:
     return typer.Option(f"-{name}", help=help, rich_help_panel=SVM_TRAIN_PANEL, **more)
+
+
+def _code(name: str, values: Mapping[int, str]) -> Any:
+    meaning = ", ".join(f"{code} {values[code]}" for code in sorted(values))
+    return _letter(name, f"{meaning}.", min=0, max=max(values))
 
 
 # Files
@@ -180,12 +189,8 @@ PlotToo = Annotated[
 ]
 
 # Options of svm-train
-S = Annotated[
-    int | None, _letter("s", "0 C-SVC 1 ν-SVC 2 one-class 3 ε-SVR 4 ν-SVR.", min=0, max=4)
-]
-T = Annotated[
-    int | None, _letter("t", "0 linear 1 poly 2 rbf 3 sigmoid 4 precomputed.", min=0, max=4)
-]
+S = Annotated[int | None, _code("s", _SVM_TYPES)]
+T = Annotated[int | None, _code("t", _KERNEL_TYPES)]
 D = Annotated[int | None, _letter("d", "Degree of poly.")]
 G = Annotated[float | None, _letter("g", "γ.")]
 R = Annotated[float | None, _letter("r", "coef0.")]
@@ -220,8 +225,6 @@ Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the 
 
 # ---------------------------------------------------------------------- svm-train
 
-_SVM_TYPES = {e.libsvm_code: e.cli_name for e in ESTIMATORS.values() if e.libsvm_code is not None}
-_KERNEL_TYPES = {e.libsvm_code: e.names[0] for e in KERNELS.values() if e.libsvm_code is not None}
 # The option of mercer that each letter stands for, and the conversion of its value.
 SVM_TRAIN_OPTIONS: dict[str, tuple[str, Any]] = {
     "s": ("machine", _SVM_TYPES.__getitem__),

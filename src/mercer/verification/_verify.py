@@ -58,7 +58,7 @@ __all__ = ["VerifiedCertificate", "check_verifiable", "verify"]
 def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """Recompute the certificate of a fitted model from the model and its training data.
 
-    No code of the solvers is used, and nothing that the fit stated.
+    No code of the solvers is used.
 
     Parameters
     ----------
