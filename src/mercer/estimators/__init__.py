@@ -1,27 +1,21 @@
-"""The faces: estimators with scikit-learn's interface.
+"""Estimators with scikit-learn's interface.
 
-=================  ==============================================================
-_kernelised.py     `KernelEstimator`: parameters, kernel and fitted function of them all
-base.py            `KernelMachine`: fit as six steps, what the support vector machines share
-_classifier.py     what SVC and NuSVC share: classes, votes, probabilities
-svc.py             SVC, NuSVC
-svr.py             SVR, NuSVR
-oneclass.py        OneClassSVM
-kmeans.py          KernelKMeans
-perceptron.py      KernelPerceptron
-logistic.py        KernelLogisticRegression
-_rest.py           what the classifiers of one class against the rest share
-ridge.py           KernelRidge
-pca.py             KernelPCA
-_linear.py         what the linear machines share
-linear.py          LinearSVC, LinearSVR, LogisticRegression
-pegasos.py         PegasosClassifier, PegasosRegressor
-_pegasos.py        what they share; _stream.py, _stream_run.py: partial_fit and fit_stream
-_data.py           validation of rows, targets and weights
-_params.py         validation of parameters; the kernel they mean
-_warm.py           starting from the last fit
-_report.py         warnings, errors and progress shown to the user
-=================  ==============================================================
+================  ==============================================================
+svm/              SVC, NuSVC, SVR, NuSVR, OneClassSVM
+linear/           LinearSVC, LinearSVR, LogisticRegression
+pegasos/          PegasosClassifier, PegasosRegressor, also on streams
+_kmeans.py        KernelKMeans
+_perceptron.py    KernelPerceptron
+_logistic.py      KernelLogisticRegression
+_one_vs_rest.py   what the classifiers of one class against the rest share
+_ridge.py         KernelRidge
+_pca.py           KernelPCA; _pre_image.py: its pre-images
+_kernel_base.py   `KernelEstimator`: kernel and fitted function of all of them
+_validation.py    validation of rows, targets and weights
+_parameters.py    validation of parameters; the kernel they specify
+_warm_start.py    starting from the last fit
+_convergence.py   warnings, errors and progress shown to the user
+================  ==============================================================
 """
 
 from mercer.estimators._kmeans import KernelKMeans
