@@ -1,6 +1,6 @@
 """Certificates of linear systems and of eigenvectors, by bounds on their residuals.
 
-A residual is stated as the one found in float64 plus a bound on what rounding did to the kernel
+A residual is stated as the one computed in float64 plus a bound on what rounding did to the kernel
 values and to their sums (`mercer.gram._entry_error`): the true one is not larger. Whether a fit is
 solved follows from that and nothing else (`ridge_status`, `eigen_status`).
 """
@@ -22,9 +22,9 @@ __all__ = [
     "certify_ridge",
     "eigen_status",
     "ridge_status",
-]  # fmt: skip
+]
 
-# What float64 does to a handful of operations on numbers that are known.
+# The rounding of a few operations on exact numbers.
 _UNITS = 16 * float(np.finfo(np.float64).eps)
 # Norms of n numbers and products of bounds are rounded, too.
 _SAFETY = 1 + 1e-9
@@ -141,7 +141,7 @@ def certify_ridge(
 ) -> RidgeCertificate:
     """The certificate of coefficients, by f = K coef and the bound on its error.
 
-    ``is_psd`` tells whether the kernel is known to be positive semidefinite.
+    ``is_psd``: whether the kernel is known to be positive semidefinite.
     """
     D, coef, f = problem.scale[:, np.newaxis], solution.coef, solution.f
     shift = problem.alpha * coef / (D * D)

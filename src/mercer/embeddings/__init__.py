@@ -1,14 +1,13 @@
-"""Embeddings: features for a linear machine, of training rows and of new ones.
+"""Embeddings: features for linear models, of training rows and of new ones.
 
-==============  ================================================================================
-_kernel.py      features that are kernel sums Σ cⱼ k(xⱼ, x): validation, transform
-empirical.py    `EmpiricalKernelMap`: √λ e of the kernel matrix, exact; Mercer eigenfunctions
-nystroem.py     `Nystroem`: the same from landmarks
-_landmarks.py   which rows those are
-_neighbours.py  coordinates of a neighbour graph, extended to new rows
-eigenmaps.py    `LaplacianEigenmaps`
-lle.py          `LocallyLinearEmbedding`
-==============  ================================================================================
+=======================  ==========================================================================
+_base.py                 features that are kernel sums Σ cⱼ k(xⱼ, x): validation, transform
+_empirical_map.py        `EmpiricalKernelMap`: √λ e of the kernel matrix; Mercer eigenfunctions
+_nystroem.py             `Nystroem`: the same from landmarks (`mercer.gram._low_rank`)
+_neighbour_graph.py      coordinates of a neighbour graph or a similarity, extended to new rows
+_laplacian_eigenmaps.py  `LaplacianEigenmaps`
+_lle.py                  `LocallyLinearEmbedding`
+=======================  ==========================================================================
 """
 
 from mercer.embeddings._empirical_map import EmpiricalKernelMap

@@ -250,16 +250,16 @@ class EmpiricalKernelMap(KernelFeatures):
         chosen, coef, features = factor.rows, factor.coef, factor.F
         if coef.shape[1] == 0:
             raise ValueError("The kernel matrix is zero on these rows: there are no features.")
-        values, turn = la.eigh(features.T @ features)
+        values, rotation = la.eigh(features.T @ features)
         most = values.size if self.n_components is None else self.n_components
-        values, turn = values[::-1][:most], turn[:, ::-1][:, :most]
+        values, rotation = values[::-1][:most], rotation[:, ::-1][:, :most]
         kept = values > n * np.finfo(float).eps * max(values[0], 0.0)
-        self.eigenvalues_, turn = values[kept], turn[:, kept]
+        self.eigenvalues_, rotation = values[kept], rotation[:, kept]
         self.trace_residual_ = max(float(gram.diag().sum() - self.eigenvalues_.sum()), 0.0)
         self.error_ = self.trace_residual_
         self.status_ = stopping.stopped or Status.TIME_LIMIT
-        self._keep(data, gram, chosen, coef @ turn)
-        return features @ turn / np.sqrt(self.eigenvalues_)
+        self._keep(data, gram, chosen, coef @ rotation)
+        return features @ rotation / np.sqrt(self.eigenvalues_)
 
     def eigenfunctions(self, X: Any) -> np.ndarray:
         """Mercer's eigenfunctions ψ_r at the rows, estimated from the training rows.

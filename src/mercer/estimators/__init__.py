@@ -1,26 +1,6 @@
 """Estimators with scikit-learn's interface.
 
-=================  ================================================================
-_registry.py       one entry for each estimator; all lists of estimators derive from it
-_kernel_base.py    `KernelEstimator`: parameters, kernel and fitted function
-svm/               SVC, NuSVC, SVR, NuSVR, OneClassSVM
-linear/            LinearSVC, LinearSVR, LogisticRegression
-pegasos/           PegasosClassifier, PegasosRegressor
-_ridge.py          KernelRidge
-_pca.py            KernelPCA
-_kmeans.py         KernelKMeans
-_logistic.py       KernelLogisticRegression
-_perceptron.py     KernelPerceptron
-_one_vs_rest.py    one class against the rest, shared by the last two
-_validation.py     validation of rows, targets and weights
-_parameters.py     validation of parameters; the kernel they specify
-_warm_start.py     duals of the previous fit as a starting point
-_convergence.py    convergence warnings, errors and progress
-=================  ================================================================
-
-The estimators are imported when they are first used, so that `import mercer` and the command line
-can read the registry without NumPy.
-"""
+=================  ========================================================="""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

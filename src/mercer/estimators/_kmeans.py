@@ -64,7 +64,7 @@ class KernelKMeans(
     max_iter : int, default=300
         Iterations from each start.
     tol : float, default=0.0
-        Stop once an iteration improves the objective by less than this share of it; with 0 only
+        Stop once an iteration improves the objective by less than this fraction of it; with 0 only
         when no label changes any more.
     cache_size : float, default=200
         Megabytes for the kernel matrix. Where it does not fit it is computed again as needed.

@@ -48,7 +48,7 @@ class KernelLogisticRegression(HasDualView, RestClassifier):
     class_weight : dict, "balanced" or None
         Factors on C by class.
     threshold : float in (0, 1), default=0.5
-        The confidence level: with two classes, `predict` answers ``classes_[1]`` where its
+        The confidence level: with two classes, `predict` gives ``classes_[1]`` where its
         probability is at least this. More classes need 0.5.
     cache_size : float, default=200
         Megabytes for the kernel matrix. Where it does not fit it is computed again as needed.
@@ -80,12 +80,21 @@ n_features_in_, feature_names_in_
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **common("fit_intercept", "tol", "class_weight", "cache_size", "n_jobs", "time_limit",
-                 "callback", "on_interrupt", "verbose"),
+        **common(
+            "fit_intercept",
+            "tol",
+            "class_weight",
+            "cache_size",
+            "n_jobs",
+            "time_limit",
+            "callback",
+            "on_interrupt",
+            "verbose",
+        ),
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
-    }  # fmt: skip
+    }
 
     _progress_words = ("products with K", "relative gap")
 

@@ -21,6 +21,7 @@ from mercer.certificates._residuals import EigenCertificate
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import SMOOTHING_CONSTRAINTS
+from mercer.estimators._pre_image import fixed_point_pre_images
 from mercer.estimators._validation import (
     Data,
     check_rows,
@@ -30,7 +31,6 @@ from mercer.estimators._validation import (
 )
 from mercer.exceptions import NotFittedError
 from mercer.gram import Gram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
@@ -66,7 +66,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         ``iterated_power`` products, if that is a number.
     tol : float, default=0
         The fit is solved if all residuals ‖Kv − λv‖, rounding included, are proved to be at most
-        tol times the largest eigenvalue. 0 is 1e-8, and iterations go on to 1e-12.
+        tol times the largest eigenvalue. 0 is 1e-8, and iterations continue to 1e-12.
     max_iter : int, default=None
         Most products with blocks of vectors.
     iterated_power : int or "auto", default="auto"
@@ -196,9 +196,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             The fitted estimator.
         """
         if self.fit_inverse_transform and (is_precomputed(self.kernel) or sp.issparse(X)):
-            what = "a precomputed kernel" if is_precomputed(self.kernel) else "sparse rows"
             raise ValueError(
-                f"Cannot fit_inverse_transform with {what}: the inverse transform gives dense rows."
+                "Cannot fit_inverse_transform with a precomputed kernel or sparse rows: the "
+                "inverse transform gives dense rows."
             )
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, np.zeros(_num_samples(X)), None)
@@ -213,11 +213,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             with Workers(thread_count(self.n_jobs)) as gram.workers:
                 solution = self._solver().solve(gram, k, seed, stopping)
                 gram.release()
-                if _is_constant(data.X):  # H K H is zero, whatever rounding left of it
-                    nothing = np.zeros_like(solution.values)
-                    solution = replace(
-                        solution, values=nothing, residuals=nothing, status=Status.SOLVED
-                    )
+                if _is_constant(data.X):  # H K H is zero but for rounding
+                    zero, solved = np.zeros_like(solution.values), Status.SOLVED
+                    solution = replace(solution, values=zero, residuals=zero, status=solved)
                 self._keep(data, gram, solution, stopping, excess)
                 if self.fit_inverse_transform:
                     self._learn_inverse(data.X, gram.workers, stopping)
@@ -275,8 +273,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _warn(self) -> None:
         certificate = self.certificate_
         asked = self.eigen_solver == "randomized" and self.iterated_power != "auto"
-        asked &= certificate.status is Status.ITERATION_LIMIT
-        if asked:
+        if asked and certificate.status is Status.ITERATION_LIMIT:
             return
         warn_stopped_early(
             "KernelPCA",
@@ -356,9 +353,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def pre_image(self, X: Any, *, max_iter: int = 300, tol: float = 1e-9) -> np.ndarray:
         """Rows whose feature vectors come closest to these components, for the RBF kernel.
 
-        With the projection Σ gᵢ φ(xᵢ), g = V Λ^(−1/2) t + 1/n, the nearest φ(z) is a fixed point of
-        z ← Σ gᵢ k(z, xᵢ) xᵢ / Σ gᵢ k(z, xᵢ) (Mika et al., "Kernel PCA and de-noising in feature
-        spaces", NIPS 1998, eq. 10), started at the training row nearest in components.
+        The fixed point iteration of Mika et al., "Kernel PCA and de-noising in feature spaces",
+        NIPS 1998, eq. 10, started at the training row nearest in components.
 
         Parameters
         ----------
@@ -378,35 +374,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 "fit_inverse_transform=True and inverse_transform."
             )
         T = self._check_components(X)
-        parts = [
-            T[rows] for rows in pieces(len(T), TILE_ROWS // 4)
-        ]  # bounds the kernel values held
-        return np.vstack([self._fixed_point(part, max_iter, tol) for part in parts])
-
-    def _fixed_point(self, T: np.ndarray, max_iter: int, tol: float) -> np.ndarray:
-        rows = np.asarray(self.X_fit_, np.float64)
-        spread = float(rows.std()) or 1.0
+        rows, train = np.asarray(self.X_fit_, np.float64), self._components()
+        start = np.argmin(np.square(train).sum(axis=1) - 2 * T @ train.T, axis=1)
         g = T @ self.expansion_.coef + 1 / len(rows)
-        train = self._components()
-        distances = np.square(train).sum(axis=1) - 2 * T @ train.T
-        Z = rows[np.argmin(distances, axis=1)]
-        K = np.empty((len(T), len(rows)))
-        block = self.expansion_.support.take(slice(0, len(rows)))
-        for _ in range(max_iter):
-            here = Samples(Z, self.expansion_.support.origin)
-            self.kernel_.tile(here.take(slice(0, len(T))), block, K)
-            K *= g
-            total = K.sum(axis=1)
-            # Far from all rows, or where φ(z) points away from the projection: stay.
-            moves = total > np.finfo(np.float64).tiny
-            new = np.where(
-                moves[:, np.newaxis], K @ rows / np.where(moves, total, 1.0)[:, np.newaxis], Z
-            )
-            change = float(np.abs(new - Z).max())
-            Z = new
-            if change <= tol * spread:
-                break
-        return Z
+        return fixed_point_pre_images(self.expansion_, rows, g, rows[start], max_iter, tol)
 
     def _check_components(self, X: Any) -> np.ndarray:
         T = check_array(X, dtype=np.float64)

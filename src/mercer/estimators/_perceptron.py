@@ -65,7 +65,7 @@ class KernelPerceptron(RestClassifier):
     mistake_bound_ : float64 array, one entry per task
         (R/ρ_w)² with the margin ρ_w of the last model: an upper bound on Novikoff's (R/ρ)², since
         ρ_w ≤ ρ. Infinite if that model does not separate the rows, or if a limit left no time to
-        look.
+        compute it.
     updates_ : list of int arrays, one per task
         The row of every mistake, in order.
     survival_ : list of int arrays, one per task

@@ -59,7 +59,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         and factorises where that is faster.
     tol : float, default=1e-6
         The fit is solved if ‖(K + αS⁻¹)c − y‖ ≤ tol ‖y‖ is proved, rounding included. Conjugate
-        gradients go on to a quarter of that, by default to 1e-12, where they agree with a
+        gradients continue to a quarter of that, by default to 1e-12, where they agree with a
         factorisation.
     max_iter : int, default=-1
         Most iterations of conjugate gradients; −1 for no limit.

@@ -41,7 +41,7 @@ class Logistic:
     ----------
     y : float64 array of ±1
     C : float64 array
-        The price of each point's cost.
+        The weight of each point's loss.
     fit_intercept : bool
     """
 
@@ -50,11 +50,11 @@ class Logistic:
     fit_intercept: bool = True
 
     def duals(self, g: np.ndarray) -> np.ndarray:
-        """The β that the model g asks for: y C σ(−y g)."""
+        """The dual β of the model g: y C σ(−y g)."""
         return self.y * self.C * expit(-self.y * g)
 
     def curvature(self, g: np.ndarray) -> np.ndarray:
-        """Second derivative of each cost."""
+        """Second derivative of each loss."""
         return self.C * expit(g) * expit(-g)
 
     def primal(self, beta: np.ndarray, f: np.ndarray, b: float) -> float:
@@ -62,24 +62,24 @@ class Logistic:
         return float(beta @ f / 2 + self.C @ np.logaddexp(0.0, -self.y * (f + b)))
 
     def dual_point(self, g: np.ndarray) -> tuple[np.ndarray, float]:
-        """A feasible β̃ near the one that g asks for, and what its repair adds to the gap.
+        """A feasible β̃ near the dual of g, and what its correction adds to the gap.
 
-        With an intercept the sum of β̃ is zero up to one rounding; the variable with the most room
-        takes up the drift. Infinite where none has room for it.
+        With an intercept the sum of β̃ is zero up to one rounding; the variable with the largest
+        slack takes up the drift. Infinite where no slack is large enough.
         """
         beta = self.duals(g)
         if not self.fit_intercept:
             return beta, 0.0
         drift = math.fsum(beta)
         size = np.abs(beta)
-        room = np.minimum(size, self.C - size)
-        at = int(np.argmax(room))
+        slack = np.minimum(size, self.C - size)
+        at = int(np.argmax(slack))
         if drift == 0.0:
             return beta, 0.0
-        if not abs(drift) <= room[at] / 2:
+        if not abs(drift) <= slack[at] / 2:
             return beta, np.inf
         beta[at] -= drift
-        return beta, 2 * drift**2 / float(room[at])
+        return beta, 2 * drift**2 / float(slack[at])
 
     def best_intercept(self, f: np.ndarray, b: float) -> float:
         """The b at which Σ β(f + b) = 0, from a guess: Newton's method within a bracket."""

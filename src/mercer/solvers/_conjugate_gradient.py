@@ -113,7 +113,8 @@ def conjugate_gradient(
     precondition : callable
         V ↦ M⁻¹ V.
     is_active : callable
-        Which right-hand sides go on, asked before each step; one that has ended stays so.
+        Which right-hand sides are continued, evaluated before each step; one that has ended stays
+        so.
     max_iter : int
     X : array, optional
         Zero by default.

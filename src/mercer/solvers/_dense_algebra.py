@@ -1,14 +1,13 @@
 """Dense linear algebra that can be stopped: K filled, factorised and solved with in blocks.
 
-A LAPACK call of thousands of rows takes seconds or minutes and listens to nobody. The Cholesky
+A LAPACK call of thousands of rows takes seconds or minutes and cannot be interrupted. The Cholesky
 factorisation here is the blocked right-looking one (Golub and Van Loan, Matrix Computations, 2013,
-algorithm 4.2.2), whose tiles are dealt to threads with BLAS held to one: the work is always cut
-alike, so that the factor is equal bit for bit for any number of threads, and is asked to stop
-between two tiles. After each panel the leading rows of the factor are final: they solve the system
-of the leading rows.
+algorithm 4.2.2), whose tiles are distributed over threads with BLAS held to one: the tiles are
+always the same, so that the factor is equal bit for bit for any number of threads, and ``stop()``
+is evaluated between two tiles. After each panel the leading rows of the factor are final: they
+solve the system of the leading rows.
 
-Symmetric eigenvalue problems are left to LAPACK; `eigen_seconds` tells beforehand how long that
-will take.
+Symmetric eigenvalue problems are left to LAPACK; `eigen_seconds` estimates the time.
 """
 
 from __future__ import annotations
@@ -26,16 +25,18 @@ from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import LANES, SIDE, chunked
 
 __all__ = [
-    "cholesky", "cholesky_solve", "eigen_seconds", "kernel_matrix", "restore",
-    "rows_in_time", "upper_product",
-]  # fmt: skip
+    "cholesky",
+    "cholesky_solve",
+    "eigen_seconds",
+    "kernel_matrix",
+    "restore",
+    "rows_in_time",
+    "upper_product",
+]
 
+# Rows of a panel of the factorisation, and of K that one call fills.
 PANEL = 256
 TILE = SIDE
-# Rows of K that are filled by one call.
-FILL_ROWS = 256
-# A decomposition of this size is timed once; its time grows with the third power of the size.
-TIMED_ROWS = 250
 Stop = Callable[[], bool]
 
 
@@ -50,15 +51,15 @@ def kernel_matrix(gram: Gram, stop: Stop) -> np.ndarray | None:
             gram.kernel.tile(block[rows], block[: rows.stop], K[rows, : rows.stop])
             K[: rows.start, rows] = K[rows, : rows.start].T
 
-    gram.workers.map(stripe, pieces(n, FILL_ROWS))
+    gram.workers.map(stripe, pieces(n, PANEL))
     return None if stop() else K
 
 
 def cholesky(A: np.ndarray, workers: Workers, stop: Stop) -> tuple[int, bool]:
     """Write L of A = L Lᵀ over the lower triangle; the upper one is left as it is.
 
-    Returns how many leading rows of L are final, and whether A was found to be positive definite as
-    far as that.
+    Returns the number of leading rows of L that are final, and whether A is positive definite up to
+    there.
     """
     n = A.shape[0]
     for panel in pieces(n, PANEL):
@@ -70,14 +71,13 @@ def cholesky(A: np.ndarray, workers: Workers, stop: Stop) -> tuple[int, bool]:
         if not np.isfinite(L).all():
             return panel.start, False
         corner[np.tril_indices(len(L))] = L[np.tril_indices(len(L))]
-        below = [slice(s.start + panel.stop, s.stop + panel.stop)
-                 for s in pieces(n - panel.stop, TILE)]  # fmt: skip
+        end = panel.stop
+        below = [slice(s.start + end, s.stop + end) for s in pieces(n - end, TILE)]
         for rows in below:
             A[rows, panel] = linalg.solve_triangular(
                 L, A[rows, panel].T, lower=True, check_finite=False
             ).T
-        tiles = [(rows, columns) for rows in below for columns in below
-                 if columns.start <= rows.start]  # fmt: skip
+        tiles = [(rows, columns) for i, rows in enumerate(below) for columns in below[: i + 1]]
 
         def update(tile: tuple[slice, slice], panel: slice = panel) -> None:
             if stop():
@@ -157,14 +157,15 @@ def restore(A: np.ndarray, diagonal: np.ndarray) -> None:
 
 @cache
 def _seconds_per_cube() -> float:
-    """Of a symmetric eigenvalue problem on this machine, by a small one."""
-    A = np.random.default_rng(0).normal(size=(TIMED_ROWS, TIMED_ROWS))
+    """Time of a symmetric eigenvalue problem over n³, measured once on a small one."""
+    n = 250
+    A = np.random.default_rng(0).normal(size=(n, n))
     A += A.T
     with single_threaded_blas():
         linalg.eigh(A)  # the first call loads the library
         began = time.perf_counter()
         linalg.eigh(A)
-        return (time.perf_counter() - began) / TIMED_ROWS**3
+        return (time.perf_counter() - began) / n**3
 
 
 def eigen_seconds(n: int) -> float:
@@ -173,5 +174,5 @@ def eigen_seconds(n: int) -> float:
 
 
 def rows_in_time(seconds: float) -> int:
-    """The most rows whose eigenvectors take no longer than that, about."""
+    """About the largest number of rows whose eigenvectors take at most ``seconds``."""
     return int(min((max(seconds, 0.0) / _seconds_per_cube()) ** (1 / 3), 1e9))

@@ -211,10 +211,10 @@ class EigenSolver:
         means = F @ F.mean(axis=0)
         centring = Centring.of(gram, n * means)
         F -= F.mean(axis=0)
-        values, turn = linalg.eigh(F.T @ F, check_finite=False)
-        values, turn = values[::-1][:k], turn[:, ::-1][:, :k]
+        values, rotation = linalg.eigh(F.T @ F, check_finite=False)
+        values, rotation = values[::-1][:k], rotation[:, ::-1][:, :k]
         kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
-        values, vectors = values[kept], F @ (turn[:, kept] / np.sqrt(values[kept]))
+        values, vectors = values[kept], F @ (rotation[:, kept] / np.sqrt(values[kept]))
         bound = max(left_out, 0.0) if gram.kernel.is_psd is True else np.inf
         status = stopping.stopped or Status.TIME_LIMIT
         residuals = np.full(values.size, bound)
@@ -267,14 +267,14 @@ class _Krylov:
         self.lost = self.error
         self._append(block, _centred(both[:, :-2]))
         while True:
-            values, vectors, residual, turn = self._ritz_pairs()
+            values, vectors, residual, rotation = self._ritz_pairs()
             norms = np.linalg.norm(residual, axis=0)
             goal = max(self.tol * float(values[0]), centring.rounding)
             status = self._status(norms, goal, max_products)
             if status is not None:
                 break
             if self.m + self.k > self.Q.shape[1]:
-                self._restart(values, turn)
+                self._restart(values, rotation)
             block = self._orthogonal(residual[:, norms > goal])
             image = self.product(block) if block.shape[1] else None
             if image is None:
@@ -290,11 +290,11 @@ class _Krylov:
         return EigenSolution(values, vectors, norms, centring, status, "krylov", self.products)
 
     def _ritz_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All Ritz values, the leading vectors and their residuals, and how they turn the basis."""
-        values, turn = linalg.eigh(self.H[: self.m, : self.m], check_finite=False)
-        values, turn = values[::-1], turn[:, ::-1]
-        vectors, residual = self._ritz(values[: self.k], turn[:, : self.k])
-        return values, vectors, residual, turn
+        """All Ritz values, the leading vectors, their residuals, and the rotation of the basis."""
+        values, rotation = linalg.eigh(self.H[: self.m, : self.m], check_finite=False)
+        values, rotation = values[::-1], rotation[:, ::-1]
+        vectors, residual = self._ritz(values[: self.k], rotation[:, : self.k])
+        return values, vectors, residual, rotation
 
     def _sizes(self, near: np.ndarray) -> np.ndarray:
         """Bounds on |K|1 and |K| near by |k(x, z)|² ≤ k(x, x) k(z, z)."""
@@ -343,15 +343,15 @@ class _Krylov:
         self.m = end
         self.products += 1
 
-    def _ritz(self, values: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        vectors = self.Q[:, : self.m] @ turn
-        return vectors, self.image[:, : self.m] @ turn - vectors * values
+    def _ritz(self, values: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        vectors = self.Q[:, : self.m] @ rotation
+        return vectors, self.image[:, : self.m] @ rotation - vectors * values
 
-    def _restart(self, values: np.ndarray, turn: np.ndarray) -> None:
+    def _restart(self, values: np.ndarray, rotation: np.ndarray) -> None:
         keep = min(2 * self.k + self.extra, self.m - 1)
         self.lost = self._image_error()
         for basis in (self.Q, self.image):
-            basis[:, :keep] = basis[:, : self.m] @ turn[:, :keep]
+            basis[:, :keep] = basis[:, : self.m] @ rotation[:, :keep]
         self.H[:keep, :keep] = np.diag(values[:keep])
         self.m = keep
 

@@ -4,12 +4,12 @@ The dual, `QP`, in β, equality constraints as equalities (two inequalities have
 
     minimise ½ βᵀQβ − targetᵀβ   subject to  lower ≤ β ≤ upper,  Aβ = sums,   Q = K[row, row]
 
-The primal, `QPPrimal`, in (w, b, ξ), one slack for each side of a box that has a price:
+The primal, `QPPrimal`, in (w, b, ξ), one slack for each finite bound:
 
     minimise ½‖w‖² + sums·b + Σ upper ξ + Σ (−lower) ξ'
     subject to  target − Φw − b[group] ≤ ξ,   Φw + b[group] − target ≤ ξ',   ξ, ξ' ≥ 0
 
-whose multipliers are β again; an infinite price leaves no slack (hard margin). Φ is X itself for
+whose multipliers are β again; an infinite bound leaves no slack (hard margin). Φ is X itself for
 the linear kernel. For any other it is the factor of K = ΦΦᵀ by its eigenvectors, √λ e (the
 empirical feature map): the same problem, in the space that the data span.
 
@@ -41,13 +41,34 @@ from mercer.solvers.separability._hull import prove_inseparable
 
 __all__ = ["QP", "QPPrimal"]
 
-# What the library is asked for; the rest is polished.
-LIBRARY_TOL = 1e-10
-POLISH_ROUNDS = 20
-# Added to the diagonal of the equations of free variables, which may be singular, and taken out
-# again by so many rounds of refinement.
-RIDGE = 1e-12
-REFINEMENTS = 4
+
+@dataclass(frozen=True)
+class InteriorSettings:
+    """Tuning constants.
+
+    Attributes
+    ----------
+    library_tol : float
+        Tolerance of the library; more accuracy comes from polishing.
+    polish_rounds : int
+        Active-set rounds of polishing, at most.
+    ridge : float
+        Added to the diagonal of the equations of the free variables, which may be singular, over
+        their largest entry.
+    refinements : int
+        Steps of iterative refinement that remove its effect.
+    iteration_cost : float
+        Time of an iteration, in eigendecompositions of that size.
+    """
+
+    library_tol: float = 1e-10
+    polish_rounds: int = 20
+    ridge: float = 1e-12
+    refinements: int = 4
+    iteration_cost: float = 2.0
+
+
+DEFAULTS = InteriorSettings()
 
 
 def _clarabel() -> ModuleType:
@@ -61,25 +82,29 @@ def _clarabel() -> ModuleType:
     return clarabel
 
 
-# An iteration takes about as long as so many eigendecompositions of that size.
-ITERATION_COST = 2.0
-
-
 class _Library(Sweeps):
     """One call of the library, then polishing; subclasses fill the matrices."""
 
-    def __init__(self, problem: BoxQP, gram: Gram, K: Any, beta: np.ndarray, stopping: Stopping,
-                 tol: float):  # fmt: skip
+    def __init__(
+        self,
+        problem: BoxQP,
+        gram: Gram,
+        K: Any,
+        beta: np.ndarray,
+        stopping: Stopping,
+        solver: _Interior,
+    ):
+        tol, self.settings = solver.tol, solver.settings
         self.gram, self.stopping = gram, stopping
         self.raised: BaseException | None = None
         super().__init__(problem, K, beta, tol)
 
     def matrices(self) -> tuple:
-        """P, q, A, rhs and the number of equalities among the first rows, Clarabel's way."""
+        """P, q, A, rhs and the number of equalities among the first rows, in Clarabel's form."""
         raise NotImplementedError
 
     def recover(self, solution: Any) -> tuple[np.ndarray, np.ndarray]:
-        """β, or the direction in which it grows without end; and b."""
+        """β, or the direction in which it is unbounded; and b."""
         raise NotImplementedError
 
     def block(self, points: np.ndarray) -> np.ndarray:
@@ -93,7 +118,7 @@ class _Library(Sweeps):
         solver = clarabel.DefaultSolver(
             sp.csc_matrix(P), q, sp.csc_matrix(A), rhs, cones[n_equal == 0 :], self._settings(room)
         )
-        solver.set_termination_callback(self._look)
+        solver.set_termination_callback(self._should_stop)
         solution = solver.solve()
         if self.raised is not None:
             raise self.raised
@@ -116,10 +141,10 @@ class _Library(Sweeps):
         settings.direct_solve_method = "faer"
         if np.isfinite(self.stopping.remaining):
             settings.time_limit = max(self.stopping.remaining, 1e-3)
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = LIBRARY_TOL
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.settings.library_tol
         return settings
 
-    def _look(self, info: Any) -> bool:
+    def _should_stop(self, info: Any) -> bool:
         """Between two iterations of the library: whether to stop."""
         try:
             now = Progress(
@@ -151,7 +176,7 @@ class _Library(Sweeps):
         p, best = self.problem, self.beta
         least = intercepts(p, self.beta, self.f)[2]
         at_lower, at_upper = self._guess(b)
-        for _ in range(POLISH_ROUNDS):
+        for _ in range(self.settings.polish_rounds):
             if self.stopping.stopped is not None:
                 break
             beta = np.where(at_lower, p.lower, np.where(at_upper, p.upper, self.beta))
@@ -163,7 +188,7 @@ class _Library(Sweeps):
             b, _, violation = intercepts(p, self.beta, self.f)
             if violation < least:
                 best, least = self.beta, violation
-            if violation <= min(self.tol, LIBRARY_TOL):
+            if violation <= min(self.tol, self.settings.library_tol):
                 break
             r = self._r(b)
             at_lower = (self.beta <= p.lower) & (r <= 0)
@@ -200,39 +225,44 @@ class _Library(Sweeps):
             drift = p.group_sums - np.bincount(p.group, beta, p.n_groups)
         K = self.block(self.row[index])
         M = np.block([[K, A.T], [A, np.zeros((p.n_groups, p.n_groups))]])
-        step = _solve_singular(M, np.concatenate([self._r(b)[index], drift]), index.size)
+        step = _solve_singular(
+            M, np.concatenate([self._r(b)[index], drift]), index.size, self.settings
+        )
         beta = beta.copy()
         beta[index] += step[: index.size]
         return np.clip(beta, p.lower, p.upper), b + step[index.size :]
 
 
-def _solve_singular(M: np.ndarray, rhs: np.ndarray, n_free: int) -> np.ndarray:
+def _solve_singular(
+    M: np.ndarray, rhs: np.ndarray, n_free: int, settings: InteriorSettings
+) -> np.ndarray:
     """M x = rhs where M may be singular: regularised, and refined against M itself."""
     from scipy.linalg import lu_factor, lu_solve
 
-    ridge = RIDGE * max(float(np.abs(M).max()), 1e-300)
+    ridge = settings.ridge * max(float(np.abs(M).max()), 1e-300)
     signs = np.where(np.arange(M.shape[0]) < n_free, ridge, -ridge)
     factor = lu_factor(M + np.diag(signs), check_finite=False)
     x = lu_solve(factor, rhs, check_finite=False)
-    for _ in range(REFINEMENTS):
+    for _ in range(settings.refinements):
         x += lu_solve(factor, rhs - M @ x, check_finite=False)
     return x
 
 
 def _restore_sums(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
-    """β within its box and with its sums: what is missing is shared by those with room for it."""
+    """β within its box and with its sums: a drift is spread over the variables with capacity."""
     beta = np.clip(beta, problem.lower, problem.upper)
     if problem.group is None:
         return beta
     for g in range(problem.n_groups):
         free = (problem.group == g) & (beta > problem.lower) & (beta < problem.upper)
-        for some in (free, problem.group == g):  # others only if free ones have no room
+        for some in (free, problem.group == g):  # others only if free ones have no capacity
             drift = problem.group_sums[g] - beta[problem.group == g].sum()
-            room = problem.upper - beta if drift > 0 else beta - problem.lower
-            room = np.where(some, np.where(np.isfinite(room), room, np.abs(beta).max() + 1.0), 0.0)
+            capacity = problem.upper - beta if drift > 0 else beta - problem.lower
+            capacity = np.where(np.isfinite(capacity), capacity, np.abs(beta).max() + 1.0)
+            capacity = np.where(some, capacity, 0.0)
             rounding = 1e-14 * np.abs(beta).sum()
-            if (some is free or abs(drift) > rounding) and room.sum() > 0:
-                beta = beta + room * (np.sign(drift) * min(abs(drift) / room.sum(), 1.0))
+            if (some is free or abs(drift) > rounding) and capacity.sum() > 0:
+                beta = beta + capacity * (np.sign(drift) * min(abs(drift) / capacity.sum(), 1.0))
         beta = np.clip(beta, problem.lower, problem.upper)
     return beta
 
@@ -268,15 +298,15 @@ class _Primal(_Library):
         p = self.problem
         self.sides = np.flatnonzero(p.upper > 0), np.flatnonzero(p.lower < 0)
         up, down = self.sides
-        price = np.concatenate([p.upper[up], -p.lower[down]])
-        soft = np.isfinite(price)
+        C = np.concatenate([p.upper[up], -p.lower[down]])
+        soft = np.isfinite(C)
         features = sp.csr_array(self.K)
         w_and_b = sp.hstack([features[self.row], _groups(p).T]).tocsr()
-        slack = sp.eye_array(price.size, format="csr")[:, soft]
+        slack = sp.eye_array(C.size, format="csr")[:, soft]
         sided = sp.vstack([-w_and_b[up], w_and_b[down]])
         A = sp.block_array([[sided, -slack], [None, -sp.eye_array(int(soft.sum()))]])
         rhs = np.concatenate([-p.target[up], p.target[down], np.zeros(int(soft.sum()))])
-        q = np.concatenate([np.zeros(features.shape[1]), p.group_sums, price[soft]])
+        q = np.concatenate([np.zeros(features.shape[1]), p.group_sums, C[soft]])
         square = np.concatenate([np.ones(features.shape[1]), np.zeros(q.size - features.shape[1])])
         return sp.diags_array(square), q, A, rhs, 0
 
@@ -299,11 +329,16 @@ def _groups(problem: BoxQP) -> sp.csr_array:
 
 @dataclass(frozen=True)
 class _Interior(WholeMatrix):
-    """The library asks for limits between two of its iterations only."""
+    """The library checks the limits between two of its iterations only."""
+
+    settings: ClassVar[InteriorSettings] = DEFAULTS
 
     def _drive(self, run: Sweeps, gram: Gram, stopping: Stopping) -> Status:
-        """As ever, but an iteration that would not end in time is not begun."""
-        if ITERATION_COST * eigen_seconds(run.problem.n_variables) > stopping.remaining:
+        """As in `WholeMatrix`; an iteration that would not end in time is not begun."""
+        if (
+            self.settings.iteration_cost * eigen_seconds(run.problem.n_variables)
+            > stopping.remaining
+        ):
             return Status.TIME_LIMIT
         return super()._drive(run, gram, stopping)
 
@@ -329,7 +364,7 @@ class QP(_Interior):
     def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         K = gram.matrix()
         _check_psd(K, gram, self.name)
-        return _Dual(problem, gram, K, beta, stopping, self.tol)
+        return _Dual(problem, gram, K, beta, stopping, self)
 
 
 @dataclass(frozen=True)
@@ -355,7 +390,7 @@ class QPPrimal(_Interior):
             features = gram.block(slice(0, gram.n), np.float64).X
         else:
             features = _factor(gram.matrix(), gram, self.name)
-        return _Primal(problem, gram, features, beta, stopping, self.tol)
+        return _Primal(problem, gram, features, beta, stopping, self)
 
 
 def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
@@ -367,7 +402,7 @@ def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
 
 
 def _check_psd(K: np.ndarray, gram: Gram, name: str) -> None:
-    """Kernels that do not promise it are looked at; the library would fail without a word."""
+    """Check kernels that are not known to be PSD; the library would fail silently."""
     if gram.kernel.is_psd is not True:
         _refuse_indefinite(float(np.linalg.eigvalsh(K)[0]), K, gram, name)
 

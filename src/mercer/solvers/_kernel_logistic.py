@@ -21,7 +21,7 @@ Reference: Keerthi, Duan, Shevade and Poo, Machine Learning 61, 2005 (the dual).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,9 +86,8 @@ class _Task:
     """The iterate of one task: β, f = Kβ and b."""
 
     def __init__(self, problem: Logistic):
-        n = problem.y.size
         self.problem = problem
-        self.beta, self.f = np.zeros(n), np.zeros(n)
+        self.beta, self.f = np.zeros(problem.y.size), np.zeros(problem.y.size)
         self.b = problem.best_intercept(self.f, 0.0)
         self.status: Status | None = None
         self.gap = np.inf
@@ -159,11 +158,9 @@ class NewtonCG:
                 solved = Status.NOT_PSD if task.met_negative_curvature else Status.SOLVED
                 task.status = solved if task.relative_gap <= self.tol else stopped
             going = [i for i, task in enumerate(active) if task.status is None]
-            if going:
+            basis = basis or (self._basis(whole) if going else None)
+            if going and basis is not None:
                 moving = [active[i] for i in going]
-                basis = basis or self._basis(whole)
-                if basis is None:
-                    continue
                 stuck = self._step(moving, whole, basis, R[:, going], KR[:, going], stopping)
                 rounds += 1
                 if stopping.is_stopped():
@@ -172,10 +169,9 @@ class NewtonCG:
                     whole = CachedGram(whole.gram, 0, np.float64)
                     _recompute_f(moving, whole)
                     continue
-                for task in stuck:
-                    task.status = self._verdict(task)
-        seconds = time.perf_counter() - began
-        return [_result(task, rounds, seconds) for task in tasks]
+                for t in stuck:  # the line search failed in float64
+                    t.status = Status.NOT_PSD if t.met_negative_curvature else Status.STALLED
+        return [_result(task, rounds, time.perf_counter() - began) for task in tasks]
 
     def _evaluate(
         self, tasks: Sequence[_Task], whole: CachedGram, stopping: Stopping, rounds: int
@@ -185,23 +181,17 @@ class NewtonCG:
         R, KR = _residuals(tasks, whole, self.settings.float32_rounding)
         if rounds == 0 and stopping.time_limit is not None:
             left = self.settings.products_left * (time.perf_counter() - began)
-            left += self.settings.seconds_left
-            stopping = stopping.until(stopping.time_limit - left)
+            stopping = stopping.until(stopping.time_limit - left - self.settings.seconds_left)
         return R, KR, stopping
 
     def _why_stop(self, active: Sequence[_Task], stopping: Stopping, rounds: int) -> Status | None:
         worst = max(task.relative_gap for task in active)
-        steps = sum(task.steps for task in active)
-        stopping.report(
-            Progress(
-                stopping.seconds,
-                rounds,
-                steps,
-                worst,
-                self.tol,
-                state=lambda: [(task.problem, _result(task, rounds, 0.0)) for task in active],
-            )
-        )
+        effort = stopping.seconds, rounds, sum(task.steps for task in active)
+
+        def state() -> list:
+            return [(task.problem, _result(task, rounds, 0.0)) for task in active]
+
+        stopping.report(Progress(*effort, worst, self.tol, state=state))
         return stopping.stopped or (Status.ITERATION_LIMIT if rounds >= self.max_iter else None)
 
     def _step(
@@ -241,10 +231,6 @@ class NewtonCG:
         cutoff = self.settings.landmark_cutoff
         return nystrom_factor(whole.gram, chosen, cutoff=cutoff, stop=whole.stop)
 
-    def _verdict(self, task: _Task) -> Status:
-        """The status of a task whose line search failed in float64."""
-        return Status.NOT_PSD if task.met_negative_curvature else Status.STALLED
-
 
 def _newton_direction(
     whole: CachedGram,
@@ -268,6 +254,9 @@ def _newton_direction(
         image = np.stack([P[0] + curved, P[1] + whole.product(curved)])
         return None if stopping.is_stopped() else image
 
+    def inner_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return column_dots(A[1], B[0])
+
     pairs = np.stack([R, KR])
     first = inner_products(hessian.precondition(pairs), pairs)
     now = conjugate_gradient(
@@ -279,11 +268,6 @@ def _newton_direction(
         inner=inner_products,
     )
     return now.X[0], now.X[1], now.iterations
-
-
-def inner_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """aᵀKb of matching columns of pairs (a, Ka), (b, Kb)."""
-    return column_dots(A[1], B[0])
 
 
 class _Hessian:
@@ -386,7 +370,7 @@ def with_bounds(
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
     given ``grace_seconds`` for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = _Grace(stopping, settings.grace_seconds)
+    stop = _grace(stopping, settings.grace_seconds)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)
@@ -396,8 +380,7 @@ def with_bounds(
             error = np.inf if result.beta.any() else 0.0
             out.append(replace(result, f_error=np.full(rest.size, error), violation=np.inf))
             continue
-        product, lost = found[0], found[1]
-        of_f, of_R = t, len(results) + t
+        (product, lost), of_f, of_R = found, t, len(results) + t
         error = lost[:, of_f] + np.abs(product[:, of_f] - result.f)
         square = float(rest @ product[:, of_R]) + float(np.abs(rest) @ lost[:, of_R])
         square += rest.size * _EPS * float(np.abs(rest) @ np.abs(product[:, of_R]))
@@ -406,16 +389,14 @@ def with_bounds(
     return out
 
 
-class _Grace:
+def _grace(stopping: Stopping, seconds: float) -> Callable[[], bool]:
     """Whether a fit that has been stopped has used up its grace time."""
+    end = np.inf
 
-    def __init__(self, stopping: Stopping, seconds: float):
-        self.stopping, self.seconds = stopping, seconds
-        self.end: float | None = None
+    def is_over() -> bool:
+        nonlocal end
+        if end == np.inf and stopping.stopped is not None:
+            end = time.perf_counter() + seconds
+        return time.perf_counter() >= end
 
-    def __call__(self) -> bool:
-        if self.end is None:
-            if self.stopping.stopped is None:
-                return False
-            self.end = time.perf_counter() + self.seconds
-        return time.perf_counter() >= self.end
+    return is_over

@@ -20,7 +20,7 @@ Reference: Platt, Fast training of support vector machines using SMO, 1998, ch. 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -33,12 +33,6 @@ from mercer.solvers._stopping import Stopping
 
 __all__ = ["PairStep", "Platt"]
 
-# Pair steps between two looks at the limits.
-STEPS_PER_ROUND = 200
-# Errors of a pair that differ by less than this share of tol are not what violates it: where b is
-# off, rounding alone would move such pairs for ever.
-WORTH_A_STEP = 0.1
-
 
 @dataclass(frozen=True)
 class PairStep:
@@ -49,7 +43,7 @@ class PairStep:
     i, j : int
         Variables; j is the one that [L, H] belongs to.
     low, high : float
-        What the box and the sum leave β_j.
+        The interval of β_j within the box at a fixed sum.
     slope, eta : float
         e_j − e_i and K_ii + K_jj − 2K_ij.
     before, after : pair of float
@@ -82,13 +76,14 @@ class PairStep:
 class _Pairs(Sweeps):
     """β, the error cache e = target − f, and the threshold b."""
 
-    def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, tol: float):
-        super().__init__(problem, K, beta, tol)
+    def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, solver: Platt):
+        super().__init__(problem, K, beta, solver.tol)
+        self.solver = solver
         self.b = float(intercepts(problem, self.beta, self.f)[0][0])
         self.stream = self.all_steps()
 
     def advance(self, room: int) -> None:
-        for _ in range(min(room, STEPS_PER_ROUND)):
+        for _ in range(min(room, self.solver.steps_per_round)):
             if next(self.stream, None) is None:  # the end, or rounding in the errors
                 self.sum_f()
                 self.stream = self.all_steps()
@@ -148,7 +143,7 @@ class _Pairs(Sweeps):
         if not low < high:
             return None
         slope = self.error(j) - self.error(i)
-        if abs(slope) <= WORTH_A_STEP * self.tol:
+        if abs(slope) <= self.solver.slope_fraction * self.tol:
             return None
         eta = self.K[k, k] + self.K[m, m] - 2 * self.K[k, m]
         new = self.best_end(i, j, slope, eta, low, high)
@@ -214,6 +209,11 @@ class Platt(WholeMatrix):
     ----------
     tol, max_iter, most_bytes
         As in `WholeMatrix`; a step is a pair.
+    steps_per_round : int
+        Steps between two checks of the limits.
+    slope_fraction : float
+        Pairs whose errors differ by less than this fraction of tol are not moved: where b is
+        inaccurate, rounding alone would move them for ever.
 
     Examples
     --------
@@ -228,6 +228,9 @@ class Platt(WholeMatrix):
     ...     print(step.eta, step.alpha_interval, step.after, step.b)
     4.0 (0.0, 1.0) (-0.5, 0.5) 0.0
     """
+
+    steps_per_round: int = field(default=200, repr=False)
+    slope_fraction: float = field(default=0.1, repr=False)
 
     name: ClassVar[str] = "platt"
     needs_psd: ClassVar[bool] = False
@@ -244,8 +247,8 @@ class Platt(WholeMatrix):
         )
 
     def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
-        return _Pairs(problem, gram.matrix(), beta, self.tol)
+        return _Pairs(problem, gram.matrix(), beta, self)
 
     def steps(self, problem: BoxQP, gram: Gram) -> Iterator[PairStep]:
-        """The steps one by one, each computed when it is asked for."""
-        return _Pairs(problem, gram.matrix(), problem.start.copy(), self.tol).all_steps()
+        """The steps one by one, each computed on demand."""
+        return _Pairs(problem, gram.matrix(), problem.start.copy(), self).all_steps()

@@ -1,4 +1,4 @@
-"""PegasosClassifier and PegasosRegressor: stochastic sub-gradient descent.
+"""PegasosClassifier and PegasosRegressor: stochastic subgradient steps.
 
 ===============  ==================================================================
 _base.py         parameters, fitted function and certificate

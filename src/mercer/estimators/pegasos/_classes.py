@@ -202,8 +202,9 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
     def _encode_batch(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
         # A pass for each class costs less than its steps.
         codes: Any = np.full(data.n, -1, np.int8 if self.classes_.size < 127 else np.intp)
-        labels = self.classes_.astype(data.y.dtype) if data.y.dtype.kind in "iub" else self.classes_
-        labels = labels if np.array_equal(labels, self.classes_) else self.classes_
+        labels = self.classes_
+        if data.y.dtype.kind in "iub" and np.array_equal(labels.astype(data.y.dtype), labels):
+            labels = labels.astype(data.y.dtype)
         for code, label in enumerate(labels):
             codes += np.multiply(data.y == label, code + 1, dtype=codes.dtype)
         wrong = codes < 0
@@ -220,8 +221,8 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
 
     def _intervals(self, y: np.ndarray) -> list[LossInterval]:
         """Of two classes the second against the first, of more each against the rest."""
-        k = self.classes_.size
-        return [LossInterval.hinge(y == task) for task in ([1] if k == 2 else range(k))]
+        tasks = [1] if self.classes_.size == 2 else range(self.classes_.size)
+        return [LossInterval.hinge(y == task) for task in tasks]
 
     def _name(self, task: int) -> str:
         return "" if self.classes_.size == 2 else f"{self.classes_[task]} / the rest"
@@ -262,8 +263,7 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
         -------
         y : ndarray of shape (n_samples,)
         """
-        codes = self._decide_codes(self._values(X))
-        return self.classes_[codes]
+        return self.classes_[self._decide_codes(self._values(X))]
 
 
 class PegasosRegressor(RegressorMixin, PegasosBase):
@@ -283,11 +283,9 @@ replacement, n_steps, random_state, n_jobs, time_limit, on_interrupt
 
     Attributes
     ----------
-    certificate_, intercept_, expansion_, kernel_, lam_, n_iter_, t_, n_features_in_, \
+    certificate_, coef_, intercept_, expansion_, kernel_, lam_, n_iter_, t_, n_features_in_, \
 feature_names_in_
         As in `PegasosClassifier`.
-    coef_ : ndarray of shape (1, n_features)
-        w; linear only.
 
     Examples
     --------
