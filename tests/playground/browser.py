@@ -220,7 +220,7 @@ class Browser:
         return self.picture()[round(row - top), round(column - left)]
 
     def complaints(self) -> list[str]:
-        """Warnings and errors of the console since the last look."""
+        """Warnings and errors of the console since the last call."""
         return [
             entry["message"] for entry in self.driver.get_log("browser") if entry["level"] != "INFO"
         ]

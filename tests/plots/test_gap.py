@@ -57,7 +57,7 @@ def test_working_sets_show_their_state_too():
     assert gaps[-1] < 1e-3 < gaps[0]
 
 
-def test_looking_on_does_not_change_the_model():
+def test_recording_does_not_change_the_model():
     alone = mercer.SVC(C=10.0, tol=1e-6).fit(X, y)
     watched = mercer.SVC(C=10.0, tol=1e-6, callback=Trace()).fit(X, y)
     assert np.allclose(alone.decision_function(X), watched.decision_function(X), atol=1e-4)

@@ -16,22 +16,34 @@ from mercer.plots import _style as style
 VISION = {
     "normal": np.eye(3),
     "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-         [-0.011820, 0.042940, 0.968881]]
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
     ),
     "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-         [-0.003882, -0.048116, 1.051998]]
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
     ),
     "tritanopia": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-         [0.004733, 0.691367, 0.303900]]
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
     ),
-}  # fmt: skip
+}
 XYZ = np.array(
-    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
-     [0.0193339, 0.1191920, 0.9503041]]
-)  # fmt: skip
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
 WHITE = np.array([0.95047, 1.0, 1.08883])
 
 
@@ -53,22 +65,24 @@ def contrast_on_white(colour: str) -> float:
 @pytest.mark.parametrize("eyes", VISION)
 def test_classes_are_told_apart_by_colour(eyes):
     seen = [lab(VISION[eyes] @ linear(colour)) for colour in style.CLASSES]
-    distances = {pair: np.linalg.norm(seen[pair[0]] - seen[pair[1]])
-                 for pair in combinations(range(len(seen)), 2)}  # fmt: skip
+    distances = {
+        pair: np.linalg.norm(seen[pair[0]] - seen[pair[1]])
+        for pair in combinations(range(len(seen)), 2)
+    }
     # 2.3 is a just noticeable difference of two patches side by side; points need far more.
     assert min(distances.values()) > 12
     assert distances[0, 1] > 80  # two classes
 
 
 def test_classes_are_told_apart_without_colour():
-    looks = [(style.class_colour(c), style.class_marker(c)) for c in range(36)]
-    assert len(set(looks)) == 36
+    pairs = [(style.class_colour(c), style.class_marker(c)) for c in range(36)]
+    assert len(set(pairs)) == 36
     assert len({style.class_marker(c) for c in range(6)}) == 6
 
 
 def test_groups_are_told_apart_without_colour():
-    looks = {(group["fill"] > 0, group["edge"]) for group in style.GROUPS.values()}
-    assert len(looks) == 3
+    styles = {(group["fill"] > 0, group["edge"]) for group in style.GROUPS.values()}
+    assert len(styles) == 3
 
 
 def test_texts_are_legible_on_white():

@@ -158,23 +158,25 @@ def _points(picture: Picture) -> dict[str, Columns]:
     codes = picture.labels if kind in ("classes", "clusters") else np.ones(len(X), int)
     hues = [style.class_colour(int(code)) for code in codes]
     has_groups = kind != "clusters" and picture.situation.n_support > 0
-    looks = [
+    markers = [
         style.GROUPS[KKTGroup(g).name.lower()] if has_groups else style.GROUPS["free"]
         for g in picture.group
     ]
     if state.machine in ("logistic", "ridge"):  # every point has a coefficient: all are drawn alike
-        looks = [{**style.GROUPS["free"], "width": 0.8, "size": 30.0}] * len(X)
+        markers = [{**style.GROUPS["free"], "width": 0.8, "size": 30.0}] * len(X)
     return {
         "points": {
             "x": X[:, 0].tolist(),
             "y": X[:, 1].tolist(),
-            "size": [PIXELS * look["size"] ** 0.5 for look in looks],
-            "fill": [style.tint(hue, look["fill"]) for hue, look in zip(hues, looks, strict=True)],
-            "line": [
-                hue if look["edge"] == "class" else look["edge"] or hue
-                for hue, look in zip(hues, looks, strict=True)
+            "size": [PIXELS * each["size"] ** 0.5 for each in markers],
+            "fill": [
+                style.tint(hue, each["fill"]) for hue, each in zip(hues, markers, strict=True)
             ],
-            "width": [0.9 * PIXELS * look["width"] for look in looks],
+            "line": [
+                hue if each["edge"] == "class" else each["edge"] or hue
+                for hue, each in zip(hues, markers, strict=True)
+            ],
+            "width": [0.9 * PIXELS * each["width"] for each in markers],
             "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
             "note": list(picture.notes),
         },

@@ -19,82 +19,46 @@ __all__ = ["Situation", "measure"]
 
 @dataclass(frozen=True)
 class Situation:
-    """What a sentence may be about.
-
-    Attributes
-    ----------
-    machine, kernel, kind : str
-    n, n_classes : int
-    n_zero, n_free, n_bound : int
-        Points by KKT group.
-    C, nu, epsilon, gamma : float
-    b_low, b_high : float
-        The interval of optimal b; crossed, and then sorted, if its width is ``violation``.
-    violation : float
-        KKT violation: by how much the interval of b is crossed.
-    n_wrong : int
-        Points on the wrong side (one-class: outside; a curve: outside of the tube).
-    n_inside : int
-        Points between the margin's edge and the boundary, on their own side.
-    margin : float
-    neighbour : float
-        k of a point and its nearest neighbour elsewhere, the median of all points.
-    least_eigenvalue : float
-        Of K over its largest; negative if the kernel is not PSD on these points.
-    status : Status or None
-    gap : float
-        Relative.
-    n_proof : int
-        Points in the proof that the convex hulls meet, if they do.
-    n_steps, bound_on_steps : float
-        Of the perceptron: mistakes, and Novikoff's bound on them.
-    n_empty, n_clusters : int
-    sides : int
-        Number of classes that the model predicts for its own points.
-    residual : float
-        Of a curve: root mean squared error over the standard deviation of the targets.
-    step : int or None
-        In step mode, the number of steps taken; ``is_over``, ``box``, ``active`` and ``pull`` are
-        about the last one.
-    names : tuple of str
-        Classes present.
-    """
+    """What a sentence may be about."""
 
     machine: str = "svc"
     kernel: str = "rbf"
     kind: str = "classes"
     n: int = 0
     n_classes: int = 0
-    n_zero: int = 0
-    n_free: int = 0
-    n_bound: int = 0
+    names: tuple[str, ...] = ()  # classes present
+    n_clusters: int = 0
     C: float = 1.0
     nu: float = 0.2
     epsilon: float = 0.2
     gamma: float = 0.5
+    # Points by KKT group.
+    n_zero: int = 0
+    n_free: int = 0
+    n_bound: int = 0
+    # The interval of optimal b; if it is crossed, sorted, and as wide as the KKT violation.
     b_low: float = 0.0
     b_high: float = 0.0
     violation: float = 0.0
-    n_wrong: int = 0
-    n_inside: int = 0
     margin: float = 0.0
-    neighbour: float = 1.0
-    least_eigenvalue: float = 0.0
     status: Status | None = None
-    gap: float = 0.0
-    n_proof: int = 0
-    n_steps: float = 0
+    gap: float = 0.0  # relative
+    n_wrong: int = 0  # points on the wrong side (one-class, curve: outside of region, of tube)
+    n_inside: int = 0  # points between the margin's edge and the boundary, on their own side
+    sides: int = 2  # number of classes that the model predicts for its own points
+    neighbour: float = 1.0  # median of k of a point and its nearest neighbour elsewhere
+    least_eigenvalue: float = 0.0  # of K over its largest; negative where K is not PSD
+    n_proof: int = 0  # points in the proof that the convex hulls meet
+    n_steps: float = 0  # mistakes of the perceptron, and Novikoff's bound on them
     bound_on_steps: float = float("inf")
-    n_empty: int = 0
-    n_clusters: int = 0
-    sides: int = 2
-    residual: float = 1.0
+    n_empty: int = 0  # clusters
+    residual: float = 1.0  # root mean squared error over the standard deviation of the targets
+    # In step mode: the number of steps taken; the rest is about the last one (`Step`).
     step: int | None = None
     is_over: bool = False
     box: Box | None = None
     active: tuple[int, ...] = ()
     pull: float = 0.0
-    names: tuple[str, ...] = ()
 
     @property
     def n_support(self) -> int:
