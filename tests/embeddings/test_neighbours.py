@@ -26,7 +26,7 @@ def aligned(A, B):
 
 @pytest.mark.parametrize("dense_rows", [0, 10_000])
 def test_eigenmaps_solve_their_problem(monkeypatch, dense_rows):
-    """(D − W) y = λ D y with yᵀDy fixed, orthogonal to constants; W written out."""
+    """(D − W) y = λ D y with yᵀDy fixed, orthogonal to constants; W written down anew."""
     monkeypatch.setattr(_neighbours, "DENSE_ROWS", dense_rows)
     model = LaplacianEigenmaps(3, n_neighbors=8).fit(ROLL)
     distance = kneighbors_graph(ROLL, 8, mode="distance").toarray()

@@ -11,10 +11,11 @@ from sklearn.base import clone
 
 from mercer import KernelKMeans, KernelLogisticRegression, KernelPerceptron, LinearSVC, LinearSVR
 from mercer.estimators.linear._classes import LogisticRegression
-from tests.read_only import read_only
 
 
 def _data():
+    from tests.read_only import read_only
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = rng.integers(0, 2, 300)  # no rule at all: nothing ends early

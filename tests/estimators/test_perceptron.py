@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 import mercer.solvers._perceptron as module
 from mercer import SVC, KernelPerceptron
 from mercer.kernels import RBF, Linear
-from tests.read_only import read_only
 
 
 def _data():
+    from tests.read_only import read_only
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     return read_only(X)

@@ -18,7 +18,6 @@ from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, Constant
 from mercer.solvers._pegasos import Corridor, DenseRows, Descent
-from tests.read_only import read_only
 
 ORDER = "examples are drawn at random: repeated rows make another order than weighted ones"
 EXPECTED = {
@@ -40,6 +39,8 @@ N, LAM = 1200, 1e-2
 
 
 def _data():
+    from tests.read_only import read_only
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 4))
     value = X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=N)

@@ -16,22 +16,14 @@ from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer.problems import svc, svr
 from tests.estimators.weights import with_tol
 from tests.oracles.dense_qp import solve_problem
-from tests.read_only import read_only
 
+rng = np.random.default_rng(7)
 N, D = 60, 4
-
-
-def _data():
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(N, D))
-    LABELS = np.where(X[:, 0] + 0.7 * rng.normal(size=N) > 0.3, 1, -1)
-    CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
-    TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.normal(size=N)
-    WEIGHT = rng.integers(0, 3, N).astype(float)
-    return read_only(X, LABELS, CLASSES, TARGETS, WEIGHT)
-
-
-X, LABELS, CLASSES, TARGETS, WEIGHT = _data()
+X = rng.normal(size=(N, D))
+LABELS = np.where(X[:, 0] + 0.7 * rng.normal(size=N) > 0.3, 1, -1)
+CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
+TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.normal(size=N)
+WEIGHT = rng.integers(0, 3, N).astype(float)
 TIGHT = {"tol": 1e-9, "max_iter": -1}
 ROUTES = [True, False]
 
@@ -157,7 +149,7 @@ def test_the_gap_is_a_bound(seed, name, C):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_threads_do_not_change_the_model(rng, loss, monkeypatch):
+def test_threads_do_not_change_the_model(loss, monkeypatch):
     monkeypatch.setattr("mercer.estimators.linear._base.THREADS_PAY", 0)
     monkeypatch.setattr("mercer.solvers.linear._design_matrix.PIECE", 5_000)
     X = rng.normal(size=(20_000, 3))
@@ -177,7 +169,7 @@ def test_limits_leave_a_usable_model():
     assert stopped.certificate_.gap >= 0
 
 
-def test_the_solver_says_why(rng):
+def test_the_solver_says_why():
     assert "proximal Newton with 4 × 4" in LinearSVC(loss="hinge").fit(X, LABELS).solver_
     assert "asked for" in LinearSVC(dual=True).fit(X, LABELS).solver_
     wide = rng.normal(size=(10, 40))

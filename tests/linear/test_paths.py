@@ -1,4 +1,4 @@
-"""Regularisation paths: steps with known gradients, and joint solutions for the free duals."""
+"""Along C: steps with known gradients, duals settled together, and what they are made of."""
 
 import numpy as np
 import pytest
@@ -15,17 +15,10 @@ from mercer.solvers.linear import as_rows, evaluate
 from mercer.solvers.linear._coordinate_descent import Descent, _stretched
 from mercer.solvers.linear._design_matrix import Rows
 from mercer.solvers.linear._free_variable_cg import leap, level
-from tests.read_only import read_only
 
-
-def _data():
-    rng = np.random.default_rng(5)
-    TALL = rng.normal(size=(600, 8)) + np.arange(8) / 4
-    SIGNS = np.where(TALL @ rng.normal(size=8) + 2 * rng.normal(size=600) > 1, 1.0, -1.0)
-    return read_only(TALL, SIGNS)
-
-
-TALL, SIGNS = _data()
+rng = np.random.default_rng(5)
+TALL = rng.normal(size=(600, 8)) + np.arange(8) / 4
+SIGNS = np.where(TALL @ rng.normal(size=8) + 2 * rng.normal(size=600) > 1, 1.0, -1.0)
 WIDE = sp.random(120, 2_000, density=0.02, random_state=7, format="csr")
 TWINS = sp.vstack([WIDE, WIDE[:3]]).tocsr()  # some rows again, on the other side
 LABELS = np.where(np.arange(120) % 3 == 0, 1.0, -1.0)
@@ -74,7 +67,7 @@ def test_few_prices_need_equations_of_their_own(name, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["logistic", "squared"])
 @pytest.mark.parametrize("keep", [(1.0, 1.0), (0.999999, 1.0), (1.0, 0.7), (0.0, 1.0)])
-def test_own_terms_are_those_of_scaled_duals(rng, kind, keep):
+def test_own_terms_are_those_of_scaled_duals(kind, keep):
     problem = smooth(kind, 0.3, 0.0)
     g = rng.normal(size=600) * np.repeat([0.1, 3.0, 40.0], 200)
     beta = np.empty(600)
@@ -87,7 +80,7 @@ def test_own_terms_are_those_of_scaled_duals(rng, kind, keep):
 
 
 @pytest.mark.parametrize("sparse", [True, False])
-def test_sides_are_two_sums(rng, sparse):
+def test_sides_are_two_sums(sparse):
     beta = rng.normal(size=600) * (rng.uniform(size=600) > 0.3)
     rows = as_rows(sp.csr_matrix(TALL) if sparse else TALL, Workers(1))
     up, down = np.maximum(beta, 0), np.minimum(beta, 0)
@@ -100,11 +93,7 @@ def wide(kind, C):
 
 
 def feasible_start(problem):
-    beta = (
-        BOTH
-        * np.random.default_rng(1).uniform(0.2, 0.6, BOTH.size)
-        * min(float(problem.cost[0]), 1.0)
-    )
+    beta = BOTH * rng.uniform(0.2, 0.6, BOTH.size) * min(float(problem.cost[0]), 1.0)
     rows = as_rows(TWINS, Workers(1))
     w = TWINS.T @ beta
     return rows, evaluate(problem, rows, w, 0.0, beta, w)
@@ -123,7 +112,7 @@ def test_a_leap_never_lowers_the_dual(kind, C):
 
 
 def test_a_leap_solves_the_equations_of_free_duals(monkeypatch):
-    """Squared losses at a small C: all rows remain below their margin, K β + β/2C = y."""
+    """Squared losses at a low price: all rows remain below their margin, K β + β/2C = y."""
     monkeypatch.setattr("mercer.solvers.linear._free_variable_cg.REDUCTION", 1e-10)
     problem = wide("squared", 0.01)
     rows, before = feasible_start(problem)
@@ -133,7 +122,7 @@ def test_a_leap_solves_the_equations_of_free_duals(monkeypatch):
     assert_allclose(made.beta, np.linalg.solve(K, BOTH), rtol=1e-6)
 
 
-def test_a_level_is_where_the_gap_is_least(rng):
+def test_a_level_is_where_the_gap_is_least():
     problem = classification(BOTH, np.full(BOTH.size, 2.0), squared=True, kappa=0.0)
     beta = BOTH * rng.uniform(0.005, 0.01, BOTH.size)
     w = TWINS.T @ beta
