@@ -15,10 +15,11 @@ from sklearn.datasets import dump_svmlight_file
 
 from mercer.data import Batches, Npy, Parquet, Svmlight, as_stream, read_ahead
 from mercer.data._read_ahead import zip_ahead
-from tests.read_only import read_only
 
 
 def _data():
+    from tests.read_only import read_only
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3)).astype(np.float32)
     y = rng.integers(0, 2, 1000)
