@@ -27,7 +27,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 from mercer.persistence._container import read_tensors, write_tensors
-from mercer.persistence._registry import ESTIMATORS, find, name_of
+from mercer.persistence._registry import (
+    ESTIMATORS,
+    WARM_START,
+    UnknownObjectError,
+    find,
+    is_warm_start,
+    name_of,
+)
 from mercer.persistence._state import Decoder, Encoder
 from mercer.persistence._validity import check_before, check_schema, try_model
 
@@ -173,10 +180,25 @@ def open_model(
     )
 
 
+def _decode_state(nodes: Mapping[str, Any], decode: Decoder) -> dict[str, Any]:
+    """The fitted attributes, without warm-start states of a kind that this version lacks."""
+    state = {}
+    for name, node in nodes.items():
+        try:
+            value = decode(node)
+        except UnknownObjectError:
+            if name in WARM_START:
+                continue
+            raise
+        if name not in WARM_START or is_warm_start(name, value):
+            state[name] = value
+    return state
+
+
 def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
     cls = find(header["class"], ESTIMATORS)
     parameters = {name: decode(value) for name, value in header["parameters"].items()}
-    state = {name: decode(value) for name, value in header["state"].items()}
+    state = _decode_state(header["state"], decode)
     for name in state:
         if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):
             raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")

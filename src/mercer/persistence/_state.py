@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from mercer._result import Status
 from mercer.data._csr import check_csr
 from mercer.persistence._container import DTYPES
-from mercer.persistence._registry import OBJECTS, arguments, find, name_of
+from mercer.persistence._registry import OBJECTS, arguments, find, name_of, present_fields
 from mercer.persistence._validity import check_text_size
 
 __all__ = ["Decoder", "Encoder"]
@@ -176,11 +176,11 @@ class Decoder:
         return self._seen[key]
 
     def _object(self, node: dict) -> Any:
-        cls, given = find(node["object"], OBJECTS), node["of"]
-        if set(given) != set(arguments(cls)):
-            raise ValueError(f"{cls.__name__} is not made of {sorted(given)}")
+        cls = find(node["object"], OBJECTS)
+        given = present_fields(cls, node["of"])
         values = {name: self(value) for name, value in given.items()}
         late = [f.name for f in fields(cls) if not f.init] if is_dataclass(cls) else []
+        late = [name for name in late if name in values]
         if late and values.get("size") != np.size(values["u"]):  # before so much is asked for
             raise ValueError("the parts of the descent do not fit each other")
         made = cls(**{name: value for name, value in values.items() if name not in late})
