@@ -24,10 +24,16 @@ them.
 
 from mercer.data._checkpoint import Checkpoint
 from mercer.data._parquet import Parquet
-from mercer.data._progress import StreamProgress
-from mercer.data._read_ahead import read_ahead
 from mercer.data._schema import Column, Schema
-from mercer.data._stream import Batch, Batches, Npy, Stream, as_stream
+from mercer.data._stream import (
+    Batch,
+    Batches,
+    Npy,
+    Stream,
+    StreamProgress,
+    as_stream,
+    read_ahead,
+)
 from mercer.data._svmlight import Svmlight
 from mercer.data._table import Table, read_table
 from mercer.data._write import write_predictions, write_table

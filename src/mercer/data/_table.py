@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from mercer.data._arrays import read_npy, read_npz
-from mercer.data._delimited import read_delimited
+from mercer.data._columns import Options, Raw
+from mercer.data._csv import read_csv
 from mercer.data._files import Source, as_file_errors, open_source
-from mercer.data._parquet_table import read_parquet
-from mercer.data._raw import Options, Raw
-from mercer.data._schema import Schema
-from mercer.data._shaping import apply, learn
-from mercer.data._svmlight import SvmlightLines
+from mercer.data._parquet import read_parquet
+from mercer.data._schema import Schema, apply, learn
+from mercer.data._svmlight import SvmlightReader
 from mercer.exceptions import FileError
 
 __all__ = ["FORMATS", "Table", "read_table"]
@@ -203,19 +202,19 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
             f"target={options.target!r} is not possible."
         )  # fmt: skip
     if schema is None:
-        lines = SvmlightLines(source, None)
+        reader = SvmlightReader(source, None)
     else:
         trained = schema.n_features if schema.columns is None else len(schema.columns)
-        lines = SvmlightLines(source, schema.zero_based, trained)
-    X, y = lines.read()
+        reader = SvmlightReader(source, schema.zero_based, trained)
+    X, y = reader.read()
     if X.shape[0] == 0:
         raise FileError(source.name, None, "has no rows.")
-    return Raw(X, None if options.target is False else y, None, zero_based=bool(lines.zero_based))
+    return Raw(X, None if options.target is False else y, None, zero_based=bool(reader.zero_based))
 
 
 _READERS: dict[str, Callable[[Source, Options, Schema | None], Raw]] = {
     "svmlight": _read_svmlight,
-    "csv": read_delimited,
+    "csv": read_csv,
     "parquet": read_parquet,
     "npy": read_npy,
     "npz": read_npz,

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._result import Status
-from mercer.data._csr import check_csr
+from mercer.data._arrays import check_csr
 from mercer.persistence._container import DTYPES
 from mercer.persistence._registry import OBJECTS, arguments, find, name_of, present_fields
 from mercer.persistence._validity import check_text_size

@@ -44,10 +44,7 @@ def checked(model: Any, batch: Batch) -> tuple[Data, list[Corridor], np.ndarray,
 
 def batches_ahead(stream: Stream, skip: int, stopped: Callable[[], bool]) -> Iterator[Batch]:
     """Batches that are read while one is worked on, until it is ``stopped``."""
-    batches: Any = stream.batches(skip)
-    if not stream.reads_ahead:
-        batches = read_ahead(batches, stopped)
-    with closing(batches):
+    with closing(read_ahead(stream.batches(skip), stopped)) as batches:
         for batch in batches:
             yield batch
             if stopped():
