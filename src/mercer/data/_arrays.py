@@ -35,9 +35,11 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
         found = [key for key in _ROWS if key in arrays] or list(arrays)
         if (len(arrays) > 1 and found[0] not in _ROWS) or not arrays:
             raise FileError(
-                name, None, f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
-                "'X' and targets 'y'."
-            )  # fmt: skip
+                name,
+                None,
+                f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
+                "'X' and targets 'y'.",
+            )
         X = arrays[found[0]]
     wanted = (options.target,) if isinstance(options.target, str) else _TARGETS
     key = next((key for key in wanted if key in arrays), None)
@@ -49,9 +51,10 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
     X = X if sp.issparse(X) else _numbers(name, X)
     if y.shape != (X.shape[0],):
         raise FileError(
-            name, None, f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target "
-            "for each."
-        )  # fmt: skip
+            name,
+            None,
+            f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target for each.",
+        )
     return Raw(X, _target(name, key, y), None, target=key)
 
 
@@ -186,6 +189,8 @@ def _refuse_missing(name: str, X: np.ndarray) -> None:
     bad = np.argwhere(np.isnan(X))
     if bad.size:
         raise FileError(
-            name, None, f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
-            f"{len(bad) - 1} more; fill them in."
-        )  # fmt: skip
+            name,
+            None,
+            f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
+            f"{len(bad) - 1} more; fill them in.",
+        )

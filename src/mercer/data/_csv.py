@@ -147,8 +147,9 @@ def _by_arrow(file: Any, layout: Layout, roles: Roles) -> Raw | None:
         return None
     text = {j for j in range(len(layout.names)) if not _is_plain(layout, j)} | roles.words
     used = [j for j in (*roles.features, roles.target) if j is not None]
-    types = {str(j): pa.dictionary(pa.int32(), pa.string()) if j in text else pa.float64()
-             for j in used}  # fmt: skip
+    types = {
+        str(j): pa.dictionary(pa.int32(), pa.string()) if j in text else pa.float64() for j in used
+    }
     if isinstance(file, io.BytesIO):
         content = file.getvalue()
         file = pa.BufferReader(_with_single_blanks(content) if layout.delimiter == " " else content)

@@ -17,10 +17,10 @@ __all__ = ["Source", "as_file_errors", "compressing", "open_source", "replacing"
 
 # How compressed files begin, and the suffix of their names.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-# Bytes read at a time: they stay in the second-level cache until they are parsed.
-PIECE = 1 << 19
-# Bytes that are looked at to find out what a file is.
-HEAD = 1 << 16
+# Bytes decompressed at a time.
+PIECE = 524_288
+# Bytes at the beginning from which the format and the layout are recognised.
+HEAD = 65_536
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Source(io.RawIOBase):
-    """Bytes of an open file, decompressed; ``head`` holds the first of them, to be looked at.
+    """Bytes of an open file, decompressed; ``head`` holds the first of them.
 
     Whatever goes wrong while reading is a `FileError` that names the file.
     """
@@ -105,14 +105,14 @@ class Source(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: Any) -> int:
-        """Fill ``room`` from the front; the number of bytes, 0 at the end."""
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` from the front; the number of bytes, 0 at the end."""
         if self._at < len(self.head):
-            part = self.head[self._at : self._at + len(room)]
-            room[: len(part)] = part
+            part = self.head[self._at : self._at + len(buffer)]
+            buffer[: len(part)] = part
             self._at += len(part)
             return len(part)
-        return self._guarded(self._file.readinto, room)
+        return self._guarded(self._file.readinto, buffer)
 
     @property
     def path(self) -> str | None:
@@ -195,7 +195,7 @@ class _Zstd(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: Any) -> int:
+    def readinto(self, buffer: Any) -> int:
         while not self._rest:
             packed = self._packed or self._file.read(PIECE)
             if not packed:
@@ -206,6 +206,6 @@ class _Zstd(io.RawIOBase):
             self._rest = frame.decompress(packed)
             self._packed = frame.unused_data if frame.eof else b""
             self._frame = None if frame.eof else frame
-        part = self._rest[: len(room)]
-        room[: len(part)], self._rest = part, self._rest[len(part) :]
+        part = self._rest[: len(buffer)]
+        buffer[: len(part)], self._rest = part, self._rest[len(part) :]
         return len(part)

@@ -18,7 +18,9 @@ from mercer.exceptions import FileError
 __all__ = ["Parquet", "pyarrow_parquet", "read_parquet"]
 
 # Bytes read of a column at a time: a row group need not fit in memory.
-BUFFER_BYTES = 1 << 16
+BUFFER_BYTES = 262_144
+# Rows copied at a time.
+BLOCK_ROWS = 2048
 
 
 def pyarrow_parquet() -> Any:
@@ -132,8 +134,8 @@ class Parquet(Stream):
         self.names = others if columns is None else list(columns)
         self.dtype = _common_type(self.files[0], schema, self.names)
         if batch_rows is None:
-            blocks = min(131_072, (1 << 21) // len(self.names)) // 2048
-            batch_rows = 2048 * max(blocks, 1)
+            blocks = min(131_072, (1 << 21) // len(self.names)) // BLOCK_ROWS
+            batch_rows = BLOCK_ROWS * max(blocks, 1)
         self.batch_rows = check_batch_rows(batch_rows)
 
     def _open(self, file: Path) -> Any:
@@ -158,11 +160,11 @@ class Parquet(Stream):
         for file, start, piece in self._pieces([*roles, *self.names], first):
             at = 0
             while at < piece.num_rows:
-                part = piece.slice(at, batch.room)
+                part = piece.slice(at, batch.lacking)
                 columns = [_column(part, name, file, start + at) for name in roles]
                 batch.add(_rows(part, self.names, self.dtype, file, start + at), columns)
                 at += part.num_rows
-                if not batch.room:
+                if not batch.lacking:
                     yield batch.take(self.path, first)
                     first += self.batch_rows
         if batch.n:
@@ -210,8 +212,8 @@ class _Parts:
         self.parts: list[list[np.ndarray]] = []
 
     @property
-    def room(self) -> int:
-        """Rows that are lacking."""
+    def lacking(self) -> int:
+        """Rows until the batch is complete."""
         return self.batch_rows - self.n
 
     def add(self, X: np.ndarray, columns: list[np.ndarray]) -> None:
@@ -259,11 +261,13 @@ def _rows(piece: Any, names: list[str], dtype: np.dtype, file: Path, start: int)
         for name in names:
             _column(piece, name, file, start)
     with as_file_errors(str(file), "cannot be read as numbers"):
+        columns = [column.to_numpy(zero_copy_only=False) for column in features.columns]
         X = np.empty((piece.num_rows, len(names)), dtype)
-        for at in range(0, piece.num_rows, 1024):
-            block = features.slice(at, 1024)
-            for j, column in enumerate(block.columns):
-                X[at : at + 1024, j] = column.to_numpy(zero_copy_only=False)
+        # By blocks of rows: a block of X stays in the cache while its columns are written.
+        for start in range(0, piece.num_rows, BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            for j, column in enumerate(columns):
+                X[block, j] = column[block]
     return X
 
 

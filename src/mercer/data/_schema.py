@@ -94,6 +94,42 @@ class Schema:
             )
         ]
 
+    def check(self, n_features: int) -> None:
+        """Raise a ValueError if it does not make rows of ``n_features`` columns."""
+        n, columns = self.n_features, self.columns
+        if type(n) is not int or n < 0 or n != n_features:
+            raise ValueError(f"the schema has {n!r} columns, but the model takes others")
+        if columns is not None:
+            fits = isinstance(columns, tuple) and all(
+                isinstance(c, Column)
+                and isinstance(c.name, str)
+                and (c.categories is None or _are_texts(c.categories))
+                and isinstance(c.fill, (str, float, int, np.number, type(None)))
+                for c in columns
+            )
+            if not fits or len(self.feature_names or ()) != n:
+                raise ValueError("the columns of the schema do not fit the model")
+        for part in (self.shift, self.factor):
+            if part is not None and not (
+                isinstance(part, np.ndarray)
+                and (part.dtype, part.shape) == (np.float64, (n,))
+                and np.isfinite(part).all()
+            ):
+                raise ValueError("the scaling of the schema does not fit the model")
+        if self.shift is not None and (self.sparse or self.factor is None):
+            raise ValueError("the scaling of the schema contradicts itself")
+        for name, kind in (
+            ("sparse", bool),
+            ("zero_based", bool),
+            ("target", (str, type(None))),
+            ("scaling", (str, type(None))),
+            ("labels", (tuple, type(None))),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} of the schema cannot be {getattr(self, name)!r}")
+        if self.task not in (None, "classification", "regression"):
+            raise ValueError(f"the schema has the task {self.task!r}")
+
     def scale(self, X: Any) -> Any:
         """The rows scaled as those of the training were; the array given may be changed."""
         if self.factor is None:
@@ -127,13 +163,32 @@ class Schema:
         }
 
 
-# More different words than this, or than a quarter of the rows, are no categories but names.
-MOST_CATEGORIES = 1000
-FEW_CATEGORIES = 50
-# So many different integers are classes, if each comes twice on average; more if each comes often.
-FEW_CLASSES = 20
-ROWS_PER_CLASS = 50
-MOST_CLASSES = 1000
+@dataclass(frozen=True)
+class GuessSettings:
+    """When words are categories, and integers are classes.
+
+    Attributes
+    ----------
+    categories, few_categories : int
+        A column with more different words than ``categories``, or than both ``few_categories`` and
+        a quarter of the rows, holds names rather than categories.
+    few_classes, classes, rows_per_class : int
+        Different integers of a target are classes if there are at most ``few_classes``, or at most
+        ``classes`` with ``rows_per_class`` rows each, and if each occurs twice on average.
+    """
+
+    categories: int = 1000
+    few_categories: int = 50
+    few_classes: int = 20
+    classes: int = 1000
+    rows_per_class: int = 50
+
+
+GUESS = GuessSettings()
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, str) for value in values)
 
 
 def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema]:
@@ -165,9 +220,10 @@ def apply(name: str, raw: Raw, schema: Schema) -> tuple[Any, Any, list[str]]:
         X = sp.csr_matrix(X) if schema.sparse else X.toarray()
     if X.shape[1] != schema.n_features:
         raise FileError(
-            name, None, f"has {X.shape[1]} features, but the model was trained on "
-            f"{schema.n_features}."
-        )  # fmt: skip
+            name,
+            None,
+            f"has {X.shape[1]} features, but the model was trained on {schema.n_features}.",
+        )
     y = raw.y
     if isinstance(y, Words):
         y = None if -1 in y.codes else np.array(y.words)[y.codes]
@@ -195,11 +251,13 @@ def _learn_columns(name: str, raw: Raw, options: Options) -> tuple[Column, ...]:
 
 def _learn_words(name: str, column: str, words: Words, missing: str | None) -> Column:
     n, count = len(words.codes), len(words.words)
-    if count > MOST_CATEGORIES or count > max(FEW_CATEGORIES, n / 4):
+    if count > GUESS.categories or count > max(GUESS.few_categories, n / 4):
         raise FileError(
-            name, None, f"column {column!r} has {count} different words in {n} rows, too many for "
-            f"categories; leave it out with drop=[{column!r}]."
-        )  # fmt: skip
+            name,
+            None,
+            f"column {column!r} has {count} different words in {n} rows, too many for "
+            f"categories; leave it out with drop=[{column!r}].",
+        )
     if count == 0:
         raise FileError(name, None, f"column {column!r} has no values; drop it.")
     fill = None
@@ -225,9 +283,11 @@ def _learn_target(name: str, y: Any, task: str | None) -> tuple[Any, str | None]
     if isinstance(y, Words):
         if task == "regression":
             raise FileError(
-                name, None, f"the target holds words such as {y.words[0]!r}, which cannot be "
-                "the numbers of a regression."
-            )  # fmt: skip
+                name,
+                None,
+                f"the target holds words such as {y.words[0]!r}, which cannot be "
+                "the numbers of a regression.",
+            )
         return np.array(y.words)[y.codes], "classification"
     if task is None:
         task = "classification" if _is_few_integers(y) else "regression"
@@ -238,7 +298,7 @@ def _is_few_integers(y: np.ndarray) -> bool:
     if not (y == np.rint(y)).all():
         return False
     count, n = np.unique(y).size, y.size
-    few = min(max(FEW_CLASSES, n / ROWS_PER_CLASS), MOST_CLASSES, n / 2)
+    few = min(max(GUESS.few_classes, n / GUESS.rows_per_class), GUESS.classes, n / 2)
     return count <= max(2, few)
 
 
@@ -255,9 +315,11 @@ def _assemble(name: str, raw: Raw, schema: Schema) -> tuple[Any, list[str]]:
         if columns is not None and any(c.categories for c in columns):
             words = [c.name for c in columns if c.categories]
             raise FileError(
-                name, None, f"holds numbers alone, but the model was trained with the categories "
-                f"of {', '.join(map(repr, words))}; give a file with names, such as CSV."
-            )  # fmt: skip
+                name,
+                None,
+                f"holds numbers alone, but the model was trained with the categories "
+                f"of {', '.join(map(repr, words))}; give a file with names, such as CSV.",
+            )
         return raw.X, []
     _fill(raw.X, [column for k, column in enumerate(columns) if k not in raw.words])
     if not raw.words:

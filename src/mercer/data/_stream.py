@@ -37,7 +37,7 @@ Item = TypeVar("Item")
 # than around it.
 BATCH_ROWS = 65_536
 # Bytes at both ends of a file that stand for all of it in a fingerprint.
-ENDS = 1 << 20
+ENDS = 1_048_576
 
 
 class Batch(NamedTuple):
@@ -107,7 +107,7 @@ class Batches(Stream):
             yield Batch(item[0], item[1], item[2] if len(item) == 3 else None, f"batch {number}")
 
     def fingerprint(self) -> dict[str, Any]:
-        """The first batch stands for all; it is looked at, and not lost."""
+        """The first batch stands for all; it is read, and not lost."""
         batches = iter(self._begin())
         first = next(batches, None)
         if not self.repeats and first is not None:
@@ -159,7 +159,8 @@ class Npy(Stream):
     def batches(self, skip: int = 0) -> Iterator[Batch]:
         n = self._open()[0].shape[0]
         for start in range(skip * self.batch_rows, n, self.batch_rows):
-            # Mapped anew: pages of a map that was left are no memory of this process any more.
+            # Mapped again for each batch: the pages of a closed map no longer count as memory of
+            # this process.
             X, y, *weight = (
                 np.array(array[start : start + self.batch_rows]) for array in self._open()
             )
@@ -277,7 +278,7 @@ def read_ahead(
     What the reader raises is raised here, in its place. The items end early once ``stopped()``,
     which is called every ``poll_seconds`` while a source keeps silent. Closing the iterator ends
     the thread. It is a daemon thread rather than one of an executor, which Python would wait for at
-    its exit even if the source never answers.
+    its exit even if the source blocks for ever.
     """
     queue: Queue[tuple[str, Any]] = Queue(depth)
     closed = threading.Event()

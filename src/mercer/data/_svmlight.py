@@ -23,7 +23,7 @@ __all__ = ["Svmlight", "SvmlightReader"]
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # Bytes parsed at a time where no number of lines is given.
-BLOCK_BYTES = 1 << 19
+BLOCK_BYTES = 524_288
 
 
 class Svmlight(Stream):

@@ -34,9 +34,13 @@ LARGEST_INDEX = int(np.iinfo(np.int32).max) - 1  # indices from 1 are kept in 32
 
 # Of the table of powers of ten: beyond are zeros and infinities.
 _LEAST, _MOST = -348, 347
-_ONE, _LOW, _HALF = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
-_NINE_BITS, _ALL_BITS = np.uint64(0x1FF), np.uint64(0xFFFFFFFFFFFFFFFF)
-_EXACT, _MANTISSA = np.uint64(1 << 53), np.uint64((1 << 52) - 1)
+_ONE = np.uint64(1)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_NINE_BITS = np.uint64(0x1FF)
+_ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+_EXACT = np.uint64(1 << 53)
+_MANTISSA = np.uint64((1 << 52) - 1)
 _TENS = np.array([10.0**e for e in range(23)])
 
 
@@ -44,10 +48,9 @@ _TENS = np.array([10.0**e for e in range(23)])
 def parse_lines(text, first, last, y, indptr, indices, values, starts, powers):
     """All lines of ``text`` as rows of a CSR, indices as they are written.
 
-    The arrays have room for as many rows as there are lines, and for as many pairs as there are
-    colons. Indices rise from ``first`` to at most ``last``. Where only Python's ``float`` can read
-    a value, NaN is stored, and where it starts; likewise for targets, of which ``starts`` has the
-    places after those of the values.
+    The arrays hold as many rows as there are lines, and as many pairs as there are colons. Indices
+    rise from ``first`` to at most ``last``. Where only Python's ``float`` can read a value, NaN is
+    stored, and in ``starts`` where its text begins; for targets, after the places of the values.
 
     Returns
     -------

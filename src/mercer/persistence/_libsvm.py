@@ -44,8 +44,19 @@ KERNELS: dict[str, tuple[str, type, tuple[str, ...]]] = {
     "rbf": ("rbf", RBF, ("gamma",)),
     "sigmoid": ("sigmoid", Sigmoid, ("gamma", "coef0")),
 }
-NUMBERS = ("degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB",
-           "nr_sv", "prob_density_marks")  # fmt: skip
+NUMBERS = (
+    "degree",
+    "gamma",
+    "coef0",
+    "nr_class",
+    "total_sv",
+    "rho",
+    "label",
+    "probA",
+    "probB",
+    "nr_sv",
+    "prob_density_marks",
+)
 
 
 def is_libsvm(path: str | os.PathLike) -> bool:
@@ -120,10 +131,11 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
     kernel = next((name for name, row in KERNELS.items() if type(model.kernel_) is row[1]), None)
     if kind is None or kernel is None:
         raise FileError(
-            os.fspath(path), None,
+            os.fspath(path),
+            None,
             "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf or "
             f"sigmoid kernels, not {type(model).__name__} with {model.kernel_!r}",
-        )  # fmt: skip
+        )
     header = {"svm_type": kind, "kernel_type": kernel}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in KERNELS[kernel][2]}
     two = len(getattr(model, "classes_", ())) == 2

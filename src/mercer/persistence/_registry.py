@@ -29,8 +29,18 @@ __all__ = [
 # name → module, imported when a file has it.
 ESTIMATORS = {
     **dict.fromkeys(
-        ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA",
-         "KernelKMeans", "KernelPerceptron", "KernelLogisticRegression"),
+        (
+            "SVC",
+            "NuSVC",
+            "SVR",
+            "NuSVR",
+            "OneClassSVM",
+            "KernelRidge",
+            "KernelPCA",
+            "KernelKMeans",
+            "KernelPerceptron",
+            "KernelLogisticRegression",
+        ),
         "mercer.estimators",
     ),
     **dict.fromkeys(("LinearSVC", "LinearSVR", "LogisticRegression"), "mercer.estimators.linear"),
@@ -39,12 +49,27 @@ ESTIMATORS = {
         ("EmpiricalKernelMap", "LaplacianEigenmaps", "LocallyLinearEmbedding", "Nystroem"),
         "mercer.embeddings",
     ),
-}  # fmt: skip
+}
 KERNELS = dict.fromkeys(
-    ("AllSubsets", "Callable", "Chi2", "Constant", "Cosine", "Laplacian", "Linear", "Polynomial",
-     "Power", "Precomputed", "Product", "RBF", "Scaled", "Sigmoid", "Sum"),
+    (
+        "AllSubsets",
+        "Callable",
+        "Chi2",
+        "Constant",
+        "Cosine",
+        "Laplacian",
+        "Linear",
+        "Polynomial",
+        "Power",
+        "Precomputed",
+        "Product",
+        "RBF",
+        "Scaled",
+        "Sigmoid",
+        "Sum",
+    ),
     "mercer.kernels",
-)  # fmt: skip
+)
 OBJECTS = {
     "Certificate": "mercer.certificates._certificate",
     "Choice": "mercer.solvers._registry",

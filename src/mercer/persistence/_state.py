@@ -2,7 +2,7 @@
 
 Numbers, texts and lists are themselves; anything else is an object with one key, which says what
 it is. Arrays go to the tensors of the file; one that occurs twice is kept once, and is one again
-when it is read. Classes are looked up in `registry`; functions are kept by name alone.
+when it is read. Classes are looked up in `_registry`; functions are kept by name alone.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Decoder:
         key = repr(node)
         if key not in self._seen:
             data, indices, indptr = (self(node["of"][part]) for part in _PARTS)
-            check_csr(data, indices, indptr, node["shape"])  # compiled code believes the indices
+            check_csr(data, indices, indptr, node["shape"])  # compiled code relies on the indices
             parts = (data, indices, indptr)
             matrix = _SPARSE[node["sparse"]](parts, shape=tuple(node["shape"]))
             self._seen[key] = matrix
