@@ -141,18 +141,26 @@ def run(options: argparse.Namespace) -> int:
                 runs.append(json.loads(done.stdout))
     seconds = {name: [run["seconds"] for run in runs] for name, runs in found.items()}
     lines = [
-        [name, f"{min(seconds[name]):.2f}", f"{max(seconds[name]):.2f}",
-         f"{options.rows / min(seconds[name]) / 1e6:.1f}",
-         f"{max(run['peak_mb'] for run in runs):.0f}"]
+        [
+            name,
+            f"{min(seconds[name]):.2f}",
+            f"{max(seconds[name]):.2f}",
+            f"{options.rows / min(seconds[name]) / 1e6:.1f}",
+            f"{max(run['peak_mb'] for run in runs):.0f}",
+        ]
         for name, runs in found.items()
-    ]  # fmt: skip
-    print(f"{options.rows:,} rows × {COLUMNS} float32 columns, {size / 1e9:.2f} GB of Parquet; "
-          f"{options.repeat} rounds\n")  # fmt: skip
+    ]
+    print(
+        f"{options.rows:,} rows × {COLUMNS} float32 columns, {size / 1e9:.2f} GB of Parquet; "
+        f"{options.repeat} rounds\n"
+    )
     print(table(["", "best s", "worst s", "M rows/s", "peak MB"], lines))
     fastest = [min(of_round) for of_round in zip(*(seconds[name] for name in SCANS), strict=True)]
     ratios = [s / f for s, f in zip(seconds["stream"], fastest, strict=True)]
     best = min(seconds["stream"]) / min(fastest)
-    print(f"\nratio to the fastest scan: best against best {best:.2f}; "
-          f"within each round {', '.join(f'{ratio:.2f}' for ratio in ratios)}; held-out accuracy "
-          f"{found['stream'][0]['solution']:.4f}")  # fmt: skip
+    print(
+        f"\nratio to the fastest scan: best against best {best:.2f}; "
+        f"within each round {', '.join(f'{ratio:.2f}' for ratio in ratios)}; held-out accuracy "
+        f"{found['stream'][0]['solution']:.4f}"
+    )
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import threading
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import dump_svmlight_file
 
 from mercer.data import Batches, Npy, Parquet, Svmlight, as_stream, read_ahead
-from mercer.data._read_ahead import zip_ahead
 
 
 def _data():
@@ -158,30 +156,7 @@ def test_reading_ahead_keeps_order_and_errors():
     assert list(read_ahead(range(5))) == [0, 1, 2, 3, 4]
 
 
-def counted(n, wrong=None):
-    for i in range(n):
-        if i == wrong:
-            raise OSError(f"no {i}")
-        yield i
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_zip_ahead_is_zip(threads):
-    parts = [counted(50), (10 * i for i in range(50)), counted(50)]
-    expected = [(i, 10 * i, i) for i in range(50)]
-    assert list(zip_ahead(parts, threads, 2)) == expected
-    found = []
-    with pytest.raises(OSError, match="no 7"):
-        found.extend(zip_ahead([counted(50), counted(50, wrong=7)], threads, 2))
-    early = zip_ahead([counted(50), counted(50)], threads, 3)
-    assert next(early) == (0, 0)
-    early.close()  # its threads end
-    assert not [t for t in threading.enumerate() if t.name == "mercer-reader"]
-
-
-def test_frames_are_used_again_once_nobody_holds_them(tmp_path):
+def test_batches_that_are_held_are_not_overwritten(tmp_path):
     stream = Parquet(write_parquet(tmp_path / "a.parquet"), target="label", batch_rows=50)
-    held = [batch.X for batch in stream.batches()]  # all at once: none may be overwritten
+    held = [batch.X for batch in stream.batches()]
     assert_array_equal(np.concatenate(held), X)
-    places = {batch.X.__array_interface__["data"][0] for batch in stream.batches()}
-    assert len(places) < len(held)

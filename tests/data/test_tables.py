@@ -21,7 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, Sta
 
 import mercer
 from mercer.data import Schema, Table, read_table, write_predictions, write_table
-from mercer.data._files import PIECE
+from mercer.data._svmlight import BLOCK_BYTES
 from mercer.persistence import FileError, open_model
 from tests.read_only import read_only
 
@@ -83,7 +83,7 @@ def test_svmlight_of_many_pieces(rng, tmp_path):
     y = np.arange(n + 2.0)
     path = tmp_path / "data.svm"
     dump_svmlight_file(rows, y, str(path))
-    assert path.stat().st_size > 2 * PIECE
+    assert path.stat().st_size > 2 * BLOCK_BYTES
     found = read_table(path, task="regression")
     expected, _ = load_svmlight_file(str(path), n_features=5000)
     assert_array_equal(found.X.data, expected.data)
@@ -95,7 +95,7 @@ def test_a_line_longer_than_all_room(rng, tmp_path):
     values = rng.normal(size=(1, 100_000))
     path = tmp_path / "data"
     write_table(path, table(values, np.ones(1)), format="svmlight")
-    assert path.stat().st_size > PIECE
+    assert path.stat().st_size > BLOCK_BYTES
     assert_array_equal(read_table(path).X.toarray(), values)
 
 
@@ -261,12 +261,50 @@ def test_standard_input(format, tmp_path, monkeypatch):
     assert_array_equal(found.y, TARGETS)
 
 
+CELL = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.sampled_from(["", "NA", " na", "?", "+1", " 2 ", '"3"', "x", "inf", "1e999", "1_0"]),
+)
+WORDS = st.sampled_from(
+    ["red", " red ", '"sea, blue"', ' "a"', '"two\nlines"', "", "NaN", '"', "é"]
+)
+RECORDS = st.lists(st.tuples(CELL, WORDS, st.sampled_from(["1", "2", "3.5"])), min_size=1)
+
+
+@given(RECORDS, st.sampled_from(["\n", "\r\n", "\n\n"]), st.sampled_from([None, "mean"]))
+def test_pyarrow_and_the_standard_library_read_the_same(tmp_path_factory, records, end, missing):
+    pytest.importorskip("pyarrow")
+    text = ["number,word,y", "1,red,2", "2,green,3", *(",".join(cells) for cells in records)]
+    path = put(tmp_path_factory.mktemp("table"), end.join([*text, ""]))
+
+    def found():
+        try:
+            table = read_table(path, missing=missing, task="regression")
+        except FileError as error:
+            return str(error)
+        return table.X.tolist(), table.y.tolist(), table.schema.as_dict()
+
+    by_arrow = found()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "pyarrow", None)
+        assert found() == by_arrow
+
+
+def test_numbers_with_a_plus_are_read_by_pyarrow_too(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("mercer.data._csv._by_cell", None)  # not called
+    found = read_table(put(tmp_path, "a,y\n0.5,+1\n1e-3,-1\n,+1\n"), missing="zero")
+    assert_array_equal(found.y, [1, -1, 1])
+    assert_array_equal(found.X[:, 0], [0.5, 1e-3, 0])
+
+
 def test_a_missing_extra_names_its_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(ImportError, match=r'pip install "mercer\[zstd\]"'):
         read_table(put(tmp_path, b"\x28\xb5\x2f\xfd" + b"\0" * 20))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r'pip install "mercer\[stream\]"'):
+    with pytest.raises(ImportError, match=r'pip install "mercer\[tables\]"'):
         read_table(put(tmp_path, b"PAR1" + b"\0" * 20))
 
 

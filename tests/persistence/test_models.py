@@ -332,7 +332,9 @@ def rewritten(path, change) -> None:
 def test_newer_versions_are_refused(tmp_path):
     mercer.save(fitted("SVC"), tmp_path / "m")
     rewritten(tmp_path / "m", lambda header, _: header.update(version=models.VERSION + 1))
-    with pytest.raises(FileError, match=r"has version 2 of the format .* upgrade Mercer"):
+    with pytest.raises(
+        FileError, match=rf"version {models.VERSION + 1} of the format .* upgrade Mercer"
+    ):
         mercer.load(tmp_path / "m")
 
 

@@ -1,33 +1,37 @@
 """Where X and y come from: tables in files, and streams of batches.
 
-=======================  ==========================================================
+=======================  =======================================================================
 _table.py                `read_table`: rows and targets from files of any common format
-_delimited.py            CSV and its relatives (compiled: `_cells`, `_numbers`)
-_parquet_table.py        Parquet as a table
-_arrays.py, _csr.py      ``.npy`` and ``.npz``; checks of CSR arrays
-_raw.py, _shaping.py     columns of a file and their roles; from there to X and y
+_csv.py                  CSV and its relatives: by pyarrow, or by the standard library's `csv`
+_parquet.py              Parquet: a table, and the stream `Parquet` over one file or a folder
+_svmlight.py             LIBSVM's text format: a table, and the stream `Svmlight`
+_svmlight_core.py        its lines and numbers, compiled
+_arrays.py               ``.npy`` and ``.npz``; checks of CSR arrays
+_columns.py              columns of a file: their roles, their numbers and words
 _schema.py               `Schema`: how a file's columns become the columns of X
 _write.py                `write_predictions`, `write_table`
 _files.py                opening, decompressing and replacing files
-_stream.py               `Stream`, `Batches`, `Npy`; `as_stream`
-_parquet.py              `Parquet`: a stream over one file or a folder
-_svmlight.py             `Svmlight`: LIBSVM's text format (compiled: `_svmlight_lines`)
-_read_ahead.py           the next batches are read while one is processed
+_stream.py               `Stream`, `Batches`, `Npy`; `as_stream`, `read_ahead`, `StreamProgress`
 _checkpoint.py           files that are replaced whole
-_progress.py             `StreamProgress`, what a callback receives
 _column_statistics.py    statistics of columns, and warnings about their scales
-=======================  ==========================================================
+=======================  =======================================================================
 
-A stream gives the same batches every time it is started, so that a run can be resumed after any of
-them.
+CSV and Parquet take one path: file → Arrow table → columns → `Schema` → X and y. A stream gives the
+same batches every time it is started, so that a run can be resumed after any of them.
 """
 
 from mercer.data._checkpoint import Checkpoint
 from mercer.data._parquet import Parquet
-from mercer.data._progress import StreamProgress
-from mercer.data._read_ahead import read_ahead
 from mercer.data._schema import Column, Schema
-from mercer.data._stream import Batch, Batches, Npy, Stream, as_stream
+from mercer.data._stream import (
+    Batch,
+    Batches,
+    Npy,
+    Stream,
+    StreamProgress,
+    as_stream,
+    read_ahead,
+)
 from mercer.data._svmlight import Svmlight
 from mercer.data._table import Table, read_table
 from mercer.data._write import write_predictions, write_table

@@ -1,4 +1,4 @@
-"""NumPy's ``.npy`` and ``.npz``: arrays of numbers, nothing else is loaded."""
+"""NumPy's ``.npy`` and ``.npz``: arrays of numbers, dense or CSR; nothing else is loaded."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._csr import check_csr
+from mercer.data._columns import Options, Raw, Words, assign
 from mercer.data._files import Source
-from mercer.data._raw import Options, Raw, Words, assign
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
-__all__ = ["read_npy", "read_npz"]
+__all__ = ["check_csr", "read_npy", "read_npz"]
 
 _ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
 _CSR = {"data", "indices", "indptr", "shape"}
@@ -36,9 +35,11 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
         found = [key for key in _ROWS if key in arrays] or list(arrays)
         if (len(arrays) > 1 and found[0] not in _ROWS) or not arrays:
             raise FileError(
-                name, None, f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
-                "'X' and targets 'y'."
-            )  # fmt: skip
+                name,
+                None,
+                f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
+                "'X' and targets 'y'.",
+            )
         X = arrays[found[0]]
     wanted = (options.target,) if isinstance(options.target, str) else _TARGETS
     key = next((key for key in wanted if key in arrays), None)
@@ -50,10 +51,38 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
     X = X if sp.issparse(X) else _numbers(name, X)
     if y.shape != (X.shape[0],):
         raise FileError(
-            name, None, f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target "
-            "for each."
-        )  # fmt: skip
+            name,
+            None,
+            f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target for each.",
+        )
     return Raw(X, _target(name, key, y), None, target=key)
+
+
+def check_csr(data: Any, indices: Any, indptr: Any, shape: Any) -> None:
+    """Raise a ValueError if these are not the parts of a CSR matrix of this shape.
+
+    SciPy's own check takes differences of ``indptr`` in its own integers, which overflow: rows that
+    end before they begin can pass it.
+    """
+    if not (
+        isinstance(shape, (list, tuple))
+        and len(shape) == 2
+        and all(type(size) is int and 0 <= size < 2**62 for size in shape)
+    ):
+        raise ValueError(f"{shape!r} is no shape of a matrix")
+    for name, part in (("data", data), ("indices", indices), ("indptr", indptr)):
+        if not isinstance(part, np.ndarray) or part.ndim != 1:
+            raise ValueError(f"{name} of a sparse matrix must be an array of one dimension")
+    if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        raise ValueError("indices of a sparse matrix must be whole numbers")
+    if data.dtype.kind not in "fiub":
+        raise ValueError(f"a sparse matrix cannot hold {data.dtype}")
+    if len(indptr) != shape[0] + 1 or len(data) != len(indices):
+        raise ValueError("the parts of a sparse matrix do not fit each other")
+    if indptr[0] != 0 or indptr[-1] != len(data) or np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError("the rows of a sparse matrix do not follow each other")
+    if len(indices) and not (indices.min() >= 0 and int(indices.max()) < shape[1]):
+        raise ValueError("an index of a sparse matrix is out of its columns")
 
 
 def _load(source: Source) -> Any:
@@ -160,6 +189,8 @@ def _refuse_missing(name: str, X: np.ndarray) -> None:
     bad = np.argwhere(np.isnan(X))
     if bad.size:
         raise FileError(
-            name, None, f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
-            f"{len(bad) - 1} more; fill them in."
-        )  # fmt: skip
+            name,
+            None,
+            f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
+            f"{len(bad) - 1} more; fill them in.",
+        )

@@ -1,4 +1,4 @@
-"""Columns as a solver feels them: one pass over the rows, and what is wrong with their scales.
+"""Statistics of columns in one pass over the rows, and a check of their scales.
 
 Read by the doctor before a fit and by the convergence warning after one.
 """
@@ -16,16 +16,16 @@ __all__ = ["Columns", "Finding", "listed", "survey", "uneven"]
 
 # Columns whose scales differ by more than this slow every solver down.
 UNEVEN_SCALES = 100.0
-# Columns with fewer nonzeros than this share, and small ones, are rare rather than unscaled.
+# Columns whose ratio of nonzeros is below this, and small ones, are rare rather than unscaled.
 RARE = 0.01
-# So many examples are named.
+# Columns named in a message.
 NAMED = 3
 _ROWS = 4096  # at a time, so that no second X is made
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that will hurt.
+    """One problem of the data or the settings.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Columns:
 
 
 def survey(X: Any) -> Columns:
-    """Look at all entries of a dense or CSR matrix once."""
+    """Statistics of all columns of a dense or CSR matrix, from one pass."""
     with np.errstate(over="ignore", invalid="ignore"):  # entries whose squares overflow: sd is inf
         return _survey_sparse(X) if sp.issparse(X) else _survey_dense(X)
 

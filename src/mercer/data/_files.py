@@ -11,18 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-import numpy as np
-
 from mercer.exceptions import FileError, NoFileError
 
-__all__ = ["Source", "Window", "as_file_errors", "compressing", "open_source", "replacing"]
+__all__ = ["Source", "as_file_errors", "compressing", "open_source", "replacing"]
 
 # How compressed files begin, and the suffix of their names.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-# Bytes read at a time: they stay in the second-level cache until they are parsed.
-PIECE = 1 << 19
-# Bytes that are looked at to find out what a file is.
-HEAD = 1 << 16
+# Bytes decompressed at a time.
+PIECE = 524_288
+# Bytes at the beginning from which the format and the layout are recognised.
+HEAD = 65_536
 
 
 @contextmanager
@@ -77,7 +75,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Source(io.RawIOBase):
-    """Bytes of an open file, decompressed; ``head`` holds the first of them, to be looked at.
+    """Bytes of an open file, decompressed; ``head`` holds the first of them.
 
     Whatever goes wrong while reading is a `FileError` that names the file.
     """
@@ -107,14 +105,19 @@ class Source(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: Any) -> int:
-        """Fill ``room`` from the front; the number of bytes, 0 at the end."""
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` from the front; the number of bytes, 0 at the end."""
         if self._at < len(self.head):
-            part = self.head[self._at : self._at + len(room)]
-            room[: len(part)] = part
+            part = self.head[self._at : self._at + len(buffer)]
+            buffer[: len(part)] = part
             self._at += len(part)
             return len(part)
-        return self._guarded(self._file.readinto, room)
+        return self._guarded(self._file.readinto, buffer)
+
+    @property
+    def path(self) -> str | None:
+        """The file's name, if its content is read as it is; None of compressed and piped ones."""
+        return None if self._under is not None or self.name == "-" else self.name
 
     def seekable_copy(self) -> io.BytesIO:
         """All of it in memory, for libraries that want to move about."""
@@ -192,7 +195,7 @@ class _Zstd(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: Any) -> int:
+    def readinto(self, buffer: Any) -> int:
         while not self._rest:
             packed = self._packed or self._file.read(PIECE)
             if not packed:
@@ -203,73 +206,6 @@ class _Zstd(io.RawIOBase):
             self._rest = frame.decompress(packed)
             self._packed = frame.unused_data if frame.eof else b""
             self._frame = None if frame.eof else frame
-        part = self._rest[: len(room)]
-        room[: len(part)], self._rest = part, self._rest[len(part) :]
+        part = self._rest[: len(buffer)]
+        buffer[: len(part)], self._rest = part, self._rest[len(part) :]
         return len(part)
-
-
-class Window:
-    """Lines of a file as an array of bytes, moved along piece by piece.
-
-    Attributes
-    ----------
-    text : uint8 array
-    start, stop : int
-        Whole lines that are read and not yet used are ``text[start:stop]`` (the last one of a file
-        may lack its end); whoever uses them moves ``start``.
-    """
-
-    def __init__(self, source: Source, size: int = PIECE):
-        self._source = source
-        self._room = bytearray(size)
-        self.text = np.frombuffer(self._room, np.uint8)
-        self.start = self.stop = 0
-        self._read, self._at_end = 0, False
-        if source.head.startswith(b"\xef\xbb\xbf"):  # a byte order mark
-            self.fill()
-            self.start = 3
-
-    @property
-    def at_end(self) -> bool:
-        """Whether all lines are used; reads on if need be."""
-        if self.start == self.stop and not self._at_end:
-            self.fill()
-        return self.start == self.stop
-
-    @property
-    def is_last(self) -> bool:
-        """Whether nothing follows ``stop``."""
-        return self._at_end
-
-    def fill(self) -> None:
-        """Read on, until there are more lines; what was not used moves to the front."""
-        left = self._room[self.start : self._read]
-        size = len(self._room)
-        if len(left) > size // 2:
-            self._room = bytearray(2 * size)
-            self.text = np.frombuffer(self._room, np.uint8)
-        self._room[: len(left)] = left
-        self.start, self.stop, self._read = 0, self.stop - self.start, len(left)
-        while not self._at_end and self._read < len(self._room):
-            count = self._source.readinto(memoryview(self._room)[self._read :])
-            self._read += count
-            self._at_end = count == 0
-        if self._at_end:
-            self.stop = self._read
-            return
-        more = self._room.rfind(b"\n", self.stop, self._read) + 1
-        if more:
-            self.stop = more
-        else:  # the line is longer than all this
-            self.fill()
-
-    def part(self, start: int, stop: int) -> bytes:
-        return bytes(self._room[start:stop])
-
-    def line(self, start: int) -> bytes:
-        """The line that begins at ``start``."""
-        end = self._room.find(b"\n", start, self.stop)
-        return bytes(self._room[start : self.stop if end < 0 else end])
-
-    def count_lines(self, start: int, stop: int) -> int:
-        return self._room.count(b"\n", start, stop)

@@ -1,13 +1,16 @@
-"""Streams: the same batches of rows every time they are begun."""
+"""Streams: the same batches of rows every time they are begun, and reading them ahead."""
 
 from __future__ import annotations
 
 import os
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from queue import Empty, Full, Queue
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,13 +18,26 @@ import scipy.sparse as sp
 from mercer.data._files import as_file_errors
 from mercer.exceptions import FileError
 
-__all__ = ["BATCH_ROWS", "Batch", "Batches", "Npy", "Stream", "as_stream", "digest_file"]
+__all__ = [
+    "BATCH_ROWS",
+    "Batch",
+    "Batches",
+    "Npy",
+    "Stream",
+    "StreamProgress",
+    "as_stream",
+    "check_batch_rows",
+    "digest_file",
+    "read_ahead",
+]
+
+Item = TypeVar("Item")
 
 # Rows of a batch: some megabytes, so that reading ahead stays small, and far more work in a batch
 # than around it.
 BATCH_ROWS = 65_536
 # Bytes at both ends of a file that stand for all of it in a fingerprint.
-ENDS = 1 << 20
+ENDS = 1_048_576
 
 
 class Batch(NamedTuple):
@@ -41,8 +57,6 @@ class Stream(ABC):
     names: list[str] | None = None
     # Whether there can be more than one pass.
     repeats = True
-    # Whether the next batches are read while one is worked on, without more ado.
-    reads_ahead = False
 
     @abstractmethod
     def batches(self, skip: int = 0) -> Iterator[Batch]:
@@ -93,7 +107,7 @@ class Batches(Stream):
             yield Batch(item[0], item[1], item[2] if len(item) == 3 else None, f"batch {number}")
 
     def fingerprint(self) -> dict[str, Any]:
-        """The first batch stands for all; it is looked at, and not lost."""
+        """The first batch stands for all; it is read, and not lost."""
         batches = iter(self._begin())
         first = next(batches, None)
         if not self.repeats and first is not None:
@@ -145,7 +159,8 @@ class Npy(Stream):
     def batches(self, skip: int = 0) -> Iterator[Batch]:
         n = self._open()[0].shape[0]
         for start in range(skip * self.batch_rows, n, self.batch_rows):
-            # Mapped anew: pages of a map that was left are no memory of this process any more.
+            # Mapped again for each batch: the pages of a closed map no longer count as memory of
+            # this process.
             X, y, *weight = (
                 np.array(array[start : start + self.batch_rows]) for array in self._open()
             )
@@ -218,3 +233,90 @@ def _digest_batch(batch: Any) -> int:
             text = array.dtype.kind in "OUS"
             check = crc32(repr(array.tolist()).encode() if text else array.tobytes(), check)
     return check
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """Where a run over a stream stands, after a batch.
+
+    Attributes
+    ----------
+    seconds : float
+        Since this call of ``fit_stream`` began.
+    passes : int
+        Finished passes.
+    batches, rows : int
+        Of the present pass so far.
+    steps : int
+        Of each task, since the beginning.
+    held_out : int
+        Held out rows of this pass so far. Each was scored by the model as it was before its batch.
+    loss : float
+        Their mean loss (hinge or ε-insensitive, the mean over classes); NaN if there are none.
+    score : float
+        Their accuracy, or R²; NaN if there are none.
+    """
+
+    seconds: float
+    passes: int
+    batches: int
+    rows: int
+    steps: int
+    held_out: int
+    loss: float
+    score: float
+
+
+def read_ahead(
+    items: Iterable[Item],
+    stopped: Callable[[], bool] = lambda: False,
+    depth: int = 2,
+    poll_seconds: float = 0.1,
+) -> Generator[Item, None, None]:
+    """The same items in the same order, up to ``depth`` of them read ahead by a thread.
+
+    What the reader raises is raised here, in its place. The items end early once ``stopped()``,
+    which is called every ``poll_seconds`` while a source keeps silent. Closing the iterator ends
+    the thread. It is a daemon thread rather than one of an executor, which Python would wait for at
+    its exit even if the source blocks for ever.
+    """
+    queue: Queue[tuple[str, Any]] = Queue(depth)
+    closed = threading.Event()
+
+    def put(what: tuple[str, Any]) -> bool:
+        while not closed.is_set():
+            try:
+                queue.put(what, timeout=poll_seconds)
+                return True
+            except Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put(("item", item)):
+                    return
+            put(("end", None))
+        except BaseException as error:
+            put(("error", error))
+        finally:
+            if isinstance(items, Generator):  # it may have readers of its own
+                items.close()
+
+    reader = threading.Thread(target=read, name="mercer-reader", daemon=True)
+    reader.start()
+    try:
+        while not stopped():
+            try:
+                kind, value = queue.get(timeout=poll_seconds)
+            except Empty:
+                continue
+            if kind == "end":
+                return
+            if kind == "error":
+                raise value
+            yield value
+    finally:
+        closed.set()
+        reader.join(1.0)  # a reader in the middle of a batch is left behind

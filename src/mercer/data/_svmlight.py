@@ -1,37 +1,29 @@
-"""LIBSVM's text format, read in pieces of so many lines; errors name the line."""
+"""LIBSVM's text format, read in blocks of lines; errors name the line."""
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._files import Source, Window, open_source
-from mercer.data._numbers import powers_of_ten
+from mercer.data._files import Source, open_source
 from mercer.data._stream import BATCH_ROWS, Batch, Stream, check_batch_rows, digest_file
-from mercer.data._svmlight_lines import (
-    DONE,
-    FULL,
-    FULL_HARD,
-    FULL_PAIRS,
-    HARDEST,
-    LARGEST_INDEX,
-    ZERO,
-    parse_lines,
-    skip_lines,
-)  # fmt: skip
+from mercer.data._svmlight_core import LARGEST_INDEX, parse_lines, powers_of_ten
 from mercer.exceptions import FileError
 
-__all__ = ["Svmlight", "SvmlightLines"]
+__all__ = ["Svmlight", "SvmlightReader"]
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-ALL_LINES = 2**62
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# Bytes parsed at a time where no number of lines is given.
+BLOCK_BYTES = 524_288
 
 
 class Svmlight(Stream):
@@ -59,22 +51,13 @@ class Svmlight(Stream):
         self.batch_rows = check_batch_rows(batch_rows)
         self.n_features = n_features
         if n_features is None:
-            self.n_features = max((X.shape[1] for _, X, _ in self._pieces(0)), default=0)
+            self.n_features = max((batch.X.shape[1] for batch in self.batches()), default=0)
 
     def batches(self, skip: int = 0) -> Iterator[Batch]:
-        for line, X, y in self._pieces(skip):
-            yield Batch(X, y, None, f"{self.path}, from line {line}")
-
-    def _pieces(self, skip: int) -> Iterator[tuple[int, Any, np.ndarray]]:
-        """Each piece with the number of its first line."""
         with open_source(self.path) as source:
-            lines = SvmlightLines(source, self.zero_based, self.n_features)
-            lines.skip(skip * self.batch_rows)
-            while not lines.at_end:
-                first = lines.line
-                X, y = lines.read(self.batch_rows)
-                if lines.line > first:
-                    yield first, X, y
+            reader = SvmlightReader(source, self.zero_based, self.n_features)
+            for line, X, y in reader.blocks(self.batch_rows, skip):
+                yield Batch(X, y, None, f"{self.path}, from line {line}")
 
     def fingerprint(self) -> dict[str, Any]:
         return {
@@ -86,80 +69,88 @@ class Svmlight(Stream):
         }
 
 
-class SvmlightLines:
+class SvmlightReader:
     """Lines of an open file as CSR rows and targets.
 
     Parameters
     ----------
     source : Source
     zero_based : bool or None
-        None: until an index 0 says so, indices are counted from 1.
+        None: indices begin with 0 if one is, else with 1; for `read` only.
     n_features : int, optional
         Larger indices are refused; by default, there are as many features as the largest index.
-
-    Attributes
-    ----------
-    line : int
-        The number of the next line.
     """
 
     def __init__(self, source: Source, zero_based: bool | None, n_features: int | None = None):
         self.zero_based, self.n_features = zero_based, n_features
-        self.line = 1
-        self._name, self._window = source.name, Window(source)
+        self._name, self._file = source.name, io.BufferedReader(source, 1 << 20)
+        self._first = 0 if zero_based is None else int(not zero_based)
+        self._last = LARGEST_INDEX if n_features is None else n_features - 1 + self._first
 
-    @property
-    def at_end(self) -> bool:
-        return self._window.at_end
+    def read(self) -> tuple[sp.csr_matrix, np.ndarray]:
+        """All rows and targets."""
+        line, parts = 1, []
+        while block := self._file.read(BLOCK_BYTES):
+            block += self._file.readline()
+            parts.append(self._parse(block, line))
+            line += block.count(b"\n")
+        y, counts, indices, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        if self.zero_based is None:
+            self.zero_based = bool(indices.min(initial=1) == 0)
+        return self._matrix(counts, indices, values), y
 
-    def skip(self, lines: int) -> None:
-        """Pass over lines without looking at them."""
-        window, end = self._window, self.line + lines
-        while self.line < end and not window.at_end:
-            window.start, found = skip_lines(
-                window.text, window.start, window.stop, end - self.line
-            )
-            self.line += found
+    def blocks(self, lines: int, skip: int = 0) -> Iterator[tuple[int, sp.csr_matrix, np.ndarray]]:
+        """The first line, the rows and the targets of blocks of lines, without the first ones."""
+        for _ in islice(self._file, skip * lines):
+            pass
+        line = 1 + skip * lines
+        while block := b"".join(islice(self._file, lines)):
+            y, counts, indices, values = self._parse(block, line)
+            yield line, self._matrix(counts, indices, values), y
+            line += lines
 
-    def read(self, lines: int = ALL_LINES) -> tuple[sp.csr_matrix, np.ndarray]:
-        """The rows and targets of at most so many lines."""
-        rows, end = _Rows(), self.line + lines
-        while self.line < end and not self._window.at_end:
-            self._parse(rows, end - self.line)
-        return rows.finish(self.n_features)
+    def _parse(self, block: bytes, line: int) -> tuple[np.ndarray, ...]:
+        """Targets, pairs in each row, indices and values of a block that begins with ``line``."""
+        block = block.removeprefix(b"\xef\xbb\xbf") if line == 1 else block  # a byte order mark
+        n, m = block.count(b"\n") + 1, block.count(b":")
+        text = np.frombuffer(block, np.uint8)
+        y, indptr = np.empty(n), np.zeros(n + 1, np.int64)
+        indices, values, starts = np.empty(m, np.int32), np.empty(m), np.empty(m + n, np.int64)
+        n, wrong = parse_lines(
+            text, self._first, self._last, y, indptr, indices, values, starts, powers_of_ten()
+        )
+        if wrong >= 0:
+            line += block.count(b"\n", 0, wrong)
+            raise FileError(self._name, line, self._diagnose(block[wrong:]))
+        y, values, indices = y[:n], values[: indptr[n]], indices[: indptr[n]]
+        for numbers, offset in ((values, 0), (y, m)):
+            for k in np.flatnonzero(np.isnan(numbers)).tolist():
+                start = int(starts[offset + k])
+                word = _NUMBER.match(block, start).group()  # type: ignore[union-attr]
+                numbers[k] = float(word)
+                if not math.isfinite(numbers[k]):
+                    line += block.count(b"\n", 0, start)
+                    got = _short(word.decode())
+                    raise FileError(self._name, line, f"expected a finite value, got {got}.")
+        return y, np.diff(indptr[: n + 1]), indices, values
 
-    def _parse(self, rows: _Rows, lines: int) -> None:
-        window, start = self._window, self._window.start
-        d = -1 if self.n_features is None else self.n_features
-        window.start, read, rows.n, n_hard, status = parse_lines(
-            window.text, start, window.stop, lines, int(not self.zero_based), d,
-            rows.y, rows.indptr, rows.indices, rows.values, rows.n, rows.hard, powers_of_ten(),
-        )  # fmt: skip
-        for slot, first, last in rows.hard[:n_hard].tolist():
-            value = float(window.part(first, last))
-            if not math.isfinite(value):
-                line = self.line + window.count_lines(start, first)
-                raise FileError(self._name, line, f"expected a finite value, got {value!r}.")
-            if slot < 0:
-                rows.y[-1 - slot] = value
-            else:
-                rows.values[slot] = value
-        self.line += read
-        if status in (FULL, FULL_PAIRS, FULL_HARD):
-            rows.grow(status, read)
-        elif status == ZERO and self.zero_based is None:
-            self.zero_based = True
-            rows.indices[: rows.indptr[rows.n]] += 1
-        elif status != DONE:
-            words = window.line(window.start).split(b"#")[0].decode(errors="replace").split()
-            raise FileError(self._name, self.line, self._wrong(words))
+    def _matrix(self, counts: np.ndarray, indices: np.ndarray, values: np.ndarray) -> sp.csr_matrix:
+        if not self.zero_based:
+            indices = indices - np.int32(1)
+        d = self.n_features
+        if d is None:
+            d = 1 + int(indices.max(initial=-1))
+        indptr = np.zeros(len(counts) + 1, np.int32 if len(values) <= LARGEST_INDEX else np.int64)
+        np.cumsum(counts, out=indptr[1:])
+        return sp.csr_matrix((values, indices, indptr), shape=(len(counts), d))
 
-    def _wrong(self, words: list[str]) -> str:
-        """What is wrong with a line."""
+    def _diagnose(self, text: bytes) -> str:
+        """What is wrong with the first line of ``text``."""
+        line = text.split(b"\n", 1)[0].split(b"#")[0]
+        words = line.decode(errors="replace").split()
         if not _is_number(words[0]):
             return f"the target must be a finite number, got {_short(words[0])}."
-        first = int(not self.zero_based)
-        before = first - 1
+        before = self._first - 1
         for word in words[1:]:
             index, colon, value = word.partition(":")
             if index == "qid" and colon:
@@ -169,47 +160,16 @@ class SvmlightLines:
             if len(index) > 20 or int(index) > LARGEST_INDEX:
                 return f"indices must be at most {LARGEST_INDEX}, got {_short(word)}."
             if int(index) <= before:
+                first = int(not self.zero_based)
                 return f"indices must rise from {first}, got {_short(word)}."
             before = int(index)
-            if self.n_features is not None and before - first >= self.n_features:
+            if before > self._last:
                 return f"index {before} is beyond n_features={self.n_features}."
         return "the line cannot be read."
 
 
-class _Rows:
-    """A CSR matrix and targets that grow."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.y, self.indptr = np.empty(4096), np.zeros(4097, np.int64)
-        self.indices, self.values = np.empty(65536, np.int32), np.empty(65536)
-        self.hard = np.empty((HARDEST, 3), np.int64)
-
-    def grow(self, status: int, lines: int) -> None:
-        """Twice the room for what is full."""
-        # In place: the system moves pages of large arrays without touching them.
-        if status == FULL:
-            self.y.resize(2 * self.y.size, refcheck=False)
-            self.indptr.resize(self.y.size + 1, refcheck=False)
-        elif status == FULL_PAIRS:
-            self.indices.resize(2 * self.indices.size, refcheck=False)
-            self.values.resize(2 * self.values.size, refcheck=False)
-        elif lines == 0:  # a single line with so many
-            self.hard = np.empty((2 * len(self.hard), 3), np.int64)
-
-    def finish(self, d: int | None) -> tuple[sp.csr_matrix, np.ndarray]:
-        nnz = int(self.indptr[self.n])
-        for array, size in (
-            (self.y, self.n), (self.indptr, self.n + 1), (self.indices, nnz), (self.values, nnz),
-        ):  # fmt: skip
-            array.resize(size, refcheck=False)
-        d = 1 + int(self.indices.max(initial=-1)) if d is None else d
-        indptr = self.indptr if nnz > LARGEST_INDEX else self.indptr.astype(np.int32)
-        return sp.csr_matrix((self.values, self.indices, indptr), shape=(self.n, d)), self.y
-
-
 def _is_number(word: str) -> bool:
-    return bool(_NUMBER.fullmatch(word)) and math.isfinite(float(word))
+    return bool(_NUMBER.fullmatch(word.encode())) and math.isfinite(float(word))
 
 
 def _short(word: str) -> str:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from mercer.data._arrays import read_npy, read_npz
-from mercer.data._delimited import read_delimited
+from mercer.data._columns import Options, Raw
+from mercer.data._csv import read_csv
 from mercer.data._files import Source, as_file_errors, open_source
-from mercer.data._parquet_table import read_parquet
-from mercer.data._raw import Options, Raw
-from mercer.data._schema import Schema
-from mercer.data._shaping import apply, learn
-from mercer.data._svmlight import SvmlightLines
+from mercer.data._parquet import read_parquet
+from mercer.data._schema import Schema, apply, learn
+from mercer.data._svmlight import SvmlightReader
 from mercer.exceptions import FileError
 
 __all__ = ["FORMATS", "Table", "read_table"]
@@ -25,8 +24,6 @@ __all__ = ["FORMATS", "Table", "read_table"]
 TASKS = ("classification", "regression")
 SCALINGS = ("standard", "minmax", "maxabs", "auto")
 FILLS = ("median", "mean", "zero")
-# Lines that are looked at to tell svmlight from CSV.
-LINES_LOOKED_AT = 50
 _SVMLIGHT = re.compile(rb"\s*[-+.\deE,]+(\s+(qid|\d+):\S+)+\s*(#.*)?")
 # How files that are not data begin, and what to say of them.
 _OTHERS = {
@@ -154,9 +151,11 @@ def read_table(
 
 def _check(options: Options, schema: Schema | None, format: str | None) -> None:
     for name, value, allowed in (
-        ("format", format, tuple(FORMATS)), ("task", options.task, TASKS),
-        ("scale", options.scale, SCALINGS), ("missing", options.missing, FILLS),
-    ):  # fmt: skip
+        ("format", format, tuple(FORMATS)),
+        ("task", options.task, TASKS),
+        ("scale", options.scale, SCALINGS),
+        ("missing", options.missing, FILLS),
+    ):
         if value is not None and value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
     if options.target is True:
@@ -191,7 +190,7 @@ def _recognise(source: Source) -> str:
             raise FileError(source.name, None, f"{what}.")
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     lines = lines[:-1] if len(lines) > 1 and len(head) > 1000 else lines
-    full = [line for line in lines[:LINES_LOOKED_AT] if line.split(b"#")[0].strip()]
+    full = [line for line in lines[:50] if line.split(b"#")[0].strip()]
     pairs = sum(bool(_SVMLIGHT.fullmatch(line)) for line in full)
     return "svmlight" if 2 * pairs >= len(full) and pairs else "csv"
 
@@ -199,23 +198,25 @@ def _recognise(source: Source) -> str:
 def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> Raw:
     if options.target not in (None, False):
         raise FileError(
-            source.name, None, "in svmlight files the target is the first number of a line; "
-            f"target={options.target!r} is not possible."
-        )  # fmt: skip
+            source.name,
+            None,
+            "in svmlight files the target is the first number of a line; "
+            f"target={options.target!r} is not possible.",
+        )
     if schema is None:
-        lines = SvmlightLines(source, None)
+        reader = SvmlightReader(source, None)
     else:
         trained = schema.n_features if schema.columns is None else len(schema.columns)
-        lines = SvmlightLines(source, schema.zero_based, trained)
-    X, y = lines.read()
+        reader = SvmlightReader(source, schema.zero_based, trained)
+    X, y = reader.read()
     if X.shape[0] == 0:
         raise FileError(source.name, None, "has no rows.")
-    return Raw(X, None if options.target is False else y, None, zero_based=bool(lines.zero_based))
+    return Raw(X, None if options.target is False else y, None, zero_based=bool(reader.zero_based))
 
 
 _READERS: dict[str, Callable[[Source, Options, Schema | None], Raw]] = {
     "svmlight": _read_svmlight,
-    "csv": read_delimited,
+    "csv": read_csv,
     "parquet": read_parquet,
     "npy": read_npy,
     "npz": read_npz,

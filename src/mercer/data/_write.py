@@ -22,9 +22,15 @@ __all__ = ["write_predictions", "write_table"]
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _FORMATS = {
-    ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight", ".txt": "svmlight",
-    ".csv": "csv", ".tsv": "tsv", ".npz": "npz", ".parquet": "parquet",
-}  # fmt: skip
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+    ".txt": "svmlight",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".npz": "npz",
+    ".parquet": "parquet",
+}
 # Rows made into text at a time.
 ROWS_AT_ONCE = 1024
 

@@ -4,8 +4,9 @@
 _model_file.py    `save`, `load`, `open_model`: a fitted estimator in one file
 _container.py     the safetensors format, with a checksum of the whole file
 _state.py         fitted state as JSON and arrays, and back
-_registry.py      the classes a file may name
-_validity.py      arrays checked against each other before use
+_registry.py      the classes a file may name, and their earlier names
+_model_arrays.py  what the arrays of a fitted model are
+_validity.py      a file's content checked before use
 _libsvm.py        models of LIBSVM, read and written
 ================  =================================================================
 """

@@ -5,7 +5,7 @@
     the rest      the arrays one after the other, row by row, little endian, without holes
 
 Any library for the format reads these files. Beyond it, the metadata hold the SHA-256 of the whole
-file (with zeros in its own place), so that damage anywhere is found before anything is believed.
+file (with zeros in its own place), so that damage anywhere is found before anything is used.
 """
 
 from __future__ import annotations
@@ -27,10 +27,19 @@ from mercer.exceptions import FileError, NoFileError
 __all__ = ["DTYPES", "read_tensors", "write_tensors"]
 
 DTYPES = {
-    "F64": np.float64, "F32": np.float32, "F16": np.float16,
-    "I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8,
-    "U64": np.uint64, "U32": np.uint32, "U16": np.uint16, "U8": np.uint8, "BOOL": np.bool_,
-}  # fmt: skip
+    "F64": np.float64,
+    "F32": np.float32,
+    "F16": np.float16,
+    "I64": np.int64,
+    "I32": np.int32,
+    "I16": np.int16,
+    "I8": np.int8,
+    "U64": np.uint64,
+    "U32": np.uint32,
+    "U16": np.uint16,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
 _NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 # Longer tables are refused, as by the format's own library.
 LONGEST_TABLE = 100_000_000
@@ -138,5 +147,5 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 def _swapped(array: np.ndarray) -> np.ndarray:
-    """From the order of bytes in the file to this machine's, or back."""
+    """From the order of bytes in the file of this computer, or back."""
     return array if sys.byteorder == "little" else array.byteswap()

@@ -109,7 +109,8 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
     svm, kernel = ESTIMATORS.get(type(model).__name__), kernel_entry(model.kernel_)
     if not (svm and svm.libsvm_name and kernel and kernel.libsvm_name):
         raise FileError(
-            os.fspath(path), None,
+            os.fspath(path),
+            None,
             "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf or "
             f"sigmoid kernels, not {type(model).__name__} with {model.kernel_!r}",
         )  # fmt: skip

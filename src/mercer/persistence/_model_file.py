@@ -1,14 +1,14 @@
 """`save` and `load`: a fitted estimator in one file that executes nothing when it is read.
 
-A file is a safetensors file (`container`) whose metadata have, under ``mercer``, this JSON:
+A file is a safetensors file (`_container`) whose metadata have, under ``mercer``, this JSON:
 
 ==============  ===================================================================
 format          ``"mercer-model"``
 version         of this layout; a file of a newer one is refused
 mercer          the version of the package that wrote it
-class           the estimator's, one of `registry.ESTIMATORS`
+class           the estimator's, one of `_registry.ESTIMATORS`
 parameters      those of its constructor, kernels as trees of names and parameters
-state           the fitted attributes (`codec`)
+state           the fitted attributes (`_state`)
 schema          how data files become its rows, or null
 ==============  ===================================================================
 """
@@ -27,14 +27,22 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 from mercer.persistence._container import read_tensors, write_tensors
-from mercer.persistence._registry import ESTIMATORS, find, name_of
+from mercer.persistence._registry import (
+    ESTIMATORS,
+    WARM_START,
+    UnknownObjectError,
+    find,
+    is_warm_start,
+    name_of,
+)
 from mercer.persistence._state import Decoder, Encoder
-from mercer.persistence._validity import check_before, check_schema, try_model
+from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["VERSION", "ModelFile", "load", "open_model", "save"]
 
 FORMAT = "mercer-model"
-VERSION = 1
+# 2: names of classes and of their fields changed since 0.1, which wrote 1; both are read.
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +172,7 @@ def open_model(
         if not isinstance(schema, Schema | None):
             raise ValueError("the schema is something else")
         if schema is not None:
-            check_schema(schema, model)
+            schema.check(getattr(model, "n_features_in_", schema.n_features))
     except Exception as error:  # whatever a file can bring about is a fault of the file
         what = error if type(error) is ValueError else f"{type(error).__name__} {error}"
         raise FileError(name, None, f"cannot be read: {what}.") from error
@@ -173,10 +181,25 @@ def open_model(
     )
 
 
+def _decode_state(nodes: Mapping[str, Any], decode: Decoder) -> dict[str, Any]:
+    """The fitted attributes, without warm-start states of a kind that this version lacks."""
+    state = {}
+    for name, node in nodes.items():
+        try:
+            value = decode(node)
+        except UnknownObjectError:
+            if name in WARM_START:
+                continue
+            raise
+        if name not in WARM_START or is_warm_start(name, value):
+            state[name] = value
+    return state
+
+
 def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
     cls = find(header["class"], ESTIMATORS)
     parameters = {name: decode(value) for name, value in header["parameters"].items()}
-    state = {name: decode(value) for name, value in header["state"].items()}
+    state = _decode_state(header["state"], decode)
     for name in state:
         if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):
             raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")

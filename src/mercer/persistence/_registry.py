@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from mercer.estimators._registry import ESTIMATORS
 from mercer.kernels._registry import KERNELS, ClassPath
 from mercer.solvers._registry import NAMES
 
-__all__ = ["ESTIMATORS", "KERNELS", "OBJECTS", "arguments", "find", "name_of", "present_fields"]
+__all__ = [
+    "ESTIMATORS",
+    "KERNELS",
+    "OBJECTS",
+    "WARM_START",
+    "UnknownObjectError",
+    "arguments",
+    "find",
+    "is_warm_start",
+    "name_of",
+    "present_fields",
+]
 
 
 class _Solvers(Mapping[str, ClassPath]):
@@ -60,10 +71,9 @@ _ARGUMENTS = {
     "Expansion": ("kernel", "support", "coef", "b", "blocks", "columns"),
     "Samples": ("X", "origin"),
 }
-
-
-# Names in files of version 0.1 → present names.
-_RENAMED = {
+# Names of classes in files of earlier versions → present names, and "Class.field" → "field" of
+# fields that were renamed (the class by its present name).
+RENAMED = {
     "Points": "Samples",
     "Descent": "PegasosState",
     "PegasosState.hits": "sign_sums",
@@ -86,19 +96,47 @@ _RENAMED = {
     "WarmStartState.sums": "signed_sums",
     "WarmStartState.totals": "signed_totals",
 }
+# Fitted attributes that serve only to continue a fit, and the class of what they hold (or of the
+# items of a list). Where a file of an earlier version holds something else, the attribute is left
+# out, and the next fit starts anew.
+WARM_START = {"_duals": "Duals", "_last": "LastFit", "_states": "PegasosState"}
+
+
+class UnknownObjectError(ValueError):
+    """A file names a class, or fields of a class, that this version does not have."""
 
 
 def find(name: Any, among: Mapping[str, Any]) -> type:
-    """The class of this name; a ValueError if it is not in the list."""
-    name = _RENAMED.get(name, name) if isinstance(name, str) else name
+    """The class of this name, by its present or an earlier one; an error if it is not listed."""
+    name = RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in among:
-        raise ValueError(f"there is no class {str(name)[:40]!r} in this version of Mercer")
+        raise UnknownObjectError(f"there is no class {str(name)[:40]!r} in this version of Mercer")
     return among[name].load()
 
 
-def present_fields(cls: type, given: dict[str, Any]) -> dict[str, Any]:
-    """The parts of an object of this class under the present names of its fields."""
-    return {_RENAMED.get(f"{cls.__name__}.{name}", name): part for name, part in given.items()}
+def present_fields(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file gives for the fields of ``cls``, by their present names.
+
+    Fields that have a default may be absent: versions add such fields.
+    """
+    values = {RENAMED.get(f"{cls.__name__}.{name}", name): value for name, value in given.items()}
+    required = arguments(cls)
+    if is_dataclass(cls):
+        required = tuple(
+            field.name
+            for field in fields(cls)
+            if field.default is MISSING and field.default_factory is MISSING
+        )
+    if not set(required) <= set(values) <= set(arguments(cls)):
+        raise UnknownObjectError(f"{cls.__name__} is not made of {sorted(given)}")
+    return values
+
+
+def is_warm_start(name: str, value: Any) -> bool:
+    """Whether an attribute of `WARM_START` holds what this version keeps there."""
+    cls = find(WARM_START[name], OBJECTS)
+    items = value if isinstance(value, list) else [value]
+    return value is None or all(isinstance(item, cls) for item in items)
 
 
 def name_of(thing: Any, among: Mapping[str, Any]) -> str | None:

@@ -2,7 +2,7 @@
 
 Numbers, texts and lists are themselves; anything else is an object with one key, which says what
 it is. Arrays go to the tensors of the file; one that occurs twice is kept once, and is one again
-when it is read. Classes are looked up in `registry`; functions are kept by name alone.
+when it is read. Classes are looked up in `_registry`; functions are kept by name alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._result import Status
-from mercer.data._csr import check_csr
+from mercer.data._arrays import check_csr
 from mercer.persistence._container import DTYPES
 from mercer.persistence._registry import OBJECTS, arguments, find, name_of, present_fields
 from mercer.persistence._validity import check_text_size
@@ -169,7 +169,7 @@ class Decoder:
         key = repr(node)
         if key not in self._seen:
             data, indices, indptr = (self(node["of"][part]) for part in _PARTS)
-            check_csr(data, indices, indptr, node["shape"])  # compiled code believes the indices
+            check_csr(data, indices, indptr, node["shape"])  # compiled code relies on the indices
             parts = (data, indices, indptr)
             matrix = _SPARSE[node["sparse"]](parts, shape=tuple(node["shape"]))
             self._seen[key] = matrix
@@ -178,10 +178,9 @@ class Decoder:
     def _object(self, node: dict) -> Any:
         cls = find(node["object"], OBJECTS)
         given = present_fields(cls, node["of"])
-        if set(given) != set(arguments(cls)):
-            raise ValueError(f"{cls.__name__} is not made of {sorted(given)}")
         values = {name: self(value) for name, value in given.items()}
         late = [f.name for f in fields(cls) if not f.init] if is_dataclass(cls) else []
+        late = [name for name in late if name in values]
         if late and values.get("size") != np.size(values["u"]):  # before so much is asked for
             raise ValueError("the parts of the descent do not fit each other")
         made = cls(**{name: value for name, value in values.items() if name not in late})

@@ -45,11 +45,8 @@ def checked(
 
 
 def batches_ahead(stream: Stream, skip: int, stopped: Callable[[], bool]) -> Iterator[Batch]:
-    """Batches, read ahead of the steps, until ``stopped()``."""
-    batches: Any = stream.batches(skip)
-    if not stream.reads_ahead:
-        batches = read_ahead(batches, stopped)
-    with closing(batches):
+    """Batches that are read while one is worked on, until it is ``stopped``."""
+    with closing(read_ahead(stream.batches(skip), stopped)) as batches:
         for batch in batches:
             yield batch
             if stopped():

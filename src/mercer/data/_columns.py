@@ -1,35 +1,38 @@
-"""What the readers of the formats have in common: columns of numbers and of words."""
+"""Columns of a file, whatever its format: what they are for, and their numbers and words."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
+if TYPE_CHECKING:
+    from mercer.data._schema import Schema
+
 __all__ = [
+    "MISSING",
     "Options",
     "Raw",
     "Roles",
     "Words",
     "assign",
+    "find_unusable",
+    "from_arrow",
     "is_missing",
-    "may_be_missing",
     "to_number",
 ]
 
 # Names that say that a column is the target.
 TARGET_NAMES = {"target", "label", "labels", "class", "y", "outcome"}
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "<na>"}
+# What stands for a missing value in text, in upper or lower case.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-# Columns named in a message.
-SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,12 @@ class Options:
     header: bool | None = None
     categorical: tuple[str | int, ...] = ()
     drop: tuple[str | int, ...] = ()
+
+    def fills_missing(self, schema: Schema | None) -> bool:
+        """Whether missing values of features are filled in."""
+        if schema is None or schema.columns is None:
+            return self.missing is not None
+        return any(column.fill is not None for column in schema.columns)
 
 
 class Words:
@@ -84,6 +93,19 @@ class Raw:
     target: str | None = None
     zero_based: bool = False
 
+    @classmethod
+    def of(
+        cls, X: np.ndarray, columns: Mapping[int, Any], names: Sequence[str], roles: Roles
+    ) -> Raw:
+        """Of X, and the columns that are words or the target by their places in the file."""
+        return cls(
+            X,
+            None if roles.target is None else columns[roles.target],
+            [names[j] for j in roles.features],
+            {k: columns[j] for k, j in enumerate(roles.features) if j in roles.words},
+            None if roles.target is None else names[roles.target],
+        )
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -94,11 +116,25 @@ class Roles:
     target: int | None
 
 
-def may_be_missing(options: Options, schema: Schema | None) -> bool:
-    """Whether missing values are filled in."""
-    if schema is None or schema.columns is None:
-        return options.missing is not None
-    return any(column.fill is not None for column in schema.columns)
+def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[int, str, str] | None:
+    """Row, column and what is wrong of a value that is infinite, or missing and not filled in."""
+    names, refuses = raw.names or [], not options.fills_missing(schema)
+    columns: list[tuple[str | None, Any, bool]] = [
+        (names[k], words, refuses) for k, words in raw.words.items()
+    ]
+    if not np.isfinite(raw.X).all():
+        numbers = [name for k, name in enumerate(names) if k not in raw.words]
+        columns += [(name, raw.X[:, j], refuses) for j, name in enumerate(numbers)]
+    if raw.y is not None:
+        columns.append((raw.target, raw.y, schema is None))
+    for name, values, refuses in columns:
+        is_words = isinstance(values, Words)
+        missing = values.codes < 0 if is_words else np.isnan(values)
+        if refuses and missing.any():
+            return int(np.argmax(missing)), str(name), "missing"
+        if not is_words and np.isinf(values).any():
+            return int(np.argmax(np.isinf(values))), str(name), "infinite"
+    return None
 
 
 def is_missing(text: str) -> bool:
@@ -215,6 +251,85 @@ def _find(name: str, names: Sequence[str], column: str | int, option: str) -> in
     return number % len(names)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(repr, names[:SHOWN])) + more
+def _listed(names: Sequence[str], shown: int = 20) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(map(repr, names[:shown])) + more
+
+
+def from_arrow(
+    table: Any, columns: Mapping[int, str], names: Sequence[str], roles: Roles, is_text: bool
+) -> Raw:
+    """The columns of an Arrow table.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    columns : dict of int to str
+        The columns of ``table`` that are used, by their places in the file.
+    names : sequence of str
+        Of all columns of the file.
+    roles : Roles
+    is_text : bool
+        Words are text as it stands in a file: blanks around them are no part of them, and some
+        stand for a missing value. Numbers may be text too.
+
+    Raises
+    ------
+    ValueError
+        A column that must hold numbers does not; the reader of the format says where.
+    """
+    numbers = [j for j in roles.features if j not in roles.words]
+    types = [table.schema.field(columns[j]).type for j in numbers]
+    is_single = types and all(str(kind) == "float" for kind in types)
+    X = np.empty((table.num_rows, len(numbers)), np.float32 if is_single else np.float64)
+    floats = table.select([columns[j] for j in numbers])
+    for k, kind in enumerate(types):
+        if str(kind) not in ("float", "double"):
+            floats = floats.set_column(k, str(k), _as_floats(floats.column(k)))
+    start = 0
+    # By blocks of rows: a block of X stays in the cache while its columns are written.
+    for block in floats.to_batches(max_chunksize=4096):
+        stop = start + block.num_rows
+        for k, column in enumerate(block.columns):
+            X[start:stop, k] = column.to_numpy(zero_copy_only=False)
+        start = stop
+    found: dict[int, Any] = {
+        j: _as_words(table.column(columns[j]), is_text) for j in columns if j in roles.words
+    }
+    if roles.target is not None and roles.target not in roles.words:
+        found[roles.target] = _as_floats(table.column(columns[roles.target])).to_numpy()
+    return Raw.of(X, found, names, roles)
+
+
+def _as_floats(column: Any) -> Any:
+    """A column of any numbers, or of text that is numbers, in float64; missing values are null."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column.cast("float64")
+    words = _as_words(column, is_text=True)
+    values = [to_number(word) for word in words.words]
+    if None in values:
+        raise ValueError("a word stands among numbers")
+    return pa.chunked_array([np.array([*values, math.nan], np.float64)[words.codes]])
+
+
+def _as_words(column: Any, is_text: bool) -> Words:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column = column.unify_dictionaries()
+    words = Words()
+    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in column.chunks]
+    found = np.concatenate(codes) if codes else np.empty(0, np.int32)
+    texts = column.chunk(0).dictionary.to_pylist() if codes else []
+    number = np.full(len(texts) + 1, -1, np.int32)
+    for k in np.unique(found[found >= 0]).tolist():  # a dictionary may have more
+        text = str(texts[k]).strip() if is_text else str(texts[k])
+        if is_text and text.startswith('"'):
+            raise ValueError("a quote follows blanks")
+        if texts[k] is not None and not (is_text and is_missing(text)):
+            number[k] = words.number(text)
+    words.codes = number[found]
+    return words

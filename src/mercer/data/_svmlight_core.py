@@ -1,35 +1,133 @@
-"""Numbers out of text, compiled: the double nearest to the decimals written, always.
+"""LIBSVM's text format, compiled: lines ``target index:value index:value …`` to the parts of a CSR.
 
-Up to 19 digits w and an exponent e are read off the bytes; w · 10ᵉ is then
+Numbers are read to the double nearest to the decimals written. Up to 19 digits w and an exponent e
+are read off the bytes; w · 10ᵉ is then
 
 * exact in one multiplication or division, if w < 2⁵³ and |e| ≤ 22 (Clinger 1990);
 * else rounded from the 128-bit product of w with 10ᵉ truncated to 128 bits, which tells when that
   could be the wrong neighbour (Eisel and Lemire; Lemire, Softw. Pract. Exper. 51, 2021);
-* left to Python's ``float`` in the rare cases that remain (status ``HARD``).
+* left to Python's ``float`` in the rare cases that remain (`Scan.HARD`).
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from functools import cache
 
 import numpy as np
 
 from mercer._numba import compiled
 
-__all__ = ["GOOD", "HARD", "NO_NUMBER", "powers_of_ten", "scan_number", "scan_short"]
+__all__ = ["LARGEST_INDEX", "Scan", "parse_lines", "powers_of_ten", "scan_number", "scan_short"]
 
-# What `scan_number` says.
-GOOD, HARD, NO_NUMBER = 0, 1, 2
 
-_LEAST, _MOST = -348, 347  # exponents in the table: beyond are zeros and infinities
-_DIGITS = 19  # decimals that fit into 64 bits
-_SHORT = 16  # bytes of numbers whose digits are below 2⁵³, and of the byte after them
-_ONE, _LOW, _HALF = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
-_NINE = np.uint64(0x1FF)
-_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+class Scan(IntEnum):
+    """What `scan_number` found."""
+
+    GOOD = 0
+    HARD = 1
+    NO_NUMBER = 2
+
+
+_GOOD, _HARD, _NO_NUMBER = int(Scan.GOOD), int(Scan.HARD), int(Scan.NO_NUMBER)
+LARGEST_INDEX = int(np.iinfo(np.int32).max) - 1  # indices from 1 are kept in 32 bits
+
+# Of the table of powers of ten: beyond are zeros and infinities.
+_LEAST, _MOST = -348, 347
+_ONE = np.uint64(1)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_NINE_BITS = np.uint64(0x1FF)
+_ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _EXACT = np.uint64(1 << 53)
 _MANTISSA = np.uint64((1 << 52) - 1)
 _TENS = np.array([10.0**e for e in range(23)])
+
+
+@compiled
+def parse_lines(text, first, last, y, indptr, indices, values, starts, powers):
+    """All lines of ``text`` as rows of a CSR, indices as they are written.
+
+    The arrays hold as many rows as there are lines, and as many pairs as there are colons. Indices
+    rise from ``first`` to at most ``last``. Where only Python's ``float`` can read a value, NaN is
+    stored, and in ``starts`` where its text begins; for targets, after the places of the values.
+
+    Returns
+    -------
+    rows, and the position of the first line that is malformed, or −1
+    """
+    i, row, nnz, stop = 0, 0, 0, text.size
+    while i < stop:
+        line = i
+        i = _skip_blanks(text, i, stop)
+        if i < stop and text[i] != 10 and text[i] != 35:  # neither empty nor a comment
+            value, end, status = scan_number(text, i, stop, powers)
+            if status == _NO_NUMBER or not _ends(text, end, stop):
+                return row, line
+            if status == _HARD:
+                value, starts[values.size + row] = np.nan, i
+            y[row] = value
+            i, nnz = _parse_pairs(text, end, first, last, indices, values, nnz, starts, powers)
+            if i < 0:
+                return row, line
+            row += 1
+            indptr[row] = nnz
+        while i < stop and text[i] != 10:
+            i += 1
+        i += 1
+    return row, -1
+
+
+@compiled
+def _parse_pairs(text, i, first, last, indices, values, nnz, starts, powers):
+    """The pairs of a line from its target on: position (−1: malformed) and nonzeros."""
+    stop, before = text.size, first - 1
+    while True:
+        i = _skip_blanks(text, i, stop)
+        if i >= stop or text[i] == 10 or text[i] == 35:
+            return i, nnz
+        if text[i] == 113:  # qid:7
+            if i + 4 >= stop or text[i + 1] != 105 or text[i + 2] != 100 or text[i + 3] != 58:
+                return -1, nnz
+            while not _ends(text, i, stop):
+                i += 1
+            continue
+        index, digits = 0, 0
+        while i < stop and 48 <= text[i] <= 57 and index <= last:
+            index = 10 * index + (text[i] - 48)
+            digits += 1
+            i += 1
+        if digits == 0 or i >= stop or text[i] != 58 or index <= before or index > last:
+            return -1, nnz
+        value, end = scan_short(text, i + 1, stop)
+        status = _GOOD
+        if end == i + 1:
+            value, end, status = scan_number(text, i + 1, stop, powers)
+        if status == _NO_NUMBER or not _ends(text, end, stop):
+            return -1, nnz
+        if status == _HARD:
+            value, starts[nnz] = np.nan, i + 1
+        indices[nnz], values[nnz] = np.int32(index), value
+        nnz, before, i = nnz + 1, index, end
+
+
+@compiled
+def _skip_blanks(text, i, stop):
+    while i < stop and (text[i] == 32 or text[i] == 9 or text[i] == 13):
+        i += 1
+    return i
+
+
+@compiled
+def _ends(text, i, stop):
+    """Whether a word ends before this byte."""
+    if i >= stop:
+        return True
+    c = text[i]
+    return c == 32 or c == 10 or c == 9 or c == 13 or c == 35
+
+
+# ------------------------------------------------------------------ numbers
 
 
 @cache
@@ -52,10 +150,11 @@ def powers_of_ten() -> np.ndarray:
 def scan_short(text, start, stop):
     """A number such as 12 or 0.75 without sign and exponent: (value, where it ends).
 
-    It ends where it starts if it is of another form; `scan_number` reads those.
+    It ends where it starts if it is of another form; `scan_number` reads those. Of the 16 bytes
+    that are read, at most 15 are digits, which are below 2⁵³.
     """
     i, w, value, end = start, 0, 0.0, start
-    last = min(stop, start + _SHORT)
+    last = min(stop, start + 16)
     while i < last and 48 <= text[i] <= 57:
         w = 10 * w + (text[i] - 48)
         i += 1
@@ -94,19 +193,19 @@ def scan_number(text, start, stop, powers):
         exponent = first - i
         digits -= exponent
     if digits == 0:
-        return 0.0, i, NO_NUMBER
-    if digits > _DIGITS:  # w may have overflowed
+        return 0.0, i, _NO_NUMBER
+    if digits > 19:  # w may have overflowed
         w, exponent, cut = _scan_long(text, start, i)
     if i < stop and (text[i] | 32) == 101:  # e E
         i, power, ok = _scan_exponent(text, i + 1, stop)
         if not ok:
-            return 0.0, i, NO_NUMBER
+            return 0.0, i, _NO_NUMBER
         exponent += power
     value, status = _nearest(w, exponent, powers)
-    if cut and status == GOOD:
+    if cut and status == _GOOD:
         above, status = _nearest(w + _ONE, exponent, powers)
         if above != value:
-            status = HARD
+            status = _HARD
     return (-value if negative else value), i, status
 
 
@@ -126,7 +225,7 @@ def _scan_long(text, i, stop):
         c = text[k]
         if c == 46:
             point = True
-        elif c >= 48 and digits < _DIGITS:
+        elif c >= 48 and digits < 19:
             w = w * np.uint64(10) + np.uint64(c - 48)
             digits += w != 0  # leading zeros do not count
             exponent -= point
@@ -153,13 +252,13 @@ def _scan_exponent(text, i, stop):
 def _nearest(w, exponent, powers):
     """The double nearest to w · 10^exponent, and whether it is known to be."""
     if w == 0:
-        return 0.0, GOOD
+        return 0.0, _GOOD
     if w < _EXACT and -22 <= exponent <= 22:
         if exponent < 0:
-            return np.float64(w) / _TENS[-exponent], GOOD
-        return np.float64(w) * _TENS[exponent], GOOD
+            return np.float64(w) / _TENS[-exponent], _GOOD
+        return np.float64(w) * _TENS[exponent], _GOOD
     if exponent < _LEAST or exponent > _MOST:
-        return 0.0, HARD
+        return 0.0, _HARD
     zeros = 0
     for width in (32, 16, 8, 4, 2, 1):
         if w >> np.uint64(64 - width) == 0:
@@ -167,27 +266,27 @@ def _nearest(w, exponent, powers):
             zeros += width
     row = exponent - _LEAST
     high, low = _product(w, powers[row, 0])
-    if high & _NINE == _NINE and low + w < w:  # what was truncated could carry into the result
+    if high & _NINE_BITS == _NINE_BITS and low + w < w:  # the truncated part could carry
         more, least = _product(w, powers[row, 1])
         low += more
         if low < more:
             high += _ONE
-        if high & _NINE == _NINE and low == _FULL and least + w < w:
-            return 0.0, HARD
+        if high & _NINE_BITS == _NINE_BITS and low == _ALL_BITS and least + w < w:
+            return 0.0, _HARD
     top = high >> np.uint64(63)
     mantissa = high >> (top + np.uint64(9))
-    if low == 0 and high & _NINE == 0 and mantissa & np.uint64(3) == 1:
-        return 0.0, HARD  # half way between two doubles, perhaps
-    # 217706 / 2¹⁶ is log₂ 10, near enough to its floor for all exponents of the table
+    if low == 0 and high & _NINE_BITS == 0 and mantissa & np.uint64(3) == 1:
+        return 0.0, _HARD  # half way between two doubles, perhaps
+    # 217706 / 2¹⁶ approximates log₂ 10: the floor is right for all exponents of the table
     binary = ((217706 * exponent) >> 16) + 64 + 1023 - zeros - (1 - np.int64(top))
     mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
     if mantissa >= _EXACT:
         mantissa >>= _ONE
         binary += 1
     if binary < 1 or binary > 2046:
-        return 0.0, HARD
+        return 0.0, _HARD
     bits = (np.uint64(binary) << np.uint64(52)) | (mantissa & _MANTISSA)
-    return np.uint64(bits).view(np.float64), GOOD
+    return np.uint64(bits).view(np.float64), _GOOD
 
 
 @compiled

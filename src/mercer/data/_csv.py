@@ -1,0 +1,381 @@
+"""CSV and its relatives: text with a delimiter.
+
+The layout (delimiter, names, which columns are text) is recognised from the first lines. pyarrow
+reads the records. Where it is not installed, and wherever it meets something unusual, `_by_cell`
+reads them with the standard library's `csv`: it is the reference, and knows the line of each cell
+that it refuses.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from mercer.data._columns import (
+    MISSING,
+    Options,
+    Raw,
+    Roles,
+    Words,
+    assign,
+    find_unusable,
+    from_arrow,
+    is_missing,
+    to_number,
+)
+from mercer.data._files import Source
+from mercer.data._schema import Schema
+from mercer.exceptions import FileError
+
+__all__ = ["Layout", "find_layout", "read_csv"]
+
+DELIMITERS = ",\t;|"
+_COMMA = re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class LayoutSettings:
+    """How a layout is recognised, and how much is read at a time.
+
+    Attributes
+    ----------
+    sample_lines : int
+        Lines at the beginning of a file from which names and text columns are recognised.
+    delimiter_lines : int
+        Of these, lines from which the delimiter is.
+    text_ratio : float
+        A column is text if more than this ratio of its cells in the sample is; fewer cells are
+        taken for mistakes, which are refused with their line.
+    block_bytes : int
+        Text that pyarrow parses at a time, in one thread; no record may be longer.
+    chunk_records : int
+        Records that `_by_cell` converts at a time.
+    """
+
+    sample_lines: int = 100
+    delimiter_lines: int = 50
+    text_ratio: float = 0.1
+    block_bytes: int = 1 << 21
+    chunk_records: int = 4096
+
+
+SETTINGS = LayoutSettings()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is laid out, and its first records.
+
+    Attributes
+    ----------
+    delimiter : str
+        A space stands for any number of blanks.
+    names : list of str
+    has_names : bool
+        Whether the file gives them.
+    header_lines : int
+        Lines before the first record.
+    sample : list of lists of str
+    """
+
+    delimiter: str
+    names: list[str]
+    has_names: bool
+    header_lines: int
+    sample: list[list[str]]
+
+
+def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
+    """The columns of a file of delimited text."""
+    known = [column.name for column in schema.columns] if schema and schema.columns else []
+    layout = find_layout(source, options.header, known)
+    text = _text_columns(layout)
+    roles = assign(source.name, layout.names, text, options, schema, layout.has_names)
+    _refuse_commas(source.name, layout, roles)
+    file: Any = source.path
+    if file is None or layout.delimiter == " ":
+        file = source.seekable_copy()
+    raw = _by_arrow(file, layout, roles)
+    if raw is None or find_unusable(raw, options, schema):
+        lines = io.BufferedReader(source) if file == source.path else file
+        raw = _by_cell(source.name, lines, layout, roles, options, schema)
+    return raw
+
+
+def find_layout(
+    source: Source,
+    header: bool | None,
+    known: Sequence[str] = (),
+    settings: LayoutSettings = SETTINGS,
+) -> Layout:
+    """Delimiter and names from the beginning of a file; ``known`` are names to expect."""
+    head = source.head
+    if b"\0" in head:
+        raise FileError(source.name, None, "is a binary file of no kind that is read here.")
+    lines = head.split(b"\n")
+    if len(head) > 1000 and len(lines) > 1:
+        lines = lines[:-1]  # perhaps a part of a line
+    text = [line.rstrip("\r") for line in _decoded(source.name, lines[: settings.sample_lines])]
+    full = [line for line in text if line.strip()]
+    if not full:
+        raise FileError(source.name, None, "is empty.")
+    delimiter = _find_delimiter(full[: settings.delimiter_lines])
+    rows = _split(full, delimiter)
+    if header is None:
+        header = any(name in rows[0] for name in known) if known else _has_names(rows)
+    names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
+    if len(rows) == 1 and header:
+        raise FileError(source.name, None, "has a line of names, but no rows.")
+    header_lines = text.index(full[0]) + 1 if header else 0
+    return Layout(delimiter, names, header, header_lines, rows[1:] if header else rows)
+
+
+def _by_arrow(file: Any, layout: Layout, roles: Roles) -> Raw | None:
+    """All records, read by pyarrow; None if it is not installed or refuses something."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+    except ImportError:
+        return None
+    text = {j for j in range(len(layout.names)) if not _is_plain(layout, j)} | roles.words
+    used = [j for j in (*roles.features, roles.target) if j is not None]
+    types = {
+        str(j): pa.dictionary(pa.int32(), pa.string()) if j in text else pa.float64() for j in used
+    }
+    if isinstance(file, io.BytesIO):
+        content = file.getvalue()
+        file = pa.BufferReader(_with_single_blanks(content) if layout.delimiter == " " else content)
+    try:
+        table = arrow_csv.read_csv(
+            file,
+            arrow_csv.ReadOptions(
+                skip_rows=layout.header_lines,
+                column_names=[str(j) for j in range(len(layout.names))],
+                block_size=SETTINGS.block_bytes,
+            ),
+            arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=_missing_spellings(),
+                strings_can_be_null=False,
+            ),
+        )
+        return from_arrow(table, {j: str(j) for j in used}, layout.names, roles, is_text=True)
+    except (pa.ArrowInvalid, ValueError):
+        return None
+
+
+def _is_plain(layout: Layout, j: int) -> bool:
+    """Whether pyarrow reads what the sample has in a column as numbers: it refuses +1."""
+    cells = [row[j] for row in layout.sample if j < len(row)]
+    return not any(cell.startswith("+") for cell in cells)
+
+
+def _missing_spellings() -> list[str]:
+    """What stands for a missing value, in all mixtures of upper and lower case."""
+    return [
+        "".join(letters)
+        for word in MISSING
+        for letters in product(*({letter.lower(), letter.upper()} for letter in word))
+    ]
+
+
+def _with_single_blanks(text: bytes) -> bytes:
+    return b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
+
+
+def _by_cell(
+    name: str,
+    file: Iterable[bytes],
+    layout: Layout,
+    roles: Roles,
+    options: Options,
+    schema: Schema | None,
+) -> Raw:
+    """All records, read by the standard library; a FileError names the line of what is wrong."""
+    cells = _Cells(name, layout, roles, options, schema)
+    used = [j for j in (*roles.features, roles.target) if j is not None]
+    parts: dict[int, list[np.ndarray]] = {j: [] for j in used}
+    records = _records(name, file, layout)
+    while chunk := list(islice(records, SETTINGS.chunk_records)):
+        lines, rows = zip(*chunk, strict=True)
+        columns = list(zip(*rows, strict=True))
+        for j in used:
+            parts[j].append(cells.convert(j, columns[j], lines))
+    if not used or not parts[used[0]]:
+        raise FileError(name, None, "has no rows.")
+    values = {j: np.concatenate(arrays) for j, arrays in parts.items()}
+    for j, words in cells.words.items():
+        words.codes = values[j].astype(np.int32)
+    numbers = [values[j] for j in roles.features if j not in cells.words]
+    X = np.column_stack(numbers) if numbers else np.empty((len(values[used[0]]), 0))
+    return Raw.of(X, {**values, **cells.words}, layout.names, roles)
+
+
+class _Cells:
+    """Converts cells to numbers, or to the numbers of words; refuses others with their line."""
+
+    def __init__(
+        self, name: str, layout: Layout, roles: Roles, options: Options, schema: Schema | None
+    ):
+        self.name, self.names, self.target, self.schema = name, layout.names, roles.target, schema
+        self.may_be_missing = options.fills_missing(schema)
+        self.words = {j: Words() for j in roles.words}
+
+    def convert(self, j: int, cells: Sequence[str], lines: Sequence[int]) -> np.ndarray:
+        """The numbers of the cells of column ``j``, which are in these lines."""
+        if j not in self.words:
+            joined = "".join(cells)
+            if joined.isascii() and "_" not in joined:  # Python's float reads more than that
+                try:
+                    values = np.array([float(cell) for cell in cells])
+                except ValueError:
+                    values = np.array([math.nan])
+                if np.isfinite(values).all():
+                    return values
+        return np.array(
+            [self._value(j, cell, line) for cell, line in zip(cells, lines, strict=True)],
+            dtype=np.float64,
+        )
+
+    def _value(self, j: int, cell: str, line: int) -> float:
+        if is_missing(cell):
+            self._refuse_missing(j, line)
+            return -1 if j in self.words else math.nan
+        if j in self.words:
+            return self.words[j].number(cell)
+        number = to_number(cell)
+        if number is None or not math.isfinite(number):
+            name, got = self.names[j], cell if len(cell) <= 40 else cell[:40] + "…"
+            remedy = "correct it"
+            if self.schema is None:
+                remedy += f", or give categorical=[{name!r}] or drop=[{name!r}]"
+            raise FileError(
+                self.name,
+                line,
+                f"column {name!r} holds finite numbers, but here {got!r}; {remedy}.",
+            )
+        return number
+
+    def _refuse_missing(self, j: int, line: int) -> None:
+        if j == self.target:
+            if self.schema is None:
+                raise FileError(
+                    self.name,
+                    line,
+                    f"column {self.names[j]!r}, the target, has no value; leave such rows out.",
+                )
+        elif not self.may_be_missing:
+            raise FileError(
+                self.name,
+                line,
+                f"column {self.names[j]!r} has no value; fill it in, or train with "
+                "missing='median'.",
+            )
+
+
+def _records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """The first line and the cells of each record."""
+    lines: Iterable[str] = _decoded(name, file)
+    if layout.delimiter == " ":
+        lines = (" ".join(line.split()) + "\n" for line in lines)
+    reader = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True, strict=True)
+    has_names, columns = layout.has_names, len(layout.names)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise FileError(
+                name, line, f"a quote is not closed, or something follows where it is ({error})."
+            ) from error
+        if cells is None:
+            return
+        cells = [cell.strip() for cell in cells]
+        if cells in ([], [""]):  # an empty line
+            continue
+        if has_names:
+            has_names = False
+        elif len(cells) != columns:
+            raise FileError(name, line, f"expected {columns} columns, got {len(cells)}.")
+        else:
+            yield line, cells
+
+
+def _decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise FileError(name, number, "is not UTF-8 text; convert the file.") from None
+
+
+def _find_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that divides most lines into the same number, more than one, of cells."""
+    best, most = "", (0.0, 0)
+    for delimiter in DELIMITERS:
+        counts = [len(row) for row in _split(lines, delimiter)]
+        usual = max(set(counts), key=counts.count)
+        score = counts.count(usual) / len(counts), usual
+        if usual > 1 and score > most:
+            best, most = delimiter, score
+    if not best and all(len(line.split()) == len(lines[0].split()) for line in lines):
+        return " "
+    return best or ","
+
+
+def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    if delimiter == " ":
+        return [line.split() for line in lines]
+    rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    try:
+        return [[cell.strip() for cell in row] for row in rows if row]
+    except csv.Error:  # a quote that the sample does not close, or a cell beyond the limit
+        return [line.split(delimiter) for line in lines]
+
+
+def _has_names(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line is names: a word over numbers; else, words that do not come again."""
+    first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    words = [to_number(cell) is None for cell in first]
+    again = False
+    for j, column in enumerate(zip(*rest, strict=True)):
+        cells = [cell for cell in column if not is_missing(cell)]
+        numbers = cells and all(to_number(cell) is not None for cell in cells)
+        if numbers and words[j] and not is_missing(first[j]):
+            return True
+        again |= first[j] in cells
+    return all(words) and not again
+
+
+def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[int]:
+    """The columns that hold words, in the sample."""
+    found = set()
+    for j in range(len(layout.names)):
+        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
+        words = sum(to_number(cell) is None for cell in cells)
+        if words > settings.text_ratio * len(cells):
+            found.add(j)
+    return found
+
+
+def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
+    """Numbers written as 1,5 or 1,500 would be taken for words."""
+    for j in sorted(roles.words):
+        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
+        if cells and all(_COMMA.fullmatch(cell) for cell in cells):
+            raise FileError(
+                name,
+                None,
+                f"column {layout.names[j]!r} has commas in its numbers ({cells[0]!r}); write them "
+                "with points and without thousands' signs.",
+            )
