@@ -32,7 +32,7 @@ LINEAR = [
     mercer.LinearSVC(loss="hinge", tol=1e-10, intercept_scaling=1.0),
     mercer.LinearSVC(tol=1e-10),
     mercer.LinearSVC(tol=1e-10, dual=True),
-    mercer.LinearSVC(multi_class="crammer_singer", tol=1e-8),
+    mercer.LinearSVC(multi_class="crammer_singer", loss="hinge", tol=1e-8),
     mercer.LogisticRegression(tol=1e-10, class_weight="balanced"),
     mercer.LinearSVR(epsilon=0.2, tol=1e-10),
     mercer.LinearSVR(epsilon=0.2, loss="squared_epsilon_insensitive", tol=1e-10),

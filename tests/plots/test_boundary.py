@@ -118,7 +118,8 @@ def test_several_classes_are_regions_of_predict():
 
 def test_duals_of_all_classes_at_once_are_no_groups_of_a_margin():
     data = load_iris()
-    model = mercer.LinearSVC(multi_class="crammer_singer").fit(data.data[:, 2:], data.target)
+    model = mercer.LinearSVC("l2", "hinge", multi_class="crammer_singer")
+    model.fit(data.data[:, 2:], data.target)
     display = BoundaryDisplay.from_estimator(
         model, data.data[:, 2:], data.target, grid_resolution=9
     )
