@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,12 @@ def test_a_registered_kernel_is_known_by_name(toys):
     expected = 0.5 + 0.5 * np.exp(-0.3 * cdist(X, X, "cityblock"))
     rows = np.arange(len(X))
     np.testing.assert_allclose(kernel_matrix(ToyKernel(0.3), X, rows), expected, rtol=1e-14)
+
+
+def test_parameter_checks_can_be_pickled():
+    """Subclasses in a notebook copy them, and are sent to other processes by value."""
+    allowed = pickle.loads(pickle.dumps(mercer.SVC._parameter_constraints["kernel"][0]))
+    assert set(allowed.options) == set(kernels.KernelNames())
 
 
 def test_names_that_are_not_registered_are_refused():
@@ -108,7 +115,7 @@ def test_every_entry_leads_somewhere():
         assert entry.verify == "" or callable(kernels.load_path(entry.verify))
     shown = {entry.playground for entry in estimators.ESTIMATORS.values() if entry.playground}
     assert shown == set(PLAYGROUND_ESTIMATORS)
-    assert set(PLAYGROUND_KERNELS) < set(kernels.kernel_names())
+    assert set(PLAYGROUND_KERNELS) < set(kernels.KernelNames())
 
 
 SCRIPT = """

@@ -23,7 +23,7 @@ from mercer.cli._options import EstimatorName, KernelName, PlotKind, solver_name
 from mercer.cli._verify import broken_claims
 from mercer.data import read_table
 from mercer.estimators._registry import cli_names
-from mercer.kernels._registry import kernel_names
+from mercer.kernels._registry import KernelNames
 from mercer.persistence import open_model
 from mercer.plots import KINDS as ALL_KINDS
 from mercer.solvers._registry import NAMES
@@ -45,7 +45,7 @@ def tube(tmp_path):
 
 
 def test_names_are_those_of_the_package():
-    assert {kernel.value for kernel in KernelName} == set(kernel_names()) - {"polynomial"}
+    assert {kernel.value for kernel in KernelName} == set(KernelNames()) - {"polynomial"}
     assert set(solver_names()) == {"auto", *NAMES, "cholesky", "cg", "eigen"}
     assert {kind.value for kind in PlotKind} == set(ALL_KINDS)
     assert {name.value for name in EstimatorName} == set(cli_names())

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels._registry import kernel_named, kernel_names
+from mercer.kernels._registry import KernelNames, kernel_named
 from mercer.solvers._registry import NAMES
 
 __all__ = [
@@ -29,7 +29,7 @@ CONSTANT = 16 * float(np.finfo(np.float64).eps) ** 2
 
 # The default's kind first: constraints are tried in turn, in every fit.
 CONSTRAINTS: dict[str, list] = {
-    "kernel": [StrOptions(kernel_names()), callable, Kernel],
+    "kernel": [StrOptions(KernelNames()), callable, Kernel],
     "degree": [Interval(Integral, 0, None, closed="left")],
     "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],

@@ -8,7 +8,7 @@ imported when they are used: the command line shows the names without importing 
 
 from __future__ import annotations
 
-from collections.abc import KeysView
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -17,9 +17,9 @@ __all__ = [
     "KERNELS",
     "ClassPath",
     "KernelEntry",
+    "KernelNames",
     "kernel_entry",
     "kernel_named",
-    "kernel_names",
     "load_path",
     "register_kernel",
 ]
@@ -107,9 +107,21 @@ def register_kernel(entry: KernelEntry) -> None:
     _BY_NAME.update(dict.fromkeys(entry.names, entry))
 
 
-def kernel_names() -> KeysView[str]:
-    """A live view of all names and aliases."""
-    return _BY_NAME.keys()
+class KernelNames(Set[str]):
+    """All names and aliases: a view of the registry that can be pickled."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in _BY_NAME
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_BY_NAME)
+
+    def __len__(self) -> int:
+        return len(_BY_NAME)
+
+    @classmethod
+    def _from_iterable(cls, names: Iterable[str]) -> set[str]:  # type: ignore[override]
+        return set(names)  # results of set operations are plain sets
 
 
 def kernel_named(name: str) -> KernelEntry:

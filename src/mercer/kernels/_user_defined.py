@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
-from mercer.kernels._registry import kernel_named, kernel_names
+from mercer.kernels._registry import KernelNames, kernel_named
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel"]
@@ -138,9 +138,9 @@ def as_kernel(kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0
         return kernel
     if callable(kernel):
         return Callable(kernel)
-    if not isinstance(kernel, str) or kernel not in kernel_names():
+    if not isinstance(kernel, str) or kernel not in KernelNames():
         raise ValueError(
-            f"kernel must be a Kernel, a callable, or one of {sorted(kernel_names())}; "
+            f"kernel must be a Kernel, a callable, or one of {sorted(KernelNames())}; "
             f"got {kernel!r}."
         )
     return kernel_named(kernel).make(gamma=gamma, degree=degree, coef0=coef0)
