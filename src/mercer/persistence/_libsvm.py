@@ -28,7 +28,7 @@ from mercer.persistence._validity import check_before, try_model
 
 __all__ = ["is_libsvm", "read_libsvm", "write_libsvm"]
 
-MACHINES: dict[str, type] = {
+ESTIMATOR_OF_TYPE: dict[str, type] = {
     "c_svc": SVC,
     "nu_svc": NuSVC,
     "one_class": OneClassSVM,
@@ -127,7 +127,7 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
 
     Labels that are no integers are written as their number in ``classes_``.
     """
-    kind = next((name for name, cls in MACHINES.items() if type(model) is cls), None)
+    kind = next((name for name, cls in ESTIMATOR_OF_TYPE.items() if type(model) is cls), None)
     kernel = next((name for name, row in KERNELS.items() if type(model.kernel_) is row[1]), None)
     if kind is None or kernel is None:
         raise FileError(
@@ -190,7 +190,7 @@ def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
             except ValueError:
                 raise FileError(name, number, f"{key} must be numbers, got {line!r}") from None
         elif key in ("svm_type", "kernel_type"):
-            known = MACHINES if key == "svm_type" else KERNELS
+            known = ESTIMATOR_OF_TYPE if key == "svm_type" else KERNELS
             if not words or words[0] not in known:
                 raise FileError(
                     name, number, f"{key} must be one of {', '.join(known)}, got {line[:60]!r}"
@@ -244,7 +244,7 @@ def _make_model(header: dict[str, Any]) -> Any:
     parameters = {key: header[key][0] for key in names}
     if "degree" in parameters:
         parameters["degree"] = int(parameters["degree"])
-    model = MACHINES[header["svm_type"]](kernel=kernel, **parameters)
+    model = ESTIMATOR_OF_TYPE[header["svm_type"]](kernel=kernel, **parameters)
     gamma = parameters.get("gamma", 0.0)
     model._gamma = gamma
     model.kernel_ = as_kernel(kernel, gamma, model.degree, model.coef0)
