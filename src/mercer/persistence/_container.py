@@ -27,22 +27,15 @@ from mercer.exceptions import FileError, NoFileError
 __all__ = ["DTYPES", "read_tensors", "write_tensors"]
 
 DTYPES = {
-    "F64": np.float64,
-    "F32": np.float32,
-    "F16": np.float16,
-    "I64": np.int64,
-    "I32": np.int32,
-    "I16": np.int16,
-    "I8": np.int8,
-    "U64": np.uint64,
-    "U32": np.uint32,
-    "U16": np.uint16,
-    "U8": np.uint8,
-    "BOOL": np.bool_,
-}
-_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
-# Longer tables are refused, as by the format's own library.
-LONGEST_TABLE = 100_000_000
+    f"{letter}{bits}": np.dtype(f"{kind}{bits}")
+    for letter, kind, sizes in (
+        ("F", "float", (64, 32, 16)),
+        ("I", "int", (64, 32, 16, 8)),
+        ("U", "uint", (64, 32, 16, 8)),
+    )
+    for bits in sizes
+} | {"BOOL": np.dtype(np.bool_)}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 CHECKSUM = "sha256"
 _BLANK = "0" * 64
 _DAMAGED = "it is damaged, or was written by something else; train and save the model again"
@@ -92,10 +85,11 @@ def read_tensors(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, np.
 
 
 def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """The format's own library refuses tables of more than 100 MB, too."""
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     text = b""
-    if size >= 10 and length <= min(LONGEST_TABLE, size - 8):
+    if size >= 10 and length <= min(100_000_000, size - 8):
         text = file.read(length)
     if not text.startswith(b'{"'):
         raise FileError(name, None, "is not a model file of Mercer (no safetensors table).")
@@ -129,7 +123,7 @@ def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndar
 
 def _entry(key: str, value: Any) -> tuple[str, np.dtype, tuple[int, ...], int, int]:
     """Name, type, shape, start and end of an array, which agree with each other."""
-    dtype = np.dtype(DTYPES[value["dtype"]])
+    dtype = DTYPES[value["dtype"]]
     shape, (start, stop) = value["shape"], value["data_offsets"]
     if not all(type(number) is int and number >= 0 for number in (*shape, start, stop)):
         raise ValueError(f"array {key!r} has a negative or no whole number in its place")

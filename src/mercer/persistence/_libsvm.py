@@ -34,8 +34,19 @@ SVM_TYPES = {entry.libsvm_name: entry for entry in ESTIMATORS.values() if entry.
 KERNEL_TYPES = {entry.libsvm_name: entry for entry in KERNELS.values() if entry.libsvm_name}
 # Columns of a model: LIBSVM numbers them by 32-bit integers.
 LARGEST_INDEX = 2**31 - 1
-NUMBERS = ("degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA", "probB",
-           "nr_sv", "prob_density_marks")  # fmt: skip
+NUMBERS = (
+    "degree",
+    "gamma",
+    "coef0",
+    "nr_class",
+    "total_sv",
+    "rho",
+    "label",
+    "probA",
+    "probB",
+    "nr_sv",
+    "prob_density_marks",
+)
 
 
 def is_libsvm(path: str | os.PathLike) -> bool:
@@ -113,7 +124,7 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             None,
             "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf or "
             f"sigmoid kernels, not {type(model).__name__} with {model.kernel_!r}",
-        )  # fmt: skip
+        )
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
     two = len(getattr(model, "classes_", ())) == 2
