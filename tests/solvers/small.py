@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram import _blocked as gram
 from mercer.gram import _row_cache as store
 from mercer.kernels import RBF, Linear, Polynomial
@@ -70,7 +70,7 @@ def make_data(n=300, seed=0):
 
 
 def make_gram(kernel, X, kind="dense", workers=None):
-    return Gram(kernel, Samples(sp.csr_matrix(X) if kind == "csr" else X), workers or Workers(1))
+    return BlockedGram(kernel, Samples(sp.csr_matrix(X) if kind == "csr" else X), workers or Workers(1))
 
 
 def solve(problem, gram, *, tol=1e-3, cache_bytes=1 << 20, stopping=None, start=None, max_iter=-1):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, verify
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram, Gram
 from mercer.kernels import RBF, Polynomial
 from mercer.kernels._samples import Samples
 from mercer.problems import svc
@@ -20,7 +20,7 @@ def pair(kernel, n=210):
     """A Gram of two classes in two parts, the same in one, and the labels."""
     X, y, _, _ = make_data(n)
     order = np.argsort(-y, kind="stable")
-    gram, n_first = Gram(kernel, Samples(X), Workers(1)), int((y > 0).sum())
+    gram, n_first = BlockedGram(kernel, Samples(X), Workers(1)), int((y > 0).sum())
     parts = [("first", n_first), ("second", n - n_first)]
     return gram.take(order, parts=parts), gram.take(order), y[order]
 

@@ -6,7 +6,7 @@ With room for only some of them, the rest would come to violate while these are 
 import numpy as np
 
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import RBF, Samples
 from mercer.problems import svc
 from mercer.solvers._stopping import Stopping
@@ -19,7 +19,7 @@ y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
 
 
 def test_all_violators_are_in_play_with_any_cache():
-    gram = Gram(RBF(gamma=1.0), Samples(X), Workers(1))
+    gram = BlockedGram(RBF(gamma=1.0), Samples(X), Workers(1))
     problem = svc(y, 1.0)
     with Stopping() as stopping:
         run = NestedSMO(problem, gram, stopping, 1e-3, np.inf, 1 << 10, problem.start)

@@ -12,10 +12,10 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._result import Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
 from mercer.estimators._validation import Data
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._psd import FEWEST_UNITS, rounding_unit
 from mercer.solvers import Stopping
@@ -142,7 +142,7 @@ class EmpiricalKernelMap(KernelFeatures):
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
             data = self._validate(X)
             gram = self._bind(data)
-            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+            with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
                 # A matrix of many gigabytes does not end in time either.
                 begin = stopping.time_limit is None or 8 * data.n**2 <= MOST_BYTES
                 K = kernel_matrix(gram, stopping.is_stopped) if begin else None
@@ -152,11 +152,12 @@ class EmpiricalKernelMap(KernelFeatures):
                 else:
                     assert K is not None
                     vectors = self._from_all_rows(data, gram, K, found)
-            gram.workers = Workers(1)
             self._warn_if_stopped(stopping)
         return vectors
 
-    def _from_all_rows(self, data: Data, gram: Gram, K: np.ndarray, found: tuple) -> np.ndarray:
+    def _from_all_rows(
+        self, data: Data, gram: BlockedGram, K: np.ndarray, found: tuple
+    ) -> np.ndarray:
         values, vectors, rest = found
         units = max(data.n, FEWEST_UNITS) * rounding_unit(self.kernel_, gram.points)
         rounding = units * max(np.abs(values).max(), abs(rest))
@@ -179,7 +180,7 @@ class EmpiricalKernelMap(KernelFeatures):
         self._keep(data, gram, np.arange(data.n), vectors / np.sqrt(self.eigenvalues_))
         return vectors
 
-    def _from_some_rows(self, data: Data, gram: Gram, stopping: Stopping) -> np.ndarray:
+    def _from_some_rows(self, data: Data, gram: BlockedGram, stopping: Stopping) -> np.ndarray:
         """Eigenvectors of C W⁻¹ Cᵀ, C the columns of K of some rows and W their rows of C."""
         n = data.n
         m = min(n, SAMPLED_ROWS, max(SAMPLED_VALUES // n, FEWEST_ROWS))
@@ -189,11 +190,10 @@ class EmpiricalKernelMap(KernelFeatures):
         if not kept.any():
             raise ValueError("The kernel matrix is zero on these rows: there are no features.")
         coef = turn[:, kept] / np.sqrt(values[kept])
-        features, here = np.empty((n, coef.shape[1])), gram.block(chosen, np.float64)
+        features, here = np.empty((n, coef.shape[1])), gram.sample_block(chosen, np.float64)
 
         def fill(rows: slice) -> None:
-            tile = gram.buffer("tile", (rows.stop - rows.start, m))
-            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
+            tile = gram.scratch_block(gram.sample_block(rows, np.float64), here)
             np.matmul(tile, coef, out=features[rows])
 
         gram.workers.map(fill, pieces(n, TILE_ROWS))

@@ -28,7 +28,7 @@ from mercer.estimators._validation import (
     make_samples,
 )
 from mercer.exceptions import ConvergenceWarning, NotFittedError, warn_user
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
@@ -210,7 +210,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             gram = self._bind(data)
             k = data.n if self.n_components is None else min(self.n_components, data.n)
             seed = check_random_state(0 if self.random_state is None else self.random_state)
-            with Workers(thread_count(self.n_jobs)) as gram.workers:
+            with gram.threads(thread_count(self.n_jobs)):
                 answer = self._solver().solve(gram, k, seed, stopping)
                 gram.release()
                 if _is_constant(data.X):  # H K H is zero, whatever rounding left of it
@@ -221,14 +221,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 self._keep(data, gram, answer, stopping, excess)
                 if self.fit_inverse_transform:
                     self._learn_inverse(data.X, gram.workers, stopping)
-            gram.workers = Workers(1)
         return self
 
-    def _bind(self, data: Data) -> Gram:
+    def _bind(self, data: Data) -> BlockedGram:
         gram = super()._bind(data)
         if type(self.kernel_) is Linear and not sp.issparse(data.X):
             # Centred rows have the same centred matrix, and lose fewer digits.
-            gram.points = Samples(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+            gram = gram.recentred(gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
 
     def _solver(self) -> EigenSolver:
@@ -239,7 +238,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE))
 
     def _keep(
-        self, data: Data, gram: Gram, answer: EigenAnswer, stopping: Stopping, excess: Any
+        self, data: Data, gram: BlockedGram, answer: EigenAnswer, stopping: Stopping, excess: Any
     ) -> None:
         values = _check_psd_eigenvalues(answer.values, enable_warnings=False)
         vectors, _ = svd_flip(u=answer.vectors, v=None)
@@ -290,7 +289,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _learn_inverse(self, X: np.ndarray, workers: Workers, stopping: Stopping) -> None:
         """Kernel ridge regression of the rows on their components."""
         T = self._components()
-        gram = Gram(self.kernel_, make_samples(T, self.kernel_), workers)
+        gram = BlockedGram(self.kernel_, make_samples(T, self.kernel_), workers)
         problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
         solver = RidgeSolver(cache_bytes=int(self.cache_size * MEGABYTE))
         self.dual_coef_ = solver.solve(problem, gram, stopping).coef

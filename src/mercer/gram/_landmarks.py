@@ -19,8 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg as la
 
-from mercer.gram import Gram
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._blocked import TILE_ROWS, BlockedGram, pieces
 
 __all__ = ["CHOICES", "choose"]
 
@@ -34,29 +33,31 @@ Stop = Callable[[], bool]
 
 
 def choose(
-    gram: Gram, m: int, how: str, rng: np.random.RandomState, stop: Stop = lambda: False
+    gram: BlockedGram, m: int, how: str, rng: np.random.RandomState, stop: Stop = lambda: False
 ) -> np.ndarray:
     """At most m different rows; fewer where these explain all the others, or once ``stop()``."""
     return CHOICES[how](gram, m, rng, stop)
 
 
-def _at_random(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _at_random(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     return rng.permutation(gram.n)[:m]
 
 
-def _columns(gram: Gram, rows: np.ndarray) -> np.ndarray:
+def _columns(gram: BlockedGram, rows: np.ndarray) -> np.ndarray:
     """K[:, rows]."""
     out = np.empty((gram.n, rows.size))
-    landmarks = gram.block(rows, np.float64)
+    landmarks = gram.sample_block(rows, np.float64)
 
     def fill(part: slice) -> None:
-        gram.kernel.tile(gram.block(part, np.float64), landmarks, out[part])
+        gram.block(part, landmarks, np.float64, out[part])
 
     gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
     return out
 
 
-def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _kmeans_plus_plus(
+    gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop
+) -> np.ndarray:
     diagonal = gram.diag()
     distance = np.full(gram.n, 1.0)
     chosen: list[int] = []
@@ -72,7 +73,7 @@ def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop
     return np.array(chosen)
 
 
-def _greedy(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _greedy(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
     F = np.empty((m, gram.n))  # by rows: each step writes one
     chosen: list[int] = []
@@ -86,7 +87,7 @@ def _greedy(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.nd
     return np.array(chosen, dtype=np.intp)
 
 
-def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _rpcholesky(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
     F = np.empty((gram.n, m))
     chosen = np.empty(0, dtype=np.intp)
@@ -111,7 +112,7 @@ def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> n
     return chosen
 
 
-def _start(gram: Gram) -> tuple[np.ndarray, float]:
+def _start(gram: BlockedGram) -> tuple[np.ndarray, float]:
     residual = gram.diag()
     if not residual.min() >= 0:
         raise ValueError(

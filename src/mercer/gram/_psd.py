@@ -23,7 +23,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._psd_bound import (
     FEWEST_UNITS,
     PSDBound,
@@ -150,7 +150,9 @@ cᵀKc = -0.0132481 < 0.
     c[rows] = vectors[:, 0]
     if not exact:
         with single_threaded_blas(), Workers(thread_count(None)) as workers:
-            least, norm, c = lanczos(Gram(kernel, points, workers), c, least, norm, LANCZOS_STEPS)
+            least, norm, c = lanczos(
+                BlockedGram(kernel, points, workers), c, least, norm, LANCZOS_STEPS
+            )
     tolerance = max(points.n, FEWEST_UNITS) * eps * norm if tol is None else float(tol)
     value = quadratic_form(kernel, points, c) if least < -tolerance else np.nan
     refuted = value < -tolerance

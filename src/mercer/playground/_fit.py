@@ -17,7 +17,7 @@ import mercer
 from mercer._threads import Workers
 from mercer.certificates._certificate import BOUND, FREE, ZERO
 from mercer.exceptions import NotSeparableError
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._samples import Samples
 from mercer.playground._catalogue import KERNELS, MACHINES
@@ -106,7 +106,7 @@ def rows_and_targets(state: State) -> tuple[np.ndarray, np.ndarray]:
 
 def kernel_matrix(state: State) -> np.ndarray:
     """K of the state's points, whole."""
-    return Gram(kernel_of(state), Samples(rows_and_targets(state)[0]), Workers(1)).matrix()
+    return BlockedGram(kernel_of(state), Samples(rows_and_targets(state)[0]), Workers(1)).matrix()
 
 
 def recipe(state: State) -> tuple[str, dict[str, Any]]:

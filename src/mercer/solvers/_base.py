@@ -102,7 +102,7 @@ class WholeMatrix(ABC):
         """Why it cannot solve the problem, with a remedy, or None."""
         if problem.n_groups not in self.takes_groups:
             return self._groups_reason(problem.n_groups)
-        if self.needs_psd and gram.kernel.is_psd is False:
+        if self.needs_psd and gram.is_psd is False:
             return (
                 f"the kernel {gram.kernel!r} is not positive semidefinite, so the problem is not "
                 "convex. Use another kernel, or solver='smo', which ends at a stationary point."

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer._result import Status
-from mercer.gram import Gram, SymmetricGram
+from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
 from mercer.gram._entry_error import EntryError, gamma
@@ -48,13 +48,12 @@ Precondition = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Nystrom:
     """The preconditioner of D K D + αI, from ``rank`` points; `is_complete` unless stopped."""
 
-    def __init__(self, gram: Gram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
+    def __init__(self, gram: BlockedGram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
         self.gram = gram
         self.cut = pieces(gram.n, ROWS)
         chosen = np.sort(np.random.default_rng(0).choice(gram.n, rank, replace=False))
-        block = gram.block(chosen, np.float64)
-        core = np.empty((rank, rank))
-        gram.kernel.tile(block, block, core)
+        block = gram.sample_block(chosen, np.float64)
+        core = gram.block(block, block)
         core *= scale[chosen] * scale[chosen, np.newaxis]
         L = _factor(core)
         self._F = np.empty((gram.n, rank))
@@ -63,7 +62,7 @@ class Nystrom:
             F = self._F[rows]
             if stop():
                 return np.zeros((rank, rank))
-            gram.kernel.tile(gram.block(rows, np.float64), block, F)
+            gram.block(rows, block, np.float64, F)
             F *= scale[rows, np.newaxis]
             F[...] = linalg.solve_triangular(L, F.T, lower=True, check_finite=False).T
             return F.T @ F

@@ -24,7 +24,7 @@ from scipy import linalg
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import eigen_status
-from mercer.gram import Gram, SymmetricGram
+from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
@@ -65,7 +65,7 @@ class Centring:
     rounding: float
 
     @staticmethod
-    def of(gram: Gram, row_sums: np.ndarray) -> Centring:
+    def of(gram: BlockedGram, row_sums: np.ndarray) -> Centring:
         means = row_sums / gram.n
         mean = float(means.mean())
         total = float(gram.diag().sum())
@@ -95,7 +95,7 @@ class EigenSolver:
     cache_bytes: int = 1000 << 20
 
     def solve(
-        self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
+        self, gram: BlockedGram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenAnswer:
         """The ``k`` largest eigenvalues and their eigenvectors; fewer where time is short."""
         dense = gram.n <= DENSE_ROWS or k > DENSE_SHARE * gram.n
@@ -112,7 +112,7 @@ class EigenSolver:
             return self._iterate(gram, k, seed, stopping)
 
     def _iterate(
-        self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
+        self, gram: BlockedGram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenAnswer:
         if stopping.stopped is not None:
             return _by_landmarks(gram, k, stopping)
@@ -128,7 +128,7 @@ class EigenSolver:
 WHOLE_ROWS = 256
 
 
-def _dense(gram: Gram, k: int, goal: float, stopping: Stopping) -> EigenAnswer | None:
+def _dense(gram: BlockedGram, k: int, goal: float, stopping: Stopping) -> EigenAnswer | None:
     """By LAPACK; None if it was stopped before the decomposition."""
     n = gram.n
     K = kernel_matrix(gram, stopping.is_stopped)
@@ -156,15 +156,15 @@ def _dense(gram: Gram, k: int, goal: float, stopping: Stopping) -> EigenAnswer |
     return EigenAnswer(values, vectors, residuals, centring, status, "dense", 0)
 
 
-def _by_landmarks(gram: Gram, k: int, stopping: Stopping) -> EigenAnswer:
+def _by_landmarks(gram: BlockedGram, k: int, stopping: Stopping) -> EigenAnswer:
     """Components of K̃ = C W⁻¹ Cᵀ from random landmarks: a small part of one product with K."""
     n, total = gram.n, float(np.abs(gram.diag()).sum())
     m = min(n, max(FEWEST_LANDMARKS, min(2 * k, MOST_LANDMARKS)))
     chosen = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-    C, landmarks = np.empty((n, m)), gram.block(chosen, np.float64)
+    C, landmarks = np.empty((n, m)), gram.sample_block(chosen, np.float64)
 
     def fill(rows: slice) -> None:
-        gram.kernel.tile(gram.block(rows, np.float64), landmarks, C[rows])
+        gram.block(rows, landmarks, np.float64, C[rows])
 
     gram.workers.map(fill, pieces(n, TILE_ROWS))
     values, turn = linalg.eigh(C[chosen], check_finite=False)
@@ -178,7 +178,7 @@ def _by_landmarks(gram: Gram, k: int, stopping: Stopping) -> EigenAnswer:
     values, turn = values[::-1][:k], turn[:, ::-1][:, :k]
     kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
     values, vectors = values[kept], F @ (turn[:, kept] / np.sqrt(values[kept]))
-    bound = max(left_out, 0.0) if gram.kernel.is_psd is True else np.inf
+    bound = max(left_out, 0.0) if gram.is_psd is True else np.inf
     status = stopping.stopped or Status.TIME_LIMIT
     residuals = np.full(values.size, bound)
     return EigenAnswer(values, vectors, residuals, centring, status, "landmarks", 0)

@@ -352,7 +352,7 @@ class QPPrimal(_Interior):
 
     def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
         if type(gram.kernel) is Linear:
-            features = gram.block(slice(0, gram.n), np.float64).X
+            features = gram.sample_block(slice(0, gram.n), np.float64).X
         else:
             features = _factor(gram.matrix(), gram, self.name)
         return _Primal(problem, gram, features, beta, stopping, self.tol)
@@ -368,7 +368,7 @@ def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
 
 def _check_psd(K: np.ndarray, gram: Gram, name: str) -> None:
     """Kernels that do not promise it are looked at; the library would fail without a word."""
-    if gram.kernel.is_psd is not True:
+    if gram.is_psd is not True:
         _refuse_indefinite(float(np.linalg.eigvalsh(K)[0]), K, gram, name)
 
 

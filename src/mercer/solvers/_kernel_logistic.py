@@ -29,7 +29,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer._result import Result, Status
-from mercer.gram import CachedGram, Gram
+from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import bounded_product
 from mercer.problems import Logistic
@@ -228,7 +228,7 @@ def _conjugate_gradients(
         delta += alpha * p
         K_delta += alpha * Kp
         r -= alpha * (p + bent)
-        Kr -= alpha * (Kp + whole.product(bent))
+        Kr -= alpha * (Kp + whole.matvec(bent))
         if stopping.is_stopped():  # the product was given up; δ and K δ belong together
             return delta, K_delta, step + 1
         z, Kz = hessian.precondition(r, Kr)
@@ -250,9 +250,8 @@ class _Basis:
         m = min(n, LANDMARKS)
         self.whole = whole
         self.points = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-        here = gram.block(self.points, np.float64)
-        core = np.empty((m, m))
-        gram.kernel.tile(here, here, core)
+        here = gram.sample_block(self.points, np.float64)
+        core = gram.block(here, here)
         values, vectors = np.linalg.eigh(core)
         keep = values > SMALLEST * max(values[-1], 0.0)
         self.coef = vectors[:, keep] / np.sqrt(values[keep])
@@ -261,8 +260,7 @@ class _Basis:
         def fill(rows: slice) -> None:
             if whole.stop():
                 return
-            tile = gram.buffer("tile", (rows.stop - rows.start, m))
-            gram.kernel.tile(gram.block(rows, np.float64), here, tile)
+            tile = gram.scratch_block(gram.sample_block(rows, np.float64), here)
             np.matmul(tile, self.coef, out=self.values[rows])
 
         gram.workers.map(fill, pieces(n, ROWS_PER_TILE))
@@ -331,7 +329,7 @@ def _dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _residuals(tasks: Sequence[_Task], whole: CachedGram) -> tuple[np.ndarray, np.ndarray]:
     """R and K R of every task, and the gap they say it has."""
     R = np.column_stack([task.residual() for task in tasks])
-    KR = whole.product(R)
+    KR = whole.matvec(R)
     lengths = np.sqrt(_dots(R, R) * _dots(KR, KR))
     for task, squared, length in zip(tasks, _dots(R, KR), lengths, strict=True):
         task.gap = max(float(squared), 0.0) / 2
@@ -341,7 +339,7 @@ def _residuals(tasks: Sequence[_Task], whole: CachedGram) -> tuple[np.ndarray, n
 
 def _sum_afresh(tasks: Sequence[_Task], whole: CachedGram) -> None:
     """f = Kβ with float64 kernel values."""
-    exact = whole.product(np.column_stack([task.beta for task in tasks]), np.float64)
+    exact = whole.matvec(np.column_stack([task.beta for task in tasks]), dtype=np.float64)
     for task, f in zip(tasks, exact.T, strict=True):
         task.f = np.ascontiguousarray(f)
         task.b = task.problem.best_intercept(task.f, task.b)
@@ -363,7 +361,7 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
 
 
 def with_bounds(
-    problems: Sequence[Logistic], results: Sequence[Result], gram: Gram, stopping: Stopping
+    problems: Sequence[Logistic], results: Sequence[Result], gram: BlockedGram, stopping: Stopping
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 

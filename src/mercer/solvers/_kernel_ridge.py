@@ -23,7 +23,7 @@ from scipy import linalg
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import RidgeAnswer
-from mercer.gram import Gram, SymmetricGram
+from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
 from mercer.problems import Ridge
 from mercer.solvers import _dense_algebra as dense
@@ -48,7 +48,7 @@ SAMPLED_ROWS = 256
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def _some_rows(problem: Ridge, gram: Gram, status: Status, solver: str) -> RidgeAnswer:
+def _some_rows(problem: Ridge, gram: BlockedGram, status: Status, solver: str) -> RidgeAnswer:
     """The solution of a sample of the rows, zero elsewhere: what there always is time for."""
     m = min(gram.n, SAMPLED_ROWS)
     chosen = np.sort(np.random.default_rng(0).choice(gram.n, m, replace=False))
@@ -71,12 +71,12 @@ class RidgeSolver:
     max_iter: int = -1
     cache_bytes: int = 1000 << 20
 
-    def solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+    def solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeAnswer:
         """The coefficients of all targets."""
         with single_threaded_blas():
             return self._solve(problem, gram, stopping)
 
-    def _solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+    def _solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeAnswer:
         if self.solver == "eigen":
             return _decompose(problem, gram, None, stopping)
         if self.solver == "cg" or (self.solver == "auto" and gram.n > DIRECT):
@@ -89,7 +89,7 @@ class RidgeSolver:
         return _factorise(problem, gram, stopping)
 
     @staticmethod
-    def _factor_seconds(gram: Gram) -> float:
+    def _factor_seconds(gram: BlockedGram) -> float:
         """A factorisation takes about a tenth of an eigendecomposition."""
         return dense.eigen_seconds(gram.n) / 10
 
@@ -99,7 +99,7 @@ class RidgeSolver:
             return AIM * self.tol
         return max(self.tol * FINEST / DEFAULT_TOL, FINEST / 10)
 
-    def _iterate(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+    def _iterate(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeAnswer:
         product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
         rank = min(gram.n, max(FEWEST_POINTS, min(gram.n // 20, MOST_POINTS)))
         limit = self.max_iter if self.max_iter >= 0 else 10 * gram.n
@@ -126,7 +126,7 @@ class RidgeSolver:
         return RidgeAnswer(D * found.Z, f, error, found.status, "cg", found.iterations)
 
 
-def _factorise(problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
+def _factorise(problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeAnswer:
     """One factorisation for each different α, in the lower triangle of K."""
     A = dense.kernel_matrix(gram, stopping.is_stopped)
     if A is None:
@@ -152,7 +152,7 @@ def _factorise(problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeAnswer:
 
 
 def _upper_sums(
-    A: np.ndarray, diagonal: np.ndarray, gram: Gram, V: np.ndarray
+    A: np.ndarray, diagonal: np.ndarray, gram: BlockedGram, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """K V and a bound on the error of each entry, by the values in the upper triangle of A."""
     errors, size, m = gram_error(gram), np.abs(V), V.shape[1]
@@ -166,7 +166,9 @@ def _upper_sums(
     return KV, errors.of_sums(V, sums[:, :m], sums[:, m:], sum_terms(gram.n))
 
 
-def _decompose(problem: Ridge, gram: Gram, A: np.ndarray | None, stopping: Stopping) -> RidgeAnswer:
+def _decompose(
+    problem: Ridge, gram: BlockedGram, A: np.ndarray | None, stopping: Stopping
+) -> RidgeAnswer:
     """By an eigendecomposition, if there is time for it; A is the matrix, where it is at hand."""
     if dense.eigen_seconds(gram.n) > stopping.remaining or stopping.stopped is not None:
         return _some_rows(problem, gram, stopping.stopped or Status.TIME_LIMIT, "eigen")
@@ -179,7 +181,7 @@ class Spectrum:
     ``A`` is K where it is at hand; it is overwritten.
     """
 
-    def __init__(self, gram: Gram, scale: np.ndarray, A: np.ndarray | None = None):
+    def __init__(self, gram: BlockedGram, scale: np.ndarray, A: np.ndarray | None = None):
         self.scale = scale[:, np.newaxis]
         if A is None:
             A = gram.matrix()
@@ -189,7 +191,7 @@ class Spectrum:
             A.T, driver="evd", overwrite_a=True, check_finite=False
         )
 
-    def solve(self, problem: Ridge, gram: Gram) -> RidgeAnswer:
+    def solve(self, problem: Ridge, gram: BlockedGram) -> RidgeAnswer:
         """Least squares of least norm where K + αS⁻¹ is singular."""
         coef = self.coefficients(problem)
         found = bounded_product(gram, coef)
@@ -197,7 +199,7 @@ class Spectrum:
         f, error = found
         least, largest = self.values[0], np.abs(self.values).max()
         bad = least < -self.values.size * _EPS * largest
-        status = Status.NOT_PSD if bad and gram.kernel.is_psd is not True else Status.SOLVED
+        status = Status.NOT_PSD if bad and gram.is_psd is not True else Status.SOLVED
         gradient = self._gradient(problem, coef, f, error, gram)
         error = np.linalg.norm(self.scale * error, axis=0)
         return RidgeAnswer(coef, f, error, status, "eigen", gradient=gradient)
@@ -207,7 +209,7 @@ class Spectrum:
         return self.scale * (self.vectors @ (self._inverse(problem.alpha) * turned))
 
     def _gradient(
-        self, problem: Ridge, coef: np.ndarray, f: np.ndarray, error: np.ndarray, gram: Gram
+        self, problem: Ridge, coef: np.ndarray, f: np.ndarray, error: np.ndarray, gram: BlockedGram
     ) -> np.ndarray | None:
         """‖DK S r‖ over ‖DKD‖ ‖Dy‖ with its rounding, of targets with α = 0; None without any."""
         if (problem.alpha > 0).all():

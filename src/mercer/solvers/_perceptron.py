@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import CachedGram, Gram, RowCache
+from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._blocked import pieces
 from mercer.kernels import Linear
 from mercer.solvers._perceptron_core import first_mistake, kernel_pass, linear_pass, sparse_pass
@@ -115,7 +115,7 @@ class Perceptron:
         return Updates(made, np.concatenate(visits), epochs * n, epochs, f, b, status)
 
 
-def rows_for(gram: Gram, cache_bytes: int) -> Any:
+def rows_for(gram: BlockedGram, cache_bytes: int) -> Any:
     """The way to kernel rows that suits the Gram; several tasks may share it."""
     if type(gram.kernel) is Linear:
         return _LinearRows(gram)
@@ -127,7 +127,7 @@ def rows_for(gram: Gram, cache_bytes: int) -> Any:
 class _WholeRows:
     """K as a whole."""
 
-    def __init__(self, gram: Gram, cache_bytes: int):
+    def __init__(self, gram: BlockedGram, cache_bytes: int):
         self.whole = CachedGram(gram, cache_bytes)
 
     def start(self) -> np.ndarray:
@@ -148,15 +148,15 @@ class _WholeRows:
 
     def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Kβ afresh in float64, which is also what goes on from here."""
-        f[:] = self.whole.product(beta[:, np.newaxis], np.float64)[:, 0]
+        f[:] = self.whole.matvec(beta[:, np.newaxis], dtype=np.float64)[:, 0]
         return f
 
 
 class _LinearRows:
     """w = Σ β x in place of f."""
 
-    def __init__(self, gram: Gram):
-        self.block = gram.block(slice(0, gram.n), np.float64)
+    def __init__(self, gram: BlockedGram):
+        self.block = gram.sample_block(slice(0, gram.n), np.float64)
 
     def start(self) -> np.ndarray:
         return np.zeros(self.block.points.d)
@@ -185,9 +185,9 @@ class _LinearRows:
 class _StoredRows:
     """float32 rows of mistaken points, within a budget."""
 
-    def __init__(self, gram: Gram, cache_bytes: int):
+    def __init__(self, gram: BlockedGram, cache_bytes: int):
         self.gram = gram
-        self.store = RowCache(gram, np.arange(gram.n), gram.n, gram.memory(cache_bytes))
+        self.store = gram.row_cache(np.arange(gram.n), gram.n, cache_bytes)
         self.K = np.empty((LARGEST_BLOCK, LARGEST_BLOCK), np.float32)
         self.bound = np.zeros(
             gram.n, np.float32

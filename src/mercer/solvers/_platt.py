@@ -218,11 +218,11 @@ class Platt(WholeMatrix):
     --------
     >>> import numpy as np
     >>> from mercer._threads import Workers
-    >>> from mercer.gram import Gram
+    >>> from mercer.gram import BlockedGram
     >>> from mercer.kernels import Linear
     >>> from mercer.kernels._samples import Samples
     >>> from mercer.problems import svc
-    >>> gram = Gram(Linear(), Samples(np.array([[0.0, 1.0], [0.0, -1.0]])), Workers(1))
+    >>> gram = BlockedGram(Linear(), Samples(np.array([[0.0, 1.0], [0.0, -1.0]])), Workers(1))
     >>> for step in Platt().steps(svc(np.array([1.0, -1.0]), C=1.0), gram):
     ...     print(step.eta, step.alpha_interval, step.after, step.b)
     4.0 (0.0, 1.0) (-0.5, 0.5) 0.0

@@ -55,7 +55,7 @@ def answer(
     f, f_error = run.f, run.f_error
     kkt = getattr(run, "kkt", None)
     b, interval, violation = kkt or intercepts(problem, run.beta, f, f_error)
-    is_bent = run.met_negative_curvature and gram.kernel.is_psd is not True
+    is_bent = run.met_negative_curvature and gram.is_psd is not True
     stopped = Status.NOT_PSD if is_bent else stopped
     result = Result(
         beta=run.beta,
@@ -116,7 +116,7 @@ def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray) -> np.ndarray:
     room = np.minimum(beta - problem.lower, problem.upper - beta)
     some = np.argsort(-room)[:8]
     rows = np.unique(some if problem.row is None else problem.row[some])
-    out[rows] = np.abs(gram.kernel.diag(gram.block(rows, np.float64))) * (1 + 1e-6)
+    out[rows] = np.abs(gram.diag(rows)) * (1 + 1e-6)
     return out
 
 

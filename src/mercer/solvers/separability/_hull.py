@@ -77,7 +77,7 @@ class HardMarginWatch:
     Parameters
     ----------
     problem : BoxQP
-    gram : Gram
+    gram : BlockedGram
     """
 
     def __init__(self, problem: Any, gram: Any):
@@ -121,7 +121,7 @@ def prove_inseparable(
     Parameters
     ----------
     problem : BoxQP
-    gram : Gram
+    gram : BlockedGram
     beta : float64 array, optional
         Only variables with β ≠ 0 are looked at for weights; all by default.
     equal_rows : bool

@@ -28,7 +28,7 @@ class ClassPairSMO(DirectSMO):
     max_idle_slices = 2
 
     def _bind(self, ws: np.ndarray) -> None:
-        self.blocks = self.gram.blocks(np.float32)
+        self.blocks = self.gram.class_blocks(np.float32)
         self.K = self.gram.buffer("matrix", (ws.size, ws.size), np.float32)
         n_first, n_second = self.blocks[1].shape
         diagonal = np.concatenate([self.blocks[0].diagonal(), self.blocks[2].diagonal()])
@@ -68,8 +68,6 @@ class ClassPairSMO(DirectSMO):
 
     def _tiles(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """K in float64 of each part with some points, in scratch memory."""
-        block = self.gram.block(rows, np.float64)
-        for part in self.gram.part_blocks(np.float64):
-            tile = self.gram.buffer("tile", (len(part), len(block)))
-            self.gram.kernel.tile(part, block, tile)
-            yield tile
+        block = self.gram.sample_block(rows, np.float64)
+        for part in self.gram.class_samples(np.float64):
+            yield self.gram.scratch_block(part, block)

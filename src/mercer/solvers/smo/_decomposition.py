@@ -26,7 +26,7 @@ from functools import partial
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import Gram, RowCache
+from mercer.gram import BlockedGram, RowCache
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import relative_gap, restore_sums, so_far
 from mercer.solvers._stopping import Progress, Stopping
@@ -85,7 +85,7 @@ class NestedSMO:
     Parameters
     ----------
     problem : BoxQP
-    gram : Gram
+    gram : BlockedGram
     stopping : Stopping
     tol, max_steps, cache_bytes : the solver's settings
     start : float64 array
@@ -99,7 +99,7 @@ class NestedSMO:
     def __init__(
         self,
         problem: BoxQP,
-        gram: Gram,
+        gram: BlockedGram,
         stopping: Stopping,
         tol: float,
         max_steps: float,

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._tile_sums import add_tile_bounded
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import intercepts, relative_gap, restore_sums, so_far
@@ -57,7 +57,7 @@ class DirectSMO:
     def __init__(
         self,
         problem: BoxQP,
-        gram: Gram,
+        gram: BlockedGram,
         stopping: Stopping,
         tol: float,
         max_steps: float,

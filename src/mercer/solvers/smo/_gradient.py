@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._blocked import pieces
 from mercer.problems._dual_qp import BoxQP
 
@@ -38,7 +38,7 @@ class Values:
     Parameters
     ----------
     problem : BoxQP
-    gram : Gram
+    gram : BlockedGram
     is_stopped : callable
         Once it returns True, updates are left unfinished.
 
@@ -49,7 +49,7 @@ class Values:
         Of the bound on the error of f: Σ |k̂_ij| w_j over the float32 updates so far.
     """
 
-    def __init__(self, problem: BoxQP, gram: Gram, is_stopped: Callable[[], bool]):
+    def __init__(self, problem: BoxQP, gram: BlockedGram, is_stopped: Callable[[], bool]):
         self.problem = problem
         self.gram = gram
         self.is_stopped = is_stopped

@@ -21,7 +21,7 @@ import numpy as np
 from mercer._numba import compiled
 from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._sum_error import SumError
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._stopping import Stopping
@@ -121,7 +121,7 @@ def _solve_some(
 
 def solve_class_pairs(
     problems: Sequence[BoxQP],
-    gram: Gram,
+    gram: BlockedGram,
     starts: np.ndarray,
     classes: Sequence[tuple[int, int]],
     tol: float,
@@ -132,7 +132,7 @@ def solve_class_pairs(
     Parameters
     ----------
     problems : one for each pair
-    gram : Gram
+    gram : BlockedGram
         Of all points, sorted by class.
     starts : int64 array
         Where each class starts, and the end of the last.

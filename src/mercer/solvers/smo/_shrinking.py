@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram import Gram, RowCache
-from mercer.gram._row_cache import COSTLY
+from mercer.gram import BlockedGram, RowCache
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers.smo._gradient import Values
 from mercer.solvers.smo._working_set import without
@@ -27,7 +26,7 @@ class InPlay:
 
     Parameters
     ----------
-    gram : Gram
+    gram : BlockedGram
     values : Values
     cache_bytes : int
         For kernel rows.
@@ -45,7 +44,7 @@ class InPlay:
 
     def __init__(
         self,
-        gram: Gram,
+        gram: BlockedGram,
         values: Values,
         cache_bytes: int,
         spare: int,
@@ -54,8 +53,9 @@ class InPlay:
         self.gram = gram
         self.values = values
         self.spare = spare
-        self.memory = gram.memory(min(cache_bytes, 4 * gram.n**2))
-        keep = gram.cost_per_entry >= COSTLY and self.memory.size >= KEPT_SHARE * gram.n**2
+        self.cache_bytes = cache_bytes
+        keep = gram.cost_per_entry >= gram.machine.costly_entry
+        keep = keep and cache_bytes >= 4 * KEPT_SHARE * gram.n**2
         self.whole: RowCache | None = None
         if keep or not shrinking:
             self.whole = self._store(np.zeros(0, np.int64), gram.n)
@@ -79,7 +79,7 @@ class InPlay:
         store = store or self.whole
         if store is not None and points.size > COMPACT * store.n:
             new = without(points, store.columns, self.gram.n)
-            if store.n + new.size <= store.room:
+            if store.n + new.size <= store.capacity:
                 store.extend(new)
                 points = store.columns
             else:
@@ -105,4 +105,4 @@ class InPlay:
 
     def _store(self, columns: np.ndarray, room: int | None = None) -> RowCache:
         room = room or min(int(ROOM * columns.size), self.gram.n)
-        return RowCache(self.gram, columns, room, self.memory)
+        return self.gram.row_cache(columns, room, self.cache_bytes)

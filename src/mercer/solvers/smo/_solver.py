@@ -18,7 +18,7 @@ import numpy as np
 
 from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import answer
 from mercer.solvers._stopping import Stopping
@@ -57,11 +57,11 @@ class SMO:
     shrinking: bool = True
     gap_tol: float | None = None
 
-    def refuses(self, problem: BoxQP, gram: Gram) -> None:
+    def refuses(self, problem: BoxQP, gram: BlockedGram) -> None:
         """What it cannot do: nothing."""
 
     def solve(
-        self, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None = None
+        self, problem: BoxQP, gram: BlockedGram, stopping: Stopping, start: np.ndarray | None = None
     ) -> Result:
         """Solve from ``start``, a feasible β, or else from the problem's own."""
         began = time.perf_counter()
@@ -88,7 +88,12 @@ class SMO:
         return replace(result, reached=run.reached) if isinstance(run, NestedSMO) else result
 
     def _solve_direct(
-        self, problem: BoxQP, gram: Gram, stopping: Stopping, max_steps: float, beta: np.ndarray
+        self,
+        problem: BoxQP,
+        gram: BlockedGram,
+        stopping: Stopping,
+        max_steps: float,
+        beta: np.ndarray,
     ) -> tuple[DirectSMO | NestedSMO, Status]:
         """On float32 blocks that class pairs share, and on a float64 matrix where these end."""
         settings = stopping, self.tol, max_steps
