@@ -48,12 +48,12 @@ def test_gaps_close_and_end_at_the_certificate(machine):
     assert np.all(np.diff([point.seconds for point in points]) >= 0)
 
 
-def test_working_sets_show_their_state_too(monkeypatch):
-    from mercer.solvers.smo import _solver as smo
+def test_working_sets_show_their_state_too():
+    from mercer.solvers.smo import SMO, SMOSettings
 
-    monkeypatch.setattr(smo, "DIRECT_VARIABLES", 10)
+    solver = SMO(settings=SMOSettings(dense_variables=10))
     big, labels = make_moons(600, noise=0.3, random_state=1)
-    display = GapDisplay.from_estimator(mercer.SVC(C=10.0), big, labels)
+    display = GapDisplay.from_estimator(mercer.SVC(C=10.0, solver=solver), big, labels)
     gaps = [point.relative_gap for point in display.trace.points]
     assert len(gaps) >= 3
     assert min(gaps) >= 0

@@ -348,8 +348,10 @@ class BlockedGram:
     def memory(self, n_bytes: int) -> np.ndarray:
         """This thread's memory for cached kernel values, the same for one task after the other.
 
-        Pages are allocated as they are written; a fresh one costs more than the values in it.
+        Pages are allocated as they are written; a fresh one costs more than the values in it. A
+        call ends the use of what is cached there.
         """
+        self._scratch.full_rows = None
         held = getattr(self._scratch, "memory", None)
         if held is None or held.nbytes < n_bytes:
             arena = borrow(n_bytes)
@@ -364,6 +366,20 @@ class BlockedGram:
         """
         memory = self.memory(min(cache_bytes, 4 * self.n**2))
         return RowCache(self, columns, capacity, memory)
+
+    def full_row_cache(self, cache_bytes: int) -> RowCache:
+        """A row cache that all columns are added to, in parts (`RowCache.extend`).
+
+        What an earlier solve on this Gram left in it is still cached, unless this thread's memory
+        was used for something else since then, or released.
+        """
+        rows = getattr(self._scratch, "full_rows", None)
+        if rows is None or rows.gram is not self:
+            rows = self.row_cache(np.zeros(0, np.int64), self.n, cache_bytes)
+            self._scratch.full_rows = rows
+        else:
+            rows.restart()
+        return rows
 
     def release(self) -> None:
         """Return the memory for cached kernel values, of this Gram and of all taken from it."""

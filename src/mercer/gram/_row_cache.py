@@ -43,9 +43,11 @@ class RowCache:
         self._rows = memory[: n_rows * capacity].reshape(n_rows, capacity)
         self._owner = np.full(n_rows, -1)  # slot → column number of the row it holds
         self._slot = np.full(capacity, -1)  # column number → slot
+        self._filled = np.zeros(n_rows, np.int64)  # columns that the row of a slot has
         self._next = 0
         self.samples = gram.sample_block(columns, np.float32)
         self.samples.reserve(capacity, lambda size: gram.buffer("panels", (1, size), np.uint8)[0])
+        self._all_columns, self._all_samples = columns, self.samples  # see `restart`
 
     @property
     def n(self) -> int:
@@ -55,16 +57,38 @@ class RowCache:
     def n_rows(self) -> int:
         return self._owner.size
 
-    def extend(self, columns: np.ndarray) -> None:
-        """Add columns at the end; cached rows are completed."""
-        if columns.size == 0:
-            return
+    def restart(self) -> None:
+        """Begin again without columns, for another problem on the same samples.
+
+        Rows stay cached if the same columns are added in the same order (of each call, as a set).
+        """
+        self.columns = self._all_columns[:0]
+        self.samples = self._all_samples[0:0]
+
+    def extend(self, columns: np.ndarray) -> np.ndarray:
+        """Add columns at the end, cached rows are completed; returns them in the cache's order."""
         old = self.n
-        self.columns = np.concatenate([self.columns, columns])
-        self.samples = self.samples.extended(self.gram.original(columns))
-        held = np.flatnonzero(self._owner >= 0)
+        known = self._all_columns[old : old + columns.size]
+        if known.size == columns.size and np.array_equal(np.sort(known), np.sort(columns)):
+            columns = known  # of a solve before this one
+        else:
+            if self._all_columns.size > old:  # of a solve that saw others
+                self._owner[:], self._slot[:] = -1, -1
+                self._all_columns, self._all_samples = self.columns, self.samples
+            self._all_columns = np.concatenate([self.columns, columns])
+            self._all_samples = self.samples.extended(self.gram.original(columns))
+        n = old + columns.size
+        is_all = n == self._all_columns.size
+        self.columns = self._all_columns[:n]
+        self.samples = self._all_samples if is_all else self._all_samples[0:n]
+        self._complete(np.flatnonzero((self._owner >= 0) & (self._filled < n)), old)
+        return columns
+
+    def _complete(self, held: np.ndarray, old: int) -> None:
+        """Compute the columns from ``old`` on in some slots."""
         if held.size == 0:
             return
+        self._filled[held] = self.n
         block = self.samples.pick(self._owner[held])
         begin = old - old % self.gram.machine.panel_columns
         new = self.samples[begin : self.n]
@@ -180,6 +204,7 @@ class RowCache:
             self._slot[gone[gone >= 0]] = -1
             self._owner[slots] = which[part]
             self._slot[which[part]] = np.arange(slots.start, slots.stop)
+            self._filled[slots] = self.n
             runs.append((slots, part))
             self._next = (self._next + count) % self.n_rows
             begin += count

@@ -33,7 +33,7 @@ from mercer._result import Status
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._dense_algebra import eigen_seconds
 from mercer.solvers._solution import intercepts
 from mercer.solvers._stopping import Progress, Stopping
@@ -65,7 +65,7 @@ def _clarabel() -> ModuleType:
 ITERATION_COST = 2.0
 
 
-class _Library(Sweeps):
+class _Library(DenseIteration):
     """One call of the library, then polishing; subclasses fill the matrices."""
 
     def __init__(self, problem: BoxQP, gram: Gram, K: Any, beta: np.ndarray, stopping: Stopping,
@@ -298,10 +298,10 @@ def _groups(problem: BoxQP) -> sp.csr_array:
 
 
 @dataclass(frozen=True)
-class _Interior(WholeMatrix):
+class _Interior(DenseSolver):
     """The library asks for limits between two of its iterations only."""
 
-    def _drive(self, run: Sweeps, gram: Gram, stopping: Stopping) -> Status:
+    def _drive(self, run: DenseIteration, gram: Gram, stopping: Stopping) -> Status:
         """As ever, but an iteration that would not end in time is not begun."""
         if ITERATION_COST * eigen_seconds(run.problem.n_variables) > stopping.remaining:
             return Status.TIME_LIMIT
@@ -315,7 +315,7 @@ class QP(_Interior):
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is one iteration of the interior point method.
+        As in `DenseSolver`; a step is one iteration of the interior point method.
     """
 
     name: ClassVar[str] = "qp"
@@ -326,7 +326,9 @@ class QP(_Interior):
     def _bytes(self, problem: BoxQP, gram: Gram) -> int:
         return 8 * self.copies * problem.n_variables**2
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         K = gram.matrix()
         _check_psd(K, gram, self.name)
         return _Dual(problem, gram, K, beta, stopping, self.tol)
@@ -339,7 +341,7 @@ class QPPrimal(_Interior):
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is one iteration of the interior point method.
+        As in `DenseSolver`; a step is one iteration of the interior point method.
     """
 
     name: ClassVar[str] = "qp-primal"
@@ -350,7 +352,9 @@ class QPPrimal(_Interior):
         features = gram.cost_per_entry if type(gram.kernel) is Linear else float(gram.n)
         return int(8 * self.copies * problem.n_variables * features)
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         if type(gram.kernel) is Linear:
             features = gram.sample_block(slice(0, gram.n), np.float64).X
         else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._coordinate_ascent import sweep
 from mercer.solvers._pegasos import Corridor, Descent, KernelRows
 from mercer.solvers._stopping import Stopping
@@ -26,7 +26,7 @@ SWEEP_WORK = 20_000_000
 NOISE = 0.01
 
 
-class _Epochs(Sweeps):
+class _Epochs(DenseIteration):
     """Epochs of kernelised Pegasos, twice as many each round; β is the better of two roads.
 
     With examples visited in random order, each once in an epoch, the coefficients themselves end
@@ -88,7 +88,7 @@ class _Epochs(Sweeps):
 
 
 @dataclass(frozen=True)
-class Pegasos(WholeMatrix):
+class Pegasos(DenseSolver):
     """Kernelised Pegasos, for classification without intercept.
 
     The noise of a random order stays in every coefficient, whose violations fall slowly: once the
@@ -101,7 +101,7 @@ class Pegasos(WholeMatrix):
     max_iter : int
         Limit on examples visited; −1 for ``most_epochs`` times all.
     most_bytes
-        As in `WholeMatrix`.
+        As in `DenseSolver`.
     batch_size : int
     project : bool
         Whether w is projected onto the ball of radius 1/√λ.
@@ -135,5 +135,7 @@ class Pegasos(WholeMatrix):
     def _is_solved(self, run: Any, violation: float) -> bool:
         return violation <= self.tol and run.relative_gap() <= self.tol
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Epochs(problem, gram.matrix(), beta, self)

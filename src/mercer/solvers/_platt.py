@@ -26,7 +26,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._solution import intercepts
 from mercer.solvers._stopping import Stopping
 
@@ -78,7 +78,7 @@ class PairStep:
         return self.before[1] + (self.slope / self.eta if self.eta > 0 else self.slope * np.inf)
 
 
-class _Pairs(Sweeps):
+class _Pairs(DenseIteration):
     """β, the error cache e = target − f, and the threshold b."""
 
     def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, tol: float):
@@ -206,13 +206,13 @@ class _Pairs(Sweeps):
 
 
 @dataclass(frozen=True)
-class Platt(WholeMatrix):
+class Platt(DenseSolver):
     """The textbook's SMO, for problems with one intercept.
 
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is a pair.
+        As in `DenseSolver`; a step is a pair.
 
     Examples
     --------
@@ -242,7 +242,9 @@ class Platt(WholeMatrix):
             "a nu problem has two equality constraints, and its pairs keep one. Use solver='smo'."
         )
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Pairs(problem, gram.matrix(), beta, self.tol)
 
     def steps(self, problem: BoxQP, gram: Gram) -> Iterator[PairStep]:

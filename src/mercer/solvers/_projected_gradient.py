@@ -20,7 +20,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._stopping import Stopping
 
 __all__ = ["ProjectedGradient"]
@@ -29,7 +29,7 @@ STEPS_PER_ROUND = 8
 POWER_STEPS = 12
 
 
-class _Descent(Sweeps):
+class _Descent(DenseIteration):
     def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, tol: float):
         super().__init__(problem, K, beta, tol)
         # With two variables for each point Q = K[row, row] has twice the eigenvalues of K.
@@ -80,16 +80,18 @@ def _largest_eigenvalue(K: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class ProjectedGradient(WholeMatrix):
+class ProjectedGradient(DenseSolver):
     """Accelerated projected gradient on the dual of a model without intercept.
 
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is one product with K.
+        As in `DenseSolver`; a step is one product with K.
     """
 
     name: ClassVar[str] = "projected-gradient"
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Descent(problem, gram.matrix(), beta, self.tol)

@@ -42,7 +42,7 @@ from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping, choose, make_solver, require
 from mercer.solvers.separability._hull import HullProof
-from mercer.solvers.smo._solver import DIRECT_VARIABLES
+from mercer.solvers.smo import SMOSettings
 
 __all__ = ["KernelMachine"]
 
@@ -113,7 +113,7 @@ class KernelMachine(HasWeights, KernelEstimator):
         return check_training(self, X, y, sample_weight)
 
     def _largest_value(self, n: int) -> float:
-        is_float64 = self.solver in ("auto", "smo") and 2 * n <= DIRECT_VARIABLES
+        is_float64 = self.solver in ("auto", "smo") and 2 * n <= SMOSettings().dense_variables
         return LARGEST_FLOAT64 if is_float64 else LARGEST
 
     @property
