@@ -30,8 +30,7 @@ def never() -> bool:
 class Gram(Protocol):
     """K of n samples."""
 
-    @property
-    def n(self) -> int: ...
+    n: int
 
     @property
     def kernel(self) -> Any:

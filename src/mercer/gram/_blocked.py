@@ -62,6 +62,7 @@ class BlockedGram:
         self.points = points
         self.workers = workers or Workers(1)
         self.index = index
+        self.n = points.n if index is None else index.size
         self.machine = machine
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._diag: np.ndarray | None = None
@@ -69,10 +70,6 @@ class BlockedGram:
         self._borrowed: list[BufferPool] = []
         self._sum_errors: dict[np.dtype, SumError] = {}
         self._scratch = threading.local()
-
-    @property
-    def n(self) -> int:
-        return self.points.n if self.index is None else self.index.size
 
     @property
     def is_psd(self) -> bool | None:
@@ -186,8 +183,8 @@ class BlockedGram:
         if dtype not in self._sum_errors:
             key = ("sum error", dtype)
             if key not in self._shared:
-                n = self.points.n
                 rounding = self.kernel.rounding(self.points, dtype)
+                n = rounding.relative.size
                 terms = max(terms_of_sum(n, n), terms_of_sum(n, self.machine.tile_columns))
                 self._shared[key] = SumError(rounding, rounding, terms)
             whole = self._shared[key]

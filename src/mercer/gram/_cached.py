@@ -30,12 +30,8 @@ class _Wrapped:
     """
 
     def __init__(self, gram: BlockedGram, stop: Callable[[], bool] = never):
-        self.gram = gram
+        self.gram, self.n = gram, gram.n
         self.stop = stop
-
-    @property
-    def n(self) -> int:
-        return self.gram.n
 
     @property
     def kernel(self) -> Any:

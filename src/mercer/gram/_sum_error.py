@@ -39,8 +39,8 @@ class SumError:
 
     def __init__(self, rows: Rounding, columns: Rounding, terms: int):
         self.rows, self.columns = rows, columns
-        half = columns.n // 2
-        self.median = float(np.partition(columns.relative, half)[half]) if columns.n else 0.0
+        n = columns.relative.size
+        self.median = float(np.partition(columns.relative, n // 2)[n // 2]) if n else 0.0
         self.largest = float(columns.relative.max(initial=0.0))
         self._set_terms(terms)
 

@@ -126,7 +126,7 @@ def restore_sums(problem: BoxQP, beta: np.ndarray) -> dict[int, float]:
 
 def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray) -> np.ndarray:
     """An upper bound of k(x, x) at the points; infinite where it would be costly to compute."""
-    if gram.kernel._has_formula or gram.n <= FEW_POINTS:
+    if gram.n <= FEW_POINTS or gram.kernel._has_formula:
         return upper_diagonal(gram)
     out = np.full(gram.n, np.inf)
     room = np.minimum(beta - problem.lower, problem.upper - beta)
@@ -172,8 +172,7 @@ def intercepts(
         middle = sum(ends) / max(len(ends), 1)
         b[g] = free_v.mean() if free_v.size else middle
         if problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
-            mean_gap, middle_gap = (
-                gap_terms(beta, v - at, problem.lower, problem.upper).sum() for at in (b[g], middle)
-            )
+            mean_gap = gap_terms(beta, v - b[g], problem.lower, problem.upper).sum()
+            middle_gap = gap_terms(beta, v - middle, problem.lower, problem.upper).sum()
             b[g] = middle if middle_gap < mean_gap else b[g]
     return b, interval, violation

@@ -153,9 +153,9 @@ class DenseSMO:
             self._sum_support()
             return
         n, side = self.gram.n, self.points.shape[0]
-        error = self.gram.sum_error(np.float64)
         coef, weight = np.zeros(side), np.zeros(side)
         coef[:n] = self._coefficients()
+        error = self.gram.sum_error(np.float64)
         weight[:n] = error.weight(coef[:n])
         f, bound = np.zeros(side), np.zeros(side)
         add_tile_bounded(self.points, coef, weight, f, bound)
