@@ -24,7 +24,7 @@ __all__ = ["CachedGram", "SymmetricGram"]
 
 
 class _Wrapped:
-    """The parts of the contract that the wrapped Gram answers.
+    """The methods of the contract that are the wrapped Gram's.
 
     Once ``stop()`` is true products are given up, and what they return is undefined.
     """

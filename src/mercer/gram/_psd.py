@@ -46,7 +46,8 @@ __all__ = [
     "rounding_unit",
 ]
 
-# Up to so many rows all eigenvalues are computed (a few seconds); of more, a part of that size.
+# Up to this number of rows all eigenvalues are computed (a few seconds); of more rows, those of a
+# random subset of that size.
 EXACT_ROWS = 2000
 LANCZOS_STEPS = 60
 
@@ -114,7 +115,7 @@ def check_kernel(
     tol : float ≥ 0, optional
         How far below zero an eigenvalue may be, instead of max(n, 32)·eps·‖K‖.
     random_state : int
-        For the part that is looked at of more than 2,000 rows.
+        For the random subset of more than 2,000 rows.
 
     Returns
     -------

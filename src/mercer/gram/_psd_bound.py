@@ -73,7 +73,7 @@ def psd_bound(
     ----------
     gram : BlockedGram
     max_rows : int
-        Of more rows K is not held: a random part and a few Lanczos steps look for a witness.
+        Of more rows K is not held: a witness is sought in a random subset, and by Lanczos steps.
     stop : callable
         Asked every few milliseconds; once it is true, what is left to do is not done.
 
@@ -100,7 +100,7 @@ def psd_bound(
         with single_threaded_blas():
             if gram.n <= max_rows:
                 return _factored(gram, stop)
-            return _looked_for(gram, min(PART_ROWS, max_rows), stop)
+            return _from_subset(gram, min(PART_ROWS, max_rows), stop)
     except Stopped:
         return PSDBound(None)
 
@@ -203,7 +203,7 @@ def _recomputed(gram: BlockedGram, c: np.ndarray) -> float:
     return quadratic_form(gram.kernel, gram.points, whole)
 
 
-def _looked_for(gram: BlockedGram, part: int, stop: Callable[[], bool]) -> PSDBound:
+def _from_subset(gram: BlockedGram, part: int, stop: Callable[[], bool]) -> PSDBound:
     """A witness among some rows, or in a Krylov space of the whole that starts there."""
     n = gram.n
     rows = np.sort(np.random.default_rng(0).choice(n, part, replace=False))

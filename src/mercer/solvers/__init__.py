@@ -1,33 +1,28 @@
 """How a problem is solved.
 
-smo.py       the production solver: settings in, `Result` out
-direct.py    small problems: pairs on the whole kernel matrix
-class_pair.py  the same for two of many classes: rows from blocks that pairs share
-nested.py    larger ones: pairs ⊂ working sets ⊂ columns in play ⊂ all points
-in_play.py   which columns those are, and the rows kept for them
-values.py    f = Kβ at all points: who is up to date, how exact it is
-many.py      all class pairs of a small data set in one compiled call
-choice.py    solvers by name; what "auto" chose and why
-whole.py     what the following share: they hold the whole kernel matrix
-platt.py     SMO as in lecture notes, step by step
-qp.py        the dual and the primal in matrix form, by a QP library
-gradient.py  accelerated projected gradient, without intercept
-coordinate.py  coordinate ascent, cyclic or greedy, without intercept
-pegasos.py   sub-gradient descent, kernelised, without intercept
-descent.py   what it shares with `PegasosClassifier`: state, rows, the bound
-one_pass.py  the bound of a stream, from one pass
-_pegasos.py  compiled: its steps on dense rows, sparse rows and kernel matrices
-answer.py    from a run to its `Result`
-layout.py    the variables of some points; working sets in whole lanes
-lloyd.py     k-means in feature space        _lloyd.py: compiled
-perceptron.py  the kernel perceptron         _perceptron.py: compiled
-newton.py    logistic regression: Newton steps by conjugate gradients
-ridge.py     the linear system of kernel ridge regression, directly or by iteration
-cg.py        conjugate gradients with a Nyström preconditioner
-eigen.py     leading eigenvectors of the centred kernel matrix
-stopping.py   time limit, callback, Ctrl-C
-_pairs.py    compiled: second-order pair steps on a dense block
-_scan.py     compiled: violation, choice of the working set
+=========================  ==========================================================
+_base.py                   `DenseSolver`: driver of solvers that hold the whole matrix
+_registry.py               solvers by name; what "auto" selects and why
+_stopping.py               time limit, callback, Ctrl-C
+_solution.py               from the state of a solver to its `Result`
+_violation.py              compiled: KKT violation and bias interval
+smo/                       the production solver of box QPs
+separability/              proofs that a hard margin is impossible
+linear/                    linear models: X instead of K
+_platt.py                  SMO as in lecture notes, step by step
+_interior_point.py         the dual and the primal in matrix form, by a QP library
+_projected_gradient.py     projected gradient, without intercept
+_coordinate_ascent.py      coordinate ascent, cyclic or greedy, without intercept
+_pegasos*.py               stochastic subgradient descent
+_streaming_gap_bound.py    its gap bound for a stream, from one pass
+_kernel_ridge.py           the linear system of kernel ridge regression
+_conjugate_gradient.py     conjugate gradients with a Nyström preconditioner
+_kernel_logistic.py        kernel logistic regression: Newton's method
+_eigen.py                  leading eigenvectors of the centred kernel matrix
+_lloyd.py                  k-means in feature space
+_perceptron.py             the kernel perceptron
+_dense_algebra.py          Cholesky and products of a whole matrix, in slices
+=========================  ==========================================================
 """
 
 from mercer.solvers._base import require

@@ -10,7 +10,7 @@ from mercer.solvers.smo._solver import SMO
 
 __all__ = ["NAMES", "Choice", "choose", "make_solver"]
 
-# Where each lives: modules are imported when they are asked for.
+# Module and class of each name; modules are imported when they are used.
 NAMES = {
     "smo": ("smo", "SMO"),
     "platt": ("_platt", "Platt"),

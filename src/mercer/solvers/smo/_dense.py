@@ -65,6 +65,7 @@ class DenseSMO:
         self.beta = start.copy()
         self.f, self.f_error = np.zeros(gram.n), np.zeros(gram.n)
         self.watch = HardMarginWatch(problem, gram)
+        self.is_hard_margin = not self.watch.is_idle
         self.steps = self.rounds = self.flags = 0
         self.certificate_seconds = 0.0
         self.scale, self.newton_after = 1.0, self.settings.steps_per_slice
@@ -128,7 +129,7 @@ class DenseSMO:
                 K[:, -1] = 0
         largest = float(np.abs(K.diagonal()).max(initial=0.0))
         # Without bounds the length of a step tells whether it is unbounded: that needs one scale.
-        most = self.settings.max_scale if p.is_finite else 1.0
+        most = 1.0 if self.is_hard_margin else self.settings.max_scale
         if largest > 0 and not 1 / most <= largest <= most:
             self.scale = float(2.0 ** np.round(np.log2(largest)))
             K = K / self.scale
@@ -149,7 +150,7 @@ class DenseSMO:
 
     def _sum_f(self) -> None:
         """f = Kβ, recomputed, with a bound on its error."""
-        if not self.problem.is_finite:
+        if self.is_hard_margin:
             self._sum_support()
             return
         n, side = self.gram.n, self.points.shape[0]

@@ -105,7 +105,7 @@ def _largest(gain, first, last):
 
 @compiled
 def _move(beta, lower, upper, rise, fall, i, j, newton):
-    """Raise β_i and lower β_j by min(newton, the room of either); bounds are met exactly."""
+    """Raise β_i and lower β_j by δ = min(newton, distance of either to its bound)."""
     room_i = upper[i] - beta[i]
     room_j = beta[j] - lower[j]
     delta = min(newton, room_i, room_j)
@@ -162,7 +162,7 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
 def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, upper, tol, max_steps):
     """`solve_pairs` for two classes whose kernel values lie in blocks K₁₁, K₁₂ and K₂₂.
 
-    K is room for whole rows, of which its diagonal and the rows marked in ``is_filled`` are there;
+    K is a buffer for whole rows; its diagonal and the rows marked in ``is_filled`` are computed,
     others are assembled when a step needs them, which most never are.
     """
     split = beta.size // LANE

@@ -25,6 +25,7 @@ from mercer.gram import BlockedGram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import make_result
 from mercer.solvers._stopping import Stopping
+from mercer.solvers.separability._hull import has_hard_margin
 from mercer.solvers.smo._class_pair import ClassPairSMO
 from mercer.solvers.smo._decomposition import DecompositionSMO
 from mercer.solvers.smo._dense import DenseSMO, is_one_to_one
@@ -107,7 +108,7 @@ class SMO:
         A hard margin needs float64: float32 cannot tell nearly parallel rows from equal ones.
         """
         limits, last = (stopping, self.tol, max_steps), (self.gap_tol, self.settings)
-        is_pair = bool(gram.parts) and is_one_to_one(problem) and problem.is_finite
+        is_pair = bool(gram.parts) and is_one_to_one(problem) and not has_hard_margin(problem)
         if not is_pair or gram.diag().max(initial=0.0) > self.settings.max_scale:
             run = DenseSMO(problem, gram, *limits, beta, *last)
             return run, run.run()
