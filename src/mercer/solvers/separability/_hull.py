@@ -123,7 +123,7 @@ def hull_distance_sq(beta: np.ndarray, f: np.ndarray) -> float:
 def prove_inseparable(
     problem: Any, gram: Any, beta: np.ndarray | None = None, *, equal_rows: bool = True
 ) -> HullProof | None:
-    """A proof that a hard margin (regression: residuals within ε for all rows) is impossible, or None.
+    """A proof that a hard margin (regression: all residuals within ε) is impossible, or None.
 
     Parameters
     ----------
