@@ -16,14 +16,18 @@ import mercer
 from mercer import SVC, SVR
 from mercer._result import Status
 from mercer.estimators.svm import _base as base
-from mercer.solvers import Stopping
-from tests.solvers.small import make_data, shrink
+from mercer.solvers import SMO, Stopping
+from tests.solvers.small import make_data, small
 
 # Linear with an enormous C on overlapping classes: hours of pair updates.
 X, y, t, _ = make_data(1200)
 HARD = {"kernel": "linear", "C": 1e9, "tol": 1e-12}
 pytestmark = pytest.mark.serial
-DIRECT = pytest.mark.parametrize("direct", [10**9, 0], ids=["direct", "nested"])
+DENSE = pytest.mark.parametrize("dense", [10**9, 0], ids=["dense", "decomposition"])
+
+
+def smo(dense=0):
+    return SMO(settings=small(dense=dense))
 
 
 def now():
@@ -39,9 +43,7 @@ def elapsed(since):
 def _compiled():
     """Compiling is not part of what is timed."""
     SVC(kernel="linear").fit(X[:50], y[:50])
-    with pytest.MonkeyPatch.context() as patch:
-        shrink(patch)
-        SVC(kernel="linear").fit(X[:300], y[:300])
+    SVC(kernel="linear", solver=smo()).fit(X[:300], y[:300])
 
 
 def check_usable(model, labels):
@@ -52,11 +54,10 @@ def check_usable(model, labels):
     assert found.gap_low <= certificate.gap <= 2 * found.gap + 1e-9 * certificate.primal
 
 
-@DIRECT
+@DENSE
 @pytest.mark.parametrize(("Machine", "labels"), [(SVC, y), (SVR, t)])
-def test_time_limit(monkeypatch, direct, Machine, labels):
-    shrink(monkeypatch, direct=direct)
-    model = Machine(time_limit=0.2, **HARD)
+def test_time_limit(dense, Machine, labels):
+    model = Machine(time_limit=0.2, solver=smo(dense), **HARD)
     began = now()
     with pytest.warns(ConvergenceWarning, match=r"time limit.*violation.*gap"):
         model.fit(X, labels)
@@ -80,11 +81,10 @@ def test_time_limit_covers_all_tasks_of_a_multiclass_fit():
 
 def test_tasks_that_used_up_their_share_go_on_while_there_is_time(monkeypatch):
     """Cut short at once, all of them, they end where a fit without a limit does."""
-    shrink(monkeypatch)
     monkeypatch.setattr(base, "FAIR", 1e-5)
     labels = np.digitize(X[:900, 0] + t[:900], [-0.5, 0.5])
-    free = SVC(C=2.0, tol=1e-6).fit(X[:900], labels).certificate_
-    cut = SVC(C=2.0, tol=1e-6, time_limit=1000.0).fit(X[:900], labels).certificate_
+    free = SVC(C=2.0, tol=1e-6, solver=smo()).fit(X[:900], labels).certificate_
+    cut = SVC(C=2.0, tol=1e-6, solver=smo(), time_limit=1000.0).fit(X[:900], labels).certificate_
     assert cut.status is Status.SOLVED
     assert cut.dual == pytest.approx(free.dual, abs=cut.gap + free.gap)
 
@@ -99,11 +99,10 @@ def test_a_task_has_its_share_of_the_time_that_is_left():
     assert Stopping().of_task(0, 4, 0.0).stopped is None
 
 
-@DIRECT
+@DENSE
 @pytest.mark.parametrize(("Machine", "labels"), [(SVC, y), (SVR, t)])
-def test_ctrl_c_answers_at_once_and_goes_through(monkeypatch, direct, Machine, labels):
-    shrink(monkeypatch, direct=direct)
-    model, pressed = Machine(**HARD), []
+def test_ctrl_c_answers_at_once_and_goes_through(dense, Machine, labels):
+    model, pressed = Machine(solver=smo(dense), **HARD), []
 
     def press():
         pressed.append(now())
@@ -142,13 +141,12 @@ def test_a_user_s_own_handler_is_left_alone():
         signal.signal(signal.SIGINT, before)
 
 
-@DIRECT
+@DENSE
 @pytest.mark.parametrize("limit", ["time_limit", "max_iter", "callback"])
 @pytest.mark.parametrize(("Machine", "labels"), [(SVC, y), (SVR, t)])
-def test_warm_start_goes_on_from_there(monkeypatch, direct, limit, Machine, labels):
+def test_warm_start_goes_on_from_there(dense, limit, Machine, labels):
     """Stopped half way, then continued: solved with fewer updates than from scratch."""
-    shrink(monkeypatch, direct=direct)
-    settings = {"gamma": 2.0, "C": 3.0, "tol": 1e-4, "warm_start": True}
+    settings = {"gamma": 2.0, "C": 3.0, "tol": 1e-4, "warm_start": True, "solver": smo(dense)}
     fresh = Machine(**settings).fit(X, labels)
     assert fresh.certificate_.status is Status.SOLVED
     half = fresh.n_iter_ if isinstance(fresh.n_iter_, int) else int(fresh.n_iter_[0])
@@ -185,10 +183,9 @@ def test_max_iter_says_so_and_names_the_lever():
         SVC(max_iter=5).fit(X * [1, 1e4, 1], y)
 
 
-def test_the_callback_is_told_of_falling_violations_and_can_stop(monkeypatch):
-    shrink(monkeypatch)
+def test_the_callback_is_told_of_falling_violations_and_can_stop():
     told = []
-    model = SVC(gamma=2.0, C=30.0, tol=1e-5, callback=told.append).fit(X, y)
+    model = SVC(gamma=2.0, C=30.0, tol=1e-5, solver=smo(), callback=told.append).fit(X, y)
     assert model.certificate_.status is Status.SOLVED
     assert len(told) > 5
     assert told[-1].violation < 0.01 * told[0].violation
@@ -197,7 +194,9 @@ def test_the_callback_is_told_of_falling_violations_and_can_stop(monkeypatch):
     assert told[-1].iterations <= model.certificate_.iterations
     seen = len(told) // 2
     count = iter(range(10**6))
-    stopped = SVC(gamma=2.0, C=30.0, tol=1e-5, callback=lambda p: next(count) == seen).fit(X, y)
+    stopped = SVC(
+        gamma=2.0, C=30.0, tol=1e-5, solver=smo(), callback=lambda p: next(count) == seen
+    ).fit(X, y)
     assert next(count) == seen + 1
     assert stopped.certificate_.status is Status.STOPPED
     check_usable(stopped, y)

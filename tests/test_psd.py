@@ -26,7 +26,7 @@ from mercer import (
     nearest_psd,
 )
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram import _psd as psd
 from mercer.gram._psd import psd_bound
 from mercer.gram._symmetry import require_symmetric
@@ -170,7 +170,7 @@ def test_a_repaired_matrix_is_fitted_without_complaint():
 
 
 def gram_of(X, kernel="precomputed"):
-    return Gram(as_kernel(kernel), Samples(X), Workers(1))
+    return BlockedGram(as_kernel(kernel), Samples(X), Workers(1))
 
 
 def smallest_eigenvalue(K):

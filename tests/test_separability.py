@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from mercer import SVC, SVR, NotSeparableError
 from mercer._result import Status
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import (
     RBF,
     AllSubsets,
@@ -49,7 +49,7 @@ SEEDS = st.integers(0, 2**20)
 
 
 def gram_of(X, kernel="linear"):
-    return Gram(as_kernel(kernel), Samples(X), Workers(1))
+    return BlockedGram(as_kernel(kernel), Samples(X), Workers(1))
 
 
 def prove(X, y, kernel="linear", *, fit_intercept=True):

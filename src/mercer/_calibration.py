@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer._multiclass import Task, pairs
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 
 __all__ = ["couple", "fit_sigmoid", "fit_sigmoids", "sigmoid"]
 
@@ -78,7 +78,7 @@ def fit_sigmoid(
 
 def fit_sigmoids(
     tasks: Sequence[Task],
-    gram: Gram,
+    gram: BlockedGram,
     weight: np.ndarray | None,
     fit_part: Callable[[Task, np.ndarray], tuple[np.ndarray, float]],
     rng: np.random.RandomState,
@@ -120,7 +120,7 @@ def _folds(y: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 
 def _held_out_values(
     task: Task,
-    gram: Gram,
+    gram: BlockedGram,
     rows: np.ndarray,
     held_out: np.ndarray,
     fit_part: Callable[[Task, np.ndarray], tuple[np.ndarray, float]],

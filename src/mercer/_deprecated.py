@@ -76,7 +76,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "gram.rounding": ("gram._entry_error",),
     "gram.store": ("gram._row_cache",),
     "gram.sum_error": ("gram._sum_error",),
-    "gram.symmetric": ("gram._symmetric",),
+    "gram.symmetric": ("gram._cached",),
     "gram.whole": ("gram._cached",),
     "io.arrays": ("data._arrays",),
     "io.codec": ("persistence._state",),

@@ -247,9 +247,9 @@ def test_at_most_one_matrix_is_alive(solver):
 
 def test_unlimited_budget_keeps_half_of_the_matrix():
     from mercer._threads import Workers
-    from mercer.gram import Gram, SymmetricGram
+    from mercer.gram import BlockedGram, SymmetricGram
     from mercer.kernels import Samples
 
     X, _ = data(2000)
-    product = SymmetricGram(Gram(RBF(), Samples(X), Workers(1)), 1 << 40)
+    product = SymmetricGram(BlockedGram(RBF(), Samples(X), Workers(1)), 1 << 40)
     assert product._memory.nbytes <= 8 * 2000**2 * 0.66

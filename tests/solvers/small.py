@@ -1,31 +1,26 @@
-"""Constants made small: a few hundred points go through every stage of the nested solver."""
+"""Small settings: a few hundred points go through every stage of the decomposition."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._threads import Workers
-from mercer.gram import Gram
-from mercer.gram import _blocked as gram
-from mercer.gram import _row_cache as store
+from mercer.gram import BlockedGram, MachineModel
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.kernels._samples import Samples
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
 from mercer.solvers import SMO, Stopping
-from mercer.solvers.smo import _decomposition as nested
-from mercer.solvers.smo import _shrinking as in_play
-from mercer.solvers.smo import _solver as smo
+from mercer.solvers.smo import SMOSettings
 
-__all__ = ["KERNELS", "PROBLEMS", "SOLVERS", "make_data", "make_gram", "shrink", "solve"]
+__all__ = ["KERNELS", "PROBLEMS", "SOLVERS", "make_data", "make_gram", "small", "solve"]
 
-# What a solver is made of: where the direct one ends, the store's budget in bytes, and from how
-# many multiplications on all columns stay active.
+# The variables up to which `DenseSMO` is used, the budget of the row cache in bytes, and the
+# multiplications from which on a kernel value is costly, so that all columns stay active.
 SOLVERS = {
-    "direct": {"direct": 10**9},
-    "nested": {},
-    "nested, tiny budget": {"cache_bytes": 4 * 300 * 20},
-    "nested, all columns active": {"costly": 0},
+    "dense": {"dense": 10**9},
+    "decomposition": {},
+    "decomposition, tiny budget": {"cache_bytes": 4 * 300 * 20},
+    "decomposition, all columns active": {"costly": 0},
 }
 KERNELS = {
     "rbf": RBF(gamma=0.4),
@@ -47,17 +42,10 @@ PROBLEMS = {
 }
 
 
-def shrink(monkeypatch, *, direct=0, costly=10**9, first_sample=40, working_set=64):
-    """Make the nested solver small; up to ``direct`` variables there is no need of it."""
-    monkeypatch.setattr(smo, "DIRECT_VARIABLES", direct)
-    monkeypatch.setattr(nested, "FIRST_SAMPLE", first_sample)
-    monkeypatch.setattr(nested, "WORKING_SET", working_set)
-    monkeypatch.setattr(in_play, "COSTLY", costly)
-    monkeypatch.setattr(store, "COSTLY", costly)
-    monkeypatch.setattr(store, "CHUNK", 64)
-    monkeypatch.setattr(store, "FEWEST_ROWS", 8)
-    monkeypatch.setattr(gram, "TILE_ROWS", 32)
-    monkeypatch.setattr(gram, "TILE_COLUMNS", 48)
+def small(*, dense=0, first_sample=40, working_set=64, **others):
+    """Settings of a small decomposition; up to ``dense`` variables the matrix is held whole."""
+    sizes = {"first_sample": first_sample, "working_set_size": working_set}
+    return SMOSettings(dense_variables=dense, **sizes, **others)
 
 
 def make_data(n=300, seed=0):
@@ -69,10 +57,23 @@ def make_data(n=300, seed=0):
     return X, y, t, rng.uniform(0.3, 2.0, n)
 
 
-def make_gram(kernel, X, kind="dense", workers=None):
-    return Gram(kernel, Samples(sp.csr_matrix(X) if kind == "csr" else X), workers or Workers(1))
+def make_gram(kernel, X, kind="dense", workers=None, costly=10**9):
+    """A Gram of small tiles: 96 rows and 48 columns."""
+    machine = MachineModel(l2_bytes=8 * 48**2, fewest_cached_rows=8, costly_entry=costly)
+    samples = Samples(sp.csr_matrix(X) if kind == "csr" else X)
+    return BlockedGram(kernel, samples, workers, machine=machine)
 
 
-def solve(problem, gram, *, tol=1e-3, cache_bytes=1 << 20, stopping=None, start=None, max_iter=-1):
-    solver = SMO(tol=tol, max_iter=max_iter, cache_bytes=cache_bytes)
+def solve(
+    problem,
+    gram,
+    *,
+    tol=1e-3,
+    cache_bytes=1 << 20,
+    stopping=None,
+    start=None,
+    max_iter=-1,
+    settings=None,
+):
+    solver = SMO(tol, max_iter, cache_bytes, settings=settings or SMOSettings())
     return solver.solve(problem, gram, stopping or Stopping(), start)

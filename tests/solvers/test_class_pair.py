@@ -6,13 +6,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC, verify
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import RBF, Polynomial
 from mercer.kernels._samples import Samples
 from mercer.problems import svc
 from mercer.solvers import Stopping
 from mercer.solvers.smo._class_pair import ClassPairSMO
-from mercer.solvers.smo._dense import DirectSMO
+from mercer.solvers.smo._dense import DenseSMO
 from tests.solvers.small import make_data
 
 
@@ -20,7 +20,7 @@ def pair(kernel, n=210):
     """A Gram of two classes in two parts, the same in one, and the labels."""
     X, y, _, _ = make_data(n)
     order = np.argsort(-y, kind="stable")
-    gram, n_first = Gram(kernel, Samples(X), Workers(1)), int((y > 0).sum())
+    gram, n_first = BlockedGram(kernel, Samples(X), Workers(1)), int((y > 0).sum())
     parts = [("first", n_first), ("second", n - n_first)]
     return gram.take(order, parts=parts), gram.take(order), y[order]
 
@@ -36,7 +36,7 @@ def test_the_same_optimum_as_on_the_whole_matrix(kernel, tol):
     shared, plain, y = pair(kernel)
     problem, K = svc(y, 1.5), plain.matrix()
     (one, status), (other, _) = (
-        run(kind, problem, gram, tol) for kind, gram in ((ClassPairSMO, shared), (DirectSMO, plain))
+        run(kind, problem, gram, tol) for kind, gram in ((ClassPairSMO, shared), (DenseSMO, plain))
     )
     assert status.is_solved
     duals = [y @ s.beta - 0.5 * s.beta @ K @ s.beta for s in (one, other)]

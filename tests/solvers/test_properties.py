@@ -9,7 +9,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import certify
 from mercer.kernels import RBF, Linear
 from mercer.problems import nu_svc, svc
-from tests.solvers.small import PROBLEMS, make_data, make_gram, shrink, solve
+from tests.solvers.small import PROBLEMS, make_data, make_gram, small, solve
 
 KERNELS = [RBF(gamma=1.0), Linear()]
 cases = given(
@@ -17,8 +17,12 @@ cases = given(
     n=st.integers(8, 90),
     name=st.sampled_from(sorted(PROBLEMS)),
     kernel=st.sampled_from(KERNELS),
-    direct=st.sampled_from([0, 10**9]),
+    dense=st.sampled_from([0, 10**9]),
 )
+
+
+def tiny(dense):
+    return small(dense=dense, first_sample=16, working_set=32)
 
 
 def data_of(seed, n):
@@ -38,12 +42,10 @@ def posed(name, y, t, w):
 
 
 @cases
-def test_gap_sums_and_box(seed, n, name, kernel, direct):
+def test_gap_sums_and_box(seed, n, name, kernel, dense):
     X, *rest = data_of(seed, n)
     problem = posed(name, *rest)
-    with pytest.MonkeyPatch.context() as patch:
-        shrink(patch, direct=direct, first_sample=16, working_set=32)
-        result = solve(problem, make_gram(kernel, X))
+    result = solve(problem, make_gram(kernel, X), settings=tiny(dense))
     assert result.status is Status.SOLVED
     certificate = certify(problem, result)
     assert certificate.gap >= 0
@@ -56,25 +58,22 @@ def test_gap_sums_and_box(seed, n, name, kernel, direct):
 
 @pytest.mark.parametrize("name", ["one-class", "nu-svc", "nu-svr", "svc"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_more_violators_than_may_be_in_play(monkeypatch, name, kernel):
+def test_more_violators_than_fit_into_a_working_set(name, kernel):
     """The worst of both sides are among them, however many there are of one side."""
-    shrink(monkeypatch, first_sample=16, working_set=32)
     for seed in range(12):
         X, *rest = data_of(seed, 190)
-        result = solve(posed(name, *rest), make_gram(kernel, X), cache_bytes=100)
+        result = solve(posed(name, *rest), make_gram(kernel, X), cache_bytes=100, settings=tiny(0))
         assert result.status is Status.SOLVED
 
 
 @cases
-def test_the_order_of_the_rows_has_no_effect_on_the_value(seed, n, name, kernel, direct):
+def test_the_order_of_the_rows_has_no_effect_on_the_value(seed, n, name, kernel, dense):
     X, *rest = data_of(seed, n)
     order = np.random.default_rng(seed).permutation(n)
     found = []
     for rows in (np.arange(n), order):
         problem = posed(name, *(part[rows] for part in rest))
-        with pytest.MonkeyPatch.context() as patch:
-            shrink(patch, direct=direct, first_sample=16, working_set=32)
-            result = solve(problem, make_gram(kernel, X[rows]), tol=2e-5)
+        result = solve(problem, make_gram(kernel, X[rows]), tol=2e-5, settings=tiny(dense))
         found.append(certify(problem, result))
     one, other = found
     assert max(one.dual, other.dual) <= min(one.primal, other.primal)
@@ -85,9 +84,9 @@ def test_the_order_of_the_rows_has_no_effect_on_the_value(seed, n, name, kernel,
     n=st.integers(8, 60),
     kernel=st.sampled_from(KERNELS),
     fit_intercept=st.booleans(),
-    direct=st.sampled_from([0, 10**9]),
+    dense=st.sampled_from([0, 10**9]),
 )
-def test_weight_two_is_the_row_twice_and_weight_zero_none(seed, n, kernel, fit_intercept, direct):
+def test_weight_two_is_the_row_twice_and_weight_zero_none(seed, n, kernel, fit_intercept, dense):
     """The optimum of either lies between dual and primal of both."""
     X, y, *_ = data_of(seed, n)
     weight = np.random.default_rng(seed).integers(0, 3, n)
@@ -96,9 +95,7 @@ def test_weight_two_is_the_row_twice_and_weight_zero_none(seed, n, kernel, fit_i
     found = []
     for C, index in ((2.0 * weight, np.arange(n)), (2.0, rows)):
         problem = svc(y[index], C, fit_intercept=fit_intercept)
-        with pytest.MonkeyPatch.context() as patch:
-            shrink(patch, direct=direct, first_sample=16, working_set=32)
-            result = solve(problem, make_gram(kernel, X[index]), tol=1e-5)
+        result = solve(problem, make_gram(kernel, X[index]), tol=1e-5, settings=tiny(dense))
         found.append(certify(problem, result))
     weighted, repeated = found
     assert max(weighted.dual, repeated.dual) <= min(weighted.primal, repeated.primal)

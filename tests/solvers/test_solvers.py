@@ -1,6 +1,7 @@
 """Every solver on every problem: value, feasibility, tolerance and f, all under float64 K."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,9 +14,8 @@ from mercer.kernels import RBF
 from mercer.problems import svc
 from mercer.solvers import Stopping
 from mercer.solvers._solution import intercepts
-from mercer.solvers.smo import _decomposition as nested
-from mercer.solvers.smo import _gradient as values
-from mercer.solvers.smo._shrinking import InPlay
+from mercer.solvers.smo._gradient import LazyGradient
+from mercer.solvers.smo._shrinking import ActiveSet
 from tests.oracles.dense_qp import solve_problem
 from tests.oracles.naive_kernels import naive_matrix
 from tests.solvers.small import (
@@ -24,7 +24,7 @@ from tests.solvers.small import (
     SOLVERS,
     make_data,
     make_gram,
-    shrink,
+    small,
     solve,
 )
 
@@ -79,18 +79,29 @@ TOL = {"linear": 2e-5}
 LARGE_MATRIX = {"rbf": naive_matrix(KERNELS["rbf"], X_LARGE, X_LARGE)}
 
 
+class How(NamedTuple):
+    """What `make_gram` and `solve` are given."""
+
+    costly: float
+    solve: dict
+
+
+def split(solver, **sizes):
+    given = dict(SOLVERS[solver])
+    costly, cache_bytes = given.pop("costly", 10**9), given.pop("cache_bytes", 1 << 20)
+    return How(costly, {"cache_bytes": cache_bytes, "settings": small(**sizes, **given)})
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_optimal_value_is_reached(monkeypatch, optimum, solver, problem, kernel):
-    settings = dict(SOLVERS[solver])
-    cache_bytes = settings.pop("cache_bytes", 1 << 20)
-    shrink(monkeypatch, working_set=32, first_sample=20, **settings)
+def test_the_optimal_value_is_reached(optimum, solver, problem, kernel):
+    how = split(solver, working_set=32, first_sample=20)
     K, made = MATRIX[kernel], PROBLEMS[problem](*DATA)
     best, tol = optimum(problem, kernel, K, DATA), TOL.get(kernel, 1e-6)
     for kind in ("dense", "csr"):
-        gram = make_gram(KERNELS[kernel], X, kind)
-        result = solve(made, gram, tol=tol, cache_bytes=cache_bytes, stopping=Stopping(5.0))
+        gram = make_gram(KERNELS[kernel], X, kind, costly=how.costly)
+        result = solve(made, gram, tol=tol, stopping=Stopping(5.0), **how.solve)
         assert result.status is Status.SOLVED
         assert_feasible(made, result.beta)
         assert value(made, K, result.beta) == pytest.approx(best, rel=tol, abs=tol)
@@ -100,12 +111,11 @@ def test_the_optimal_value_is_reached(monkeypatch, optimum, solver, problem, ker
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_tol_means_what_it_says(monkeypatch, solver, problem, kind):
-    settings = dict(SOLVERS[solver])
-    cache_bytes = settings.pop("cache_bytes", 1 << 20)
-    shrink(monkeypatch, **settings)
+def test_tol_means_what_it_says(solver, problem, kind):
+    how = split(solver)
     K, made = LARGE_MATRIX["rbf"], PROBLEMS[problem](*DATA_LARGE)
-    result = solve(made, make_gram(KERNELS["rbf"], X_LARGE, kind), cache_bytes=cache_bytes)
+    gram = make_gram(KERNELS["rbf"], X_LARGE, kind, costly=how.costly)
+    result = solve(made, gram, **how.solve)
     assert result.status is Status.SOLVED
     assert_feasible(made, result.beta)
     true = violation(made, K, result.beta)
@@ -121,69 +131,67 @@ def test_tol_means_what_it_says(monkeypatch, solver, problem, kind):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
-def test_f_in_play_never_drifts_from_its_sums(monkeypatch, kernel):
-    """Each update of nested runs against float64: no row that was overwritten is ever used.
+def test_f_of_active_points_never_drifts_from_its_sums(monkeypatch, kernel):
+    """Each update of a decomposition against float64: no row that was evicted is ever used.
 
-    Columns join, leave, and join again what is left after others have left.
+    Columns are activated, shrunk, and activated again after others were shrunk.
     """
-    shrink(monkeypatch, working_set=32, first_sample=20)
+    settings = small(working_set=32, first_sample=20)
     K, stages, last = MATRIX[kernel], set(), []
-    add_to, join, leave = RowCache.add_to, InPlay.join, InPlay.leave
+    add_to, activate, shrink = RowCache.add_to, ActiveSet.activate, ActiveSet.shrink
 
     def checked_add(self, total, bound, which, coef):
         before = total.copy()
         add_to(self, total, bound, which, coef)
         exact = K[np.ix_(self.columns, self.columns[which])] @ coef
         assert_allclose(total - before, exact, atol=1e-4)
-        stages.add("thrown out" if self.n > self.n_rows else "all rows held")
+        stages.add("evicted" if self.n > self.n_rows else "all rows held")
 
-    def watched_join(self, store, score, beta):
-        before = store and store.n
-        after = join(self, store, score, beta)
-        if store is after:
-            stages.add("kept" if before == after.n else "joined")
-            stages.update(["kept after others left"] if last == [after] else [])
+    def watched_activate(self, rows, score, beta):
+        before = rows and rows.n
+        after = activate(self, rows, score, beta)
+        if rows is after:
+            stages.add("kept" if before == after.n else "activated")
+            stages.update(["kept after others were shrunk"] if last == [after] else [])
         return after
 
-    def watched_leave(self, store, score, beta):
-        after = leave(self, store, score, beta)
-        if store is not after:
-            stages.add("left")
+    def watched_shrink(self, rows, score, beta):
+        after = shrink(self, rows, score, beta)
+        if rows is not after:
+            stages.add("shrunk")
             last[:] = [after]
         return after
 
     monkeypatch.setattr(RowCache, "add_to", checked_add)
-    monkeypatch.setattr(InPlay, "join", watched_join)
-    monkeypatch.setattr(InPlay, "leave", watched_leave)
+    monkeypatch.setattr(ActiveSet, "activate", watched_activate)
+    monkeypatch.setattr(ActiveSet, "shrink", watched_shrink)
     for problem in PROBLEMS.values():
         for budget in (1 << 20, 4 * 300 * 20):
             gram = make_gram(KERNELS[kernel], X)
-            result = solve(problem(*DATA), gram, tol=1e-5, cache_bytes=budget)
+            result = solve(problem(*DATA), gram, tol=1e-5, cache_bytes=budget, settings=settings)
             assert result.status is Status.SOLVED
-    assert {"joined", "left", "thrown out", "all rows held"} <= stages
-    assert "kept after others left" in stages
+    assert {"activated", "shrunk", "evicted", "all rows held"} <= stages
+    assert "kept after others were shrunk" in stages
 
 
-def test_refinement_reaches_tolerances_below_float32(monkeypatch):
-    """Coefficients of 1000 lose 1e-4 in float32 sums: f is recomputed until 1e-7 holds."""
-    shrink(monkeypatch)
+def test_refinement_reaches_tolerances_below_float32():
+    """Coefficients of 1000 lose 1e-4 in float32 sums: f is recomputed until 1e-7 is reached."""
     made = PROBLEMS["svc"](DATA_LARGE[0], None, None)
     big = type(made)(made.target, made.lower * 1e3, made.upper * 1e3, made.start, None, made.group)
-    result = solve(big, make_gram(KERNELS["rbf"], X_LARGE), tol=1e-7)
+    result = solve(big, make_gram(KERNELS["rbf"], X_LARGE), tol=1e-7, settings=small())
     assert result.status is Status.SOLVED
     assert violation(big, LARGE_MATRIX["rbf"], result.beta) <= 1.05e-7
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("problem", ["svc", "svr", "nu-svc", "svc without intercept"])
-def test_a_start_at_the_answer_takes_no_step(monkeypatch, solver, problem):
-    settings = dict(SOLVERS[solver])
-    cache_bytes = settings.pop("cache_bytes", 1 << 20)
-    shrink(monkeypatch, **settings)
-    made, gram = PROBLEMS[problem](*DATA), make_gram(KERNELS["rbf"], X)
-    first = solve(made, gram, tol=1e-4, cache_bytes=cache_bytes)
+def test_a_start_at_the_answer_takes_no_step(solver, problem):
+    how = split(solver)
+    made = PROBLEMS[problem](*DATA)
+    gram = make_gram(KERNELS["rbf"], X, costly=how.costly)
+    first = solve(made, gram, tol=1e-4, **how.solve)
     start = first.beta.copy()
-    again = solve(made, gram, tol=1.1e-4, cache_bytes=cache_bytes, start=start)
+    again = solve(made, gram, tol=1.1e-4, start=start, **how.solve)
     assert again.status is Status.SOLVED
     assert again.iterations == 0
     assert_array_equal(again.beta, first.beta)
@@ -206,30 +214,31 @@ def test_multipliers_and_their_intervals():
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
-def test_working_sets_without_progress_come_to_an_end(monkeypatch, scale):
+def test_working_sets_without_progress_come_to_an_end(scale):
     """A linear kernel below the rounding of its rows: solved or stalled, but not without end."""
-    shrink(monkeypatch, working_set=32, first_sample=20)
+    settings = small(working_set=32, first_sample=20)
     gram, tol = make_gram(KERNELS["linear"], scale * X), 1e-6 if scale == 1 else 1e-3
-    result = solve(PROBLEMS["one-class"](*DATA), gram, tol=tol, stopping=Stopping(1.5))
+    result = solve(
+        PROBLEMS["one-class"](*DATA), gram, tol=tol, stopping=Stopping(1.5), settings=settings
+    )
     assert result.status is not Status.TIME_LIMIT
 
 
 @pytest.mark.parametrize("reach", [0.0, 1e-3, 1e9])
-def test_points_that_wait_are_looked_at_before_the_end(monkeypatch, reach):
-    """All that are satisfied wait, some do, or none: the answer is within tol at every point."""
-    shrink(monkeypatch)
-    monkeypatch.setattr(nested, "REACH", reach)
-    monkeypatch.setattr(nested, "FIRST_SAMPLE", len(X_LARGE))  # else points wait to be sampled too
+def test_shrunk_points_are_checked_before_the_end(monkeypatch, reach):
+    """All that are satisfied wait, some do, or none: the result is within tol at every point."""
+    # All points in the first sample: else points wait to be sampled, too.
+    settings = small(recheck_factor=reach, first_sample=len(X_LARGE))
     caught_up = []
-    original = values.Values.catch_up
+    original = LazyGradient.update
 
     def spy(self, beta, may_wait=None):
         caught_up.append(0 if may_wait is None else np.count_nonzero(may_wait))
         original(self, beta, may_wait)
 
-    monkeypatch.setattr(values.Values, "catch_up", spy)
+    monkeypatch.setattr(LazyGradient, "update", spy)
     K, made = LARGE_MATRIX["rbf"], PROBLEMS["svc"](*DATA_LARGE)
-    result = solve(made, make_gram(KERNELS["rbf"], X_LARGE, "dense"))
+    result = solve(made, make_gram(KERNELS["rbf"], X_LARGE), settings=settings)
     assert result.status is Status.SOLVED
     assert violation(made, K, result.beta) <= 1.05e-3
     assert (max(caught_up) > 0) == (reach < 1)
@@ -253,12 +262,11 @@ def test_b_is_the_mean_or_the_middle_whichever_leaves_the_smaller_gap(pull):
 
 
 @pytest.mark.parametrize("problem", ["svc", "svr", "nu-svc", "one-class"])
-def test_f_is_recomputed_only_where_it_matters(monkeypatch, problem):
+def test_f_is_recomputed_only_where_it_matters(problem):
     """Samples well beyond their margin keep the float32 f, whose bound holds, at no cost."""
-    shrink(monkeypatch)
     K, made = LARGE_MATRIX["rbf"], PROBLEMS[problem](*DATA_LARGE)
     gram = make_gram(KERNELS["rbf"], X_LARGE, "dense")
-    result = solve(made, gram)
+    result = solve(made, gram, settings=small())
     exact = K @ made.at_points(result.beta, K.shape[0])
     assert (np.abs(result.f - exact) <= result.f_error + 1e-11).all()
     involved = made.at_points(np.abs(result.beta), K.shape[0]) > 0
@@ -268,15 +276,12 @@ def test_f_is_recomputed_only_where_it_matters(monkeypatch, problem):
     assert true <= certify(made, result).gap <= 1.1 * true
 
 
-def test_a_large_gap_is_closed_beyond_tol(monkeypatch):
+def test_a_large_gap_is_closed_beyond_tol():
     """Where many small violations make a large gap, the solver goes on to a fifth of tol."""
-    shrink(monkeypatch)
     X, y, _, _ = make_data()
     problem, gram = svc(y, 1.5), make_gram(RBF(gamma=0.4), X)
-    monkeypatch.setattr(nested, "SMALL_GAP", np.inf)
-    loose = solve(problem, gram, tol=0.1)
-    monkeypatch.setattr(nested, "SMALL_GAP", 0.0)
-    strict = solve(problem, gram, tol=0.1)
+    loose = solve(problem, gram, tol=0.1, settings=small(small_gap=np.inf))
+    strict = solve(problem, gram, tol=0.1, settings=small(small_gap=0.0))
     assert strict.status is loose.status is Status.SOLVED
     assert strict.violation <= 0.25 * 0.1
     assert certify(problem, strict).gap < certify(problem, loose).gap

@@ -13,7 +13,7 @@ from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.solvers import Stopping
 
 __all__ = ["KernelFeatures"]
@@ -43,7 +43,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
                 ConvergenceWarning,
             )
 
-    def _keep(self, data: Data, gram: Gram, rows: np.ndarray, coef: np.ndarray) -> None:
+    def _keep(self, data: Data, gram: BlockedGram, rows: np.ndarray, coef: np.ndarray) -> None:
         """Features are kernel values against these rows times ``coef``."""
         no_b = np.zeros(coef.shape[1])
         self.expansion_ = self._expansion(data, gram, rows, coef.T, no_b)

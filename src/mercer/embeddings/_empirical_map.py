@@ -13,10 +13,10 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._result import Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
 from mercer.estimators._validation import Data
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._low_rank import nystrom_factor, random_landmarks
 from mercer.gram._psd import FEWEST_UNITS, rounding_unit
 from mercer.solvers import Stopping
@@ -170,7 +170,7 @@ class EmpiricalKernelMap(KernelFeatures):
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
             data = self._validate(X)
             gram = self._bind(data)
-            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+            with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
                 begin = stopping.time_limit is None or 8 * data.n**2 <= self._settings.max_bytes
                 K = kernel_matrix(gram, stopping.is_stopped) if begin else None
                 found = None if K is None else self._largest(K, stopping)
@@ -179,11 +179,12 @@ class EmpiricalKernelMap(KernelFeatures):
                 else:
                     assert K is not None
                     vectors = self._from_all_rows(data, gram, K, found)
-            gram.workers = Workers(1)
             self._warn_if_stopped(stopping)
         return vectors
 
-    def _from_all_rows(self, data: Data, gram: Gram, K: np.ndarray, found: tuple) -> np.ndarray:
+    def _from_all_rows(
+        self, data: Data, gram: BlockedGram, K: np.ndarray, found: tuple
+    ) -> np.ndarray:
         values, vectors, rest = found
         units = max(data.n, FEWEST_UNITS) * rounding_unit(self.kernel_, gram.points)
         rounding = units * max(np.abs(values).max(), abs(rest))
@@ -242,7 +243,7 @@ class EmpiricalKernelMap(KernelFeatures):
         next_ = float(rest[np.abs(rest).argmax()]) if rest.size else 0.0
         return values[:kept], vectors * signs, next_
 
-    def _from_some_rows(self, data: Data, gram: Gram, stopping: Stopping) -> np.ndarray:
+    def _from_some_rows(self, data: Data, gram: BlockedGram, stopping: Stopping) -> np.ndarray:
         """Eigenvectors of the Nyström approximation from a random sample of the rows."""
         n = data.n
         factor = nystrom_factor(gram, random_landmarks(n, self._settings.sample(n)))

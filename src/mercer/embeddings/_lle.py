@@ -1,6 +1,6 @@
 """Locally linear embedding: coordinates that keep how each row is made of its neighbours.
 
-Weights w with Σw = 1 minimise ‖x − Σ wⱼ xⱼ‖² + reg·trace(G)·‖w‖², G the Gram matrix of the
+Weights w with Σw = 1 minimise ‖x − Σ wⱼ xⱼ‖² + reg·trace(G)·‖w‖², G the BlockedGram matrix of the
 differences xⱼ − x. Coordinates minimise Σ ‖yᵢ − Σ wᵢⱼ yⱼ‖²: the eigenvectors of (I − W)ᵀ(I − W)
 with the smallest eigenvalues, the constant one left out (Roweis and Saul 2000). The coordinates of
 a new row are the same combination of its neighbours' coordinates as the row is of them.
@@ -29,7 +29,7 @@ from mercer.embeddings._neighbour_graph import (
     neighbour_matrix,
     smallest_eigenvectors,
 )
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
 
@@ -146,7 +146,7 @@ class LocallyLinearEmbedding(NeighbourEmbedding):
     def _own_value(self, x: Any, K_near: np.ndarray, k_near: np.ndarray) -> float:
         """k(x, x), or that of the projection of φ(x) onto the span of its neighbours."""
         if isinstance(self.kernel, Kernel):
-            return float(Gram(self.kernel, Samples(x), Workers(1)).diag()[0])
+            return float(BlockedGram(self.kernel, Samples(x), Workers(1)).diag()[0])
         return float(k_near @ np.linalg.lstsq(K_near, k_near, rcond=None)[0])
 
     def _nearest(self, away: np.ndarray) -> np.ndarray:

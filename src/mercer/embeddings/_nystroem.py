@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._result import Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
 from mercer.gram._low_rank import LANDMARK_RULES, choose_landmarks, landmark_basis
 from mercer.solvers import Stopping
@@ -156,7 +156,7 @@ class Nystroem(KernelFeatures):
         gram = self._bind(data)
         rng = check_random_state(self.random_state)
         m = min(self.n_components, data.n)
-        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as gram.workers:
+        with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
             self.landmarks_ = choose_landmarks(gram, m, self.landmarks, rng, stopping.is_stopped)
             left = 0.0 if stopping.stopped is not None else stopping.remaining / 2
             self.landmarks_ = self.landmarks_[: max(self._min_landmarks, rows_in_time(left))]
@@ -164,7 +164,6 @@ class Nystroem(KernelFeatures):
                 raise ValueError("The kernel is zero on these rows: there are no features.")
             K = gram.take(self.landmarks_).matrix()
             values, coef = landmark_basis(K)
-        gram.workers = Workers(1)
         m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED
         if m < min(self.n_components, data.n) and stopping.remaining < np.inf:
             self.status_ = stopping.stopped or self.status_

@@ -13,7 +13,7 @@ from mercer._result import Result, Status
 from mercer.data._column_statistics import survey, uneven
 from mercer.estimators._validation import Data
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import Progress
 from mercer.solvers.separability._hull import HullProof, prove_inseparable
@@ -126,7 +126,9 @@ def _uneven_columns(estimator: Any, X: Any) -> str:
     return "" if found is None else str(found)
 
 
-def prove_not_separable(task: Task, problem: BoxQP, gram: Gram, result: Result) -> HullProof | None:
+def prove_not_separable(
+    task: Task, problem: BoxQP, gram: BlockedGram, result: Result
+) -> HullProof | None:
     """An exact proof that no function of the kernel has every row of a task on its side, if found.
 
     First among the rows of the answer, which a solver may have replaced by a proof's.

@@ -23,7 +23,7 @@ from mercer.estimators._validation import (
     is_precomputed,
     make_samples,
 )
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._symmetry import require_symmetric_kernel
 from mercer.kernels import Kernel
 from mercer.kernels._base import LARGEST
@@ -40,13 +40,13 @@ class KernelEstimator(BaseEstimator):
     # What a callback's ``iterations`` and ``violation`` are.
     _progress_words: ClassVar[tuple[str, str]] = ("steps", "violation")
 
-    def _bind(self, data: Data) -> Gram:
+    def _bind(self, data: Data) -> BlockedGram:
         X = dense_if_small(data.X)
         self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
         points = make_samples(X, self.kernel_, zero_sum=self._has_zero_sum)
         self.kernel_.check(points, self._largest_value(data.n))
         require_symmetric_kernel(self.kernel_, points)
-        return Gram(self.kernel_, points, Workers(1))
+        return BlockedGram(self.kernel_, points, Workers(1))
 
     def _largest_value(self, n: int) -> float:
         """What squared norms and kernel values of n rows must not exceed."""
@@ -65,7 +65,7 @@ class KernelEstimator(BaseEstimator):
     def _expansion(
         self,
         data: Data,
-        gram: Gram,
+        gram: BlockedGram,
         support: np.ndarray,
         coef: np.ndarray,
         b: np.ndarray,
@@ -87,7 +87,7 @@ class KernelEstimator(BaseEstimator):
         return Expansion(self.kernel_, points, coef, b, blocks, columns)
 
     def _whole_expansion(
-        self, data: Data, gram: Gram, coef: np.ndarray, b: np.ndarray | None = None
+        self, data: Data, gram: BlockedGram, coef: np.ndarray, b: np.ndarray | None = None
     ) -> Expansion:
         """Σ cᵢ k(xᵢ, ·) + b over all rows."""
         precomputed = is_precomputed(self.kernel)

@@ -25,7 +25,7 @@ from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
 from mercer.exceptions import ConvergenceWarning, warn_user
-from mercer.gram import CachedGram, Gram
+from mercer.gram import BlockedGram, CachedGram
 from mercer.kernels import Linear
 from mercer.kernels._samples import Samples
 from mercer.solvers import Stopping
@@ -184,23 +184,21 @@ class KernelKMeans(
                     f"n_clusters={self.n_clusters}; ask for fewer clusters."
                 )
             gram = self._bind(data)
-            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
-                gram.workers = workers
+            with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
                 best, seeds = self._cluster(data, gram, stopping)
                 gram.release()
-            gram.workers = Workers(1)
             self._keep(X, data, gram, best, seeds)
         return self
 
-    def _bind(self, data: Data) -> Gram:
+    def _bind(self, data: Data) -> BlockedGram:
         gram = super()._bind(data)
         if type(self.kernel_) is Linear and not sp.issparse(data.X):
             # Distances do not change, and rows near the origin lose fewer digits.
-            gram.points = Samples(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+            gram = gram.recentred(gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
 
     def _cluster(
-        self, data: Data, gram: Gram, stopping: Stopping
+        self, data: Data, gram: BlockedGram, stopping: Stopping
     ) -> tuple[Clustering, np.ndarray | None]:
         """The best of all starts, finished under float64 kernel values.
 
@@ -282,7 +280,7 @@ class KernelKMeans(
         return nearest_rows(whole, diag, init)
 
     def _keep(
-        self, X: Any, data: Data, gram: Gram, best: Clustering, seeds: np.ndarray | None
+        self, X: Any, data: Data, gram: BlockedGram, best: Clustering, seeds: np.ndarray | None
     ) -> None:
         held = best.mass > 0
         inverse = np.divide(1.0, best.mass, out=np.zeros_like(best.mass), where=held)
@@ -365,7 +363,7 @@ class KernelKMeans(
             )
         X = check_rows(self, X)
         points = Samples(X, self.expansion_.support.origin)
-        norms = Gram(self.kernel_, points, Workers(1)).diag()
+        norms = BlockedGram(self.kernel_, points, Workers(1)).diag()
         return np.maximum(self._scores(X) + norms[:, np.newaxis], 0.0)
 
     def transform(self, X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Result, Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_logistic, gap_status
 from mercer.estimators._convergence import warn_stopped_early
@@ -20,7 +20,7 @@ from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_training, class_weights
-from mercer.gram import CachedGram, Gram
+from mercer.gram import BlockedGram, CachedGram
 from mercer.problems import Logistic
 from mercer.solvers import Stopping
 from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
@@ -156,13 +156,11 @@ n_features_in_, feature_names_in_
             labels = self._encode(data)
             gram = self._bind(data)
             problems = [Logistic(y, self._sample_C(data), self.fit_intercept) for y in labels]
-            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
-                gram.workers = workers
+            with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
                 whole = CachedGram(gram, int(self.cache_size * 2**20))
                 results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, stopping)
                 gram.release()
                 results = with_bounds(problems, results, gram, stopping)
-            gram.workers = Workers(1)
             self._keep(data, gram, problems, results, stopping)
         return self
 
@@ -177,7 +175,7 @@ n_features_in_, feature_names_in_
     def _keep(
         self,
         data: Data,
-        gram: Gram,
+        gram: BlockedGram,
         problems: list[Logistic],
         results: list[Result],
         stopping: Stopping,

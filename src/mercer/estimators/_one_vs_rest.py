@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from mercer.estimators._kernel_base import HasWeights, KernelEstimator
 from mercer.estimators._validation import Data, class_codes
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 
 __all__ = ["RestClassifier"]
 
@@ -34,7 +34,7 @@ class RestClassifier(ClassifierMixin, HasWeights, KernelEstimator):
         return [] if self.classes_.size == 2 else [f"{c} / rest" for c in self.classes_]
 
     def _keep_coefficients(
-        self, data: Data, gram: Gram, coef: np.ndarray, b: np.ndarray
+        self, data: Data, gram: BlockedGram, coef: np.ndarray, b: np.ndarray
     ) -> np.ndarray:
         """Set scikit-learn's attributes from coefficients (tasks, n); returns the support rows."""
         support = np.flatnonzero(coef.any(axis=0))

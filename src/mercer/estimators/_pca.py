@@ -30,10 +30,9 @@ from mercer.estimators._validation import (
     make_samples,
 )
 from mercer.exceptions import NotFittedError
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
-from mercer.kernels._samples import Samples
 from mercer.problems import Ridge
 from mercer.solvers import Stopping
 from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver
@@ -210,7 +209,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             gram = self._bind(data)
             k = data.n if self.n_components is None else min(self.n_components, data.n)
             seed = check_random_state(0 if self.random_state is None else self.random_state)
-            with Workers(thread_count(self.n_jobs)) as gram.workers:
+            with gram.threads(thread_count(self.n_jobs)):
                 solution = self._solver().solve(gram, k, seed, stopping)
                 gram.release()
                 if _is_constant(data.X):  # H K H is zero but for rounding
@@ -219,14 +218,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
                 self._keep(data, gram, solution, stopping, excess)
                 if self.fit_inverse_transform:
                     self._learn_inverse(data.X, gram.workers, stopping)
-            gram.workers = Workers(1)
         return self
 
-    def _bind(self, data: Data) -> Gram:
+    def _bind(self, data: Data) -> BlockedGram:
         gram = super()._bind(data)
         if type(self.kernel_) is Linear and not sp.issparse(data.X):
             # Centred rows have the same centred matrix, and lose fewer digits.
-            gram.points = Samples(gram.points.X, gram.points.X.mean(axis=0, dtype=np.float64))
+            gram = gram.recentred(gram.points.X.mean(axis=0, dtype=np.float64))
         return gram
 
     def _solver(self) -> EigenSolver:
@@ -237,7 +235,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return EigenSolver(way, self.tol, limit, int(self.cache_size * 2**20), self._settings)
 
     def _keep(
-        self, data: Data, gram: Gram, solution: EigenSolution, stopping: Stopping, excess: Any
+        self,
+        data: Data,
+        gram: BlockedGram,
+        solution: EigenSolution,
+        stopping: Stopping,
+        excess: Any,
     ) -> None:
         values = _check_psd_eigenvalues(solution.values, enable_warnings=False)
         vectors, _ = svd_flip(u=solution.vectors, v=None)
@@ -288,7 +291,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _learn_inverse(self, X: np.ndarray, workers: Workers, stopping: Stopping) -> None:
         """Kernel ridge regression of the rows on their components."""
         T = self._components()
-        gram = Gram(self.kernel_, make_samples(T, self.kernel_), workers)
+        gram = BlockedGram(self.kernel_, make_samples(T, self.kernel_), workers)
         problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
         solver = RidgeSolver(cache_bytes=int(self.cache_size * 2**20))
         self.dual_coef_ = solver.solve(problem, gram, stopping).coef

@@ -13,12 +13,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import single_threaded_blas, thread_count
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.solvers import Stopping
 from mercer.solvers._perceptron import (
@@ -167,17 +167,17 @@ n_features_in_, feature_names_in_
             labels = self._encode(data)
             gram = self._bind(data)
             solver = Perceptron(self.max_iter, self.shuffle, self.fit_intercept)
-            with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
-                gram.workers = workers
+            with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
                 rows = rows_for(gram, int(self.cache_size * 2**20), self._settings)
                 rng = check_random_state(self.random_state)
                 updates = [solver.solve(y, rows, stopping, rng) for y in labels]
                 gram.release()
-            gram.workers = Workers(1)
             self._keep(data, gram, labels, updates)
         return self
 
-    def _keep(self, data: Data, gram: Gram, labels: np.ndarray, updates: list[Updates]) -> None:
+    def _keep(
+        self, data: Data, gram: BlockedGram, labels: np.ndarray, updates: list[Updates]
+    ) -> None:
         pairs = list(zip(labels, updates, strict=True))
         averaged = self.average == "averaged"
         coef = np.array([u.coefficients(y, averaged) for y, u in pairs])

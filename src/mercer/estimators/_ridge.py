@@ -12,13 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._result import Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import single_threaded_blas, thread_count
 from mercer.certificates._residuals import certify_ridge
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, SMOOTHING_CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems import Ridge
 from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
@@ -186,14 +186,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             Y = np.asarray(data.y, np.float64).reshape(data.n, -1)
             alpha = self._check_alpha(Y.shape[1])
             gram = self._bind(data)
-            with Workers(thread_count(self.n_jobs)) as gram.workers:
+            with gram.threads(thread_count(self.n_jobs)):
                 if alpha is None:
                     problem, solution = self._leave_one_out(data, Y, gram, stopping)
                 else:
                     problem = Ridge(Y, alpha, data.weight)
                     solution = self._solver().solve(problem, gram, stopping)
             gram.release()
-            gram.workers = Workers(1)
             self._keep(data, gram, problem, solution, stopping)
         return self
 
@@ -224,7 +223,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return np.broadcast_to(alpha, n_targets).copy()
 
     def _leave_one_out(
-        self, data: Data, Y: np.ndarray, gram: Gram, stopping: Stopping
+        self, data: Data, Y: np.ndarray, gram: BlockedGram, stopping: Stopping
     ) -> tuple[Ridge, RidgeSolution]:
         """Errors of all candidates, and the solution for the best."""
         if self.alphas is None:
@@ -259,7 +258,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
     def _keep(
-        self, data: Data, gram: Gram, problem: Ridge, solution: RidgeSolution, stopping: Stopping
+        self,
+        data: Data,
+        gram: BlockedGram,
+        problem: Ridge,
+        solution: RidgeSolution,
+        stopping: Stopping,
     ) -> None:
         is_psd = self.kernel_.is_psd is True or solution.solver == "eigen"
         self.certificate_ = certify_ridge(problem, solution, self.tol, is_psd, stopping.seconds)

@@ -1,16 +1,27 @@
-"""How similarity is computed.
+"""K of a data set, however it is computed.
 
-gram.py       a kernel bound to points: tiles over threads, sums K β without storing K
-arena.py      memory for rows that outlives a fit without being held
-store.py      float32 rows over the columns still in play, within a byte budget
-whole.py      all of K for methods that use every value often: kept, or computed anew
-symmetric.py  products K V, with half of K kept as far as a budget goes
-_rows.py      compiled passes over stored rows
+======================  ===========================================================
+_base.py                `Gram`, the contract
+_blocked.py             `BlockedGram`: computed tile by tile, nothing kept
+_cached.py              `CachedGram`, `SymmetricGram`: kept within a byte budget
+_row_cache.py           `RowCache`: float32 rows over the active columns
+_buffer_pool.py         memory for cached values that outlives a fit
+_machine.py             cache sizes, and the tile sizes derived from them
+_tile_sums.py           compiled sums over tiles and rows
+_sum_error.py           error bound of sums f = Σ c_j k(x_i, x_j)
+_entry_error.py         error bound of kernel values in products K V
+_bounded_products.py    K V with a bound on each error
+_landmarks.py           rows for low-rank approximations
+_psd.py, _psd_bound.py  is it a kernel: smallest eigenvalue, bounds on it
+_cholesky.py            Cholesky factorisation with an error bound
+_symmetry.py            symmetric part of a precomputed matrix
+======================  ===========================================================
 """
 
-from mercer.gram._blocked import Gram
-from mercer.gram._cached import CachedGram
+from mercer.gram._base import Gram
+from mercer.gram._blocked import BlockedGram
+from mercer.gram._cached import CachedGram, SymmetricGram
+from mercer.gram._machine import MachineModel
 from mercer.gram._row_cache import RowCache
-from mercer.gram._symmetric import SymmetricGram
 
-__all__ = ["CachedGram", "Gram", "RowCache", "SymmetricGram"]
+__all__ = ["BlockedGram", "CachedGram", "Gram", "MachineModel", "RowCache", "SymmetricGram"]

@@ -1,118 +1,198 @@
-"""A kernel bound to data: the matrix K that is never held whole.
+"""K computed tile by tile: nothing of it is kept.
 
-Everything is computed in tiles of a fixed size over a pool of workers, so that the numbers do not
-depend on how many there are.
+Tiles have a fixed size and are computed over a pool of workers, so that the numbers do not depend
+on how many there are. A precomputed matrix is a `BlockedGram` of the kernel `Precomputed`: its
+tiles are copied from the user's array, of which no whole copy is made.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from mercer._threads import Workers
+from mercer.gram._base import Rows, never
 from mercer.gram._buffer_pool import BufferPool, borrow, give_back
+from mercer.gram._machine import MACHINE, MachineModel, pieces
+from mercer.gram._row_cache import RowCache
 from mercer.gram._sum_error import SumError
-from mercer.gram._tile_sums import UNIT, add_tile, add_tile_bounded, add_tile_mirrored, terms_of_sum
+from mercer.gram._tile_sums import (
+    UNIT,
+    add_product,
+    add_tile,
+    add_tile_bounded,
+    add_tile_mirrored,
+    terms_of_sum,
+)
 from mercer.kernels._diagonal import PlusDiagonal
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["Gram", "pieces"]
+__all__ = ["BlockedGram", "pieces", "snake_order"]
 
-# A tile of so many rows and columns stays in the second-level cache while it is mapped and summed.
-TILE_ROWS = 1024
-TILE_COLUMNS = 512
-# Sums over more rows than SYMMETRIC_ROWS use the symmetry of K among them, by square tiles.
-SYMMETRIC_ROWS = 2048
-SYMMETRIC_TILE = 512
-LANES = 8
+TILE_ROWS = MACHINE.tile_rows
 
 
-def pieces(n: int, size: int) -> list[slice]:
-    """0..n cut into slices of ``size``."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-class Gram:
-    """The kernel matrix of some points.
+class BlockedGram:
+    """The kernel matrix of some samples.
 
     Parameters
     ----------
     kernel : Kernel
     points : Samples
     workers : Workers
+        See `threads`.
     index : int array, optional
-        Which of the points; all by default.
+        Which of the samples; all by default.
+    machine : MachineModel
+        Where tile sizes come from.
     """
 
     def __init__(
-        self, kernel: Any, points: Samples, workers: Workers, index: np.ndarray | None = None
+        self,
+        kernel: Any,
+        points: Samples,
+        workers: Workers | None = None,
+        index: np.ndarray | None = None,
+        machine: MachineModel = MACHINE,
     ):
         self.kernel = kernel
         self.points = kernel.prepare(points)
-        self.workers = workers
+        self.workers = workers or Workers(1)
         self.index = index
+        self.n = points.n if index is None else index.size
+        self.machine = machine
         self.parts: Sequence[tuple[Hashable, int]] = ()
+        self._diag: np.ndarray | None = None
         self._shared: dict[Hashable, Any] = {}
         self._borrowed: list[BufferPool] = []
         self._sum_errors: dict[np.dtype, SumError] = {}
         self._scratch = threading.local()
 
     @property
-    def n(self) -> int:
-        return self.points.n if self.index is None else self.index.size
-
-    def take(
-        self,
-        rows: np.ndarray,
-        workers: Workers | None = None,
-        parts: Sequence[tuple[Hashable, int]] = (),
-    ) -> Gram:
-        """The Gram of some of the points.
-
-        ``parts`` (key, count) say that these come in two parts others may take too, such as
-        classes: `blocks` then computes K within a part once for all.
-        """
-        part = Gram(self.kernel, self.points, workers or self.workers, self.original(rows))
-        part._scratch, part._borrowed = self._scratch, self._borrowed
-        part._shared, part.parts = self._shared, parts
-        return part
-
-    def with_diagonal(self, d: np.ndarray) -> Gram:
-        """The Gram of K + diag(d), for all of its points; nothing computed is shared."""
-        values = np.zeros(self.points.n)
-        values[self.original(np.arange(self.n))] = d
-        return Gram(PlusDiagonal(self.kernel, values), self.points, self.workers, self.index)
+    def is_psd(self) -> bool | None:
+        """Whether K is positive semidefinite for every data set; None if that is not known."""
+        return self.kernel.is_psd
 
     @property
     def cost_per_entry(self) -> float:
         """About how many multiply-adds a kernel value takes."""
         return self.kernel.cost_per_entry(self.points)
 
-    def block(self, rows: slice | np.ndarray, dtype: Any) -> SampleBlock:
-        """Samples as the kernel takes them, in the precision ``dtype``."""
-        return self.points.take(self.original(rows), dtype)
+    def take(
+        self,
+        index: np.ndarray,
+        workers: Workers | None = None,
+        parts: Sequence[tuple[Hashable, int]] = (),
+    ) -> BlockedGram:
+        """The Gram of some of the samples; it shares memory and what is computed per sample.
+
+        ``parts`` (key, count) name the two consecutive classes that the samples consist of:
+        `class_blocks` then computes K within a class once for all Grams taken with its key.
+        """
+        part = BlockedGram(
+            self.kernel, self.points, workers or self.workers, self.original(index), self.machine
+        )
+        part._scratch, part._borrowed = self._scratch, self._borrowed
+        part._shared, part.parts = self._shared, parts
+        return part
+
+    def with_diagonal(self, d: np.ndarray) -> BlockedGram:
+        """The Gram of K + diag(d), for all of its points; nothing computed is shared."""
+        values = np.zeros(self.points.n)
+        values[self.original(np.arange(self.n))] = d
+        kernel = PlusDiagonal(self.kernel, values)
+        return BlockedGram(kernel, self.points, self.workers, self.index, self.machine)
+
+    def recentred(self, origin: np.ndarray) -> BlockedGram:
+        """The Gram of the samples less ``origin``."""
+        moved = Samples(self.points.X, origin)
+        return BlockedGram(self.kernel, moved, self.workers, self.index, self.machine)
+
+    @contextmanager
+    def threads(self, count: int) -> Iterator[Workers]:
+        """Compute with ``count`` threads inside the context, with one after it."""
+        try:
+            with Workers(count) as self.workers:
+                yield self.workers
+        finally:
+            self.workers = Workers(1)
 
     def original(self, rows: Any) -> Any:
-        """Which of the `Samples` these are."""
+        """The row numbers in the `Samples`."""
         return rows if self.index is None else self.index[rows]
 
-    def diag(self) -> np.ndarray:
-        """k(x, x) of every point in float64."""
-        parts = [self.kernel.diag(self.block(rows, np.float64)) for rows in pieces(self.n, 4096)]
-        return np.concatenate(parts)
+    def sample_block(self, rows: Rows, dtype: Any) -> SampleBlock:
+        """Samples as the kernel takes them, in the precision ``dtype``."""
+        if isinstance(rows, SampleBlock):
+            return rows
+        return self.points.take(self.original(rows), dtype)
+
+    def diag(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """k(x, x) in float64, of some samples or of all."""
+        if self._diag is None:
+            if rows is not None:
+                return self.kernel.diag(self.sample_block(rows, np.float64))
+            cut = pieces(self.n, self.machine.row_chunk)
+            parts = [self.kernel.diag(self.sample_block(part, np.float64)) for part in cut]
+            self._diag = np.concatenate(parts)
+        return self._diag.copy() if rows is None else self._diag[rows]
+
+    def block(
+        self, rows: Rows, cols: Rows, dtype: Any = np.float64, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """K[rows, cols], into ``out`` if it is given."""
+        A, B = self.sample_block(rows, dtype), self.sample_block(cols, dtype)
+        if out is None:
+            out = np.empty((len(A), len(B)), dtype)
+        self.kernel.tile(A, B, out)
+        return out
+
+    def scratch_block(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
+        """K of two blocks in this thread's scratch memory, valid until its next call."""
+        tile = self.buffer("tile", (len(A), len(B)), A.dtype)
+        self.kernel.tile(A, B, tile)
+        return tile
+
+    def matvec(
+        self,
+        V: np.ndarray,
+        rows: np.ndarray | None = None,
+        dtype: Any = np.float64,
+        stop: Callable[[], bool] = never,
+    ) -> np.ndarray:
+        """K[rows] @ V for V of shape (n,) or (n, m); nothing is stored.
+
+        Once ``stop()`` is true the rest is not computed.
+        """
+        at = slice(0, self.n) if rows is None else rows
+        here, there = (self.sample_block(r, dtype) for r in (at, slice(0, self.n)))
+        W = V.reshape(self.n, -1)
+        out = np.zeros((len(here), W.shape[1]))
+        W = np.ascontiguousarray(W if W.shape[1] == 1 else W.astype(dtype))
+
+        def one(chunk: slice) -> None:
+            A = here[chunk]
+            for part in pieces(self.n, self.machine.tile_columns):
+                if stop():
+                    return
+                add_product(self.scratch_block(A, there[part]), W[part], out[chunk])
+
+        self.workers.map(one, pieces(len(here), self.machine.tile_rows // 2))
+        return out.reshape(len(here), *V.shape[1:])
 
     def sum_error(self, dtype: Any) -> SumError:
-        """How far sums of rows of K in ``dtype`` are off."""
+        """The error bound of sums of kernel values in ``dtype``."""
         dtype = np.dtype(dtype)
         if dtype not in self._sum_errors:
             key = ("sum error", dtype)
             if key not in self._shared:
-                n = self.points.n
                 rounding = self.kernel.rounding(self.points, dtype)
-                terms = max(terms_of_sum(n, n), terms_of_sum(n, TILE_COLUMNS))
+                n = rounding.relative.size
+                terms = max(terms_of_sum(n, n), terms_of_sum(n, self.machine.tile_columns))
                 self._shared[key] = SumError(rounding, rounding, terms)
             whole = self._shared[key]
             self._sum_errors[dtype] = whole if self.index is None else whole.take(self.index)
@@ -123,7 +203,7 @@ class Gram:
         coef: np.ndarray,
         at: np.ndarray,
         dtype: Any = np.float64,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = never,
     ) -> tuple[np.ndarray, np.ndarray]:
         """K[at] @ coef with a rigorous bound on the error of each sum.
 
@@ -132,7 +212,7 @@ class Gram:
         rows = np.flatnonzero(coef)
         total, bound = np.zeros(self.n), np.zeros(self.n)
         others = at
-        if rows.size > SYMMETRIC_ROWS:
+        if rows.size > self.machine.symmetric_rows:
             is_row, is_at = np.zeros(self.n, bool), np.zeros(self.n, bool)
             is_row[rows] = True
             is_at[at] = True
@@ -153,15 +233,13 @@ class Gram:
     ) -> None:
         """total[rows] += K[rows, rows] @ coef and the sums of its bound, from half of the tiles.
 
-        Row blocks are dealt to LANES accumulators in snake order, whatever the number of threads.
+        Row blocks are assigned to a fixed number of accumulators, whatever the number of threads.
         """
         weight = self.sum_error(dtype).weight(coef, rows)
-        block, cut = self.block(rows, dtype), pieces(rows.size, SYMMETRIC_TILE)
-        lanes: list[list[int]] = [[] for _ in range(LANES)]
-        for turn, i in enumerate(reversed(range(len(cut)))):
-            place = turn % (2 * LANES)
-            lanes[min(place, 2 * LANES - 1 - place)].append(i)
-        sums = np.zeros((LANES, 2, rows.size))
+        block, cut = self.sample_block(rows, dtype), pieces(rows.size, self.machine.tile_side)
+        n_lanes = self.machine.lanes
+        lanes = snake_order(len(cut), n_lanes)
+        sums = np.zeros((n_lanes, 2, rows.size))
 
         def one(lane: int) -> None:
             f, e = sums[lane]
@@ -170,65 +248,63 @@ class Gram:
                 for there in cut[: i + 1]:
                     if stop():
                         return
-                    shape = here.stop - here.start, there.stop - there.start
-                    tile = self.buffer("tile", shape, dtype)
-                    self.kernel.tile(block[here], block[there], tile)
+                    tile = self.scratch_block(block[here], block[there])
                     add_tile_bounded(tile, coef[there], weight[there], f[here], e[here])
                     if there is not here:
-                        scratch = self.buffer("mirrored", (2, shape[1]))
+                        scratch = self.buffer("mirrored", (2, tile.shape[1]))
                         add_tile_mirrored(
                             tile, coef[here], weight[here], f[there], e[there], *scratch
                         )
 
-        self.workers.map(one, range(LANES))
+        self.workers.map(one, range(n_lanes))
         total[rows] += sums[:, 0].sum(axis=0)
-        bound[rows] += sums[:, 1].sum(axis=0) + (LANES + len(cut)) * UNIT * np.abs(total[rows])
+        bound[rows] += sums[:, 1].sum(axis=0) + (n_lanes + len(cut)) * UNIT * np.abs(total[rows])
 
     def matrix(
         self, size: int | None = None, *, lasting: bool = True, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """K as a whole, in the precision of ``out`` or else float64; zeros pad it to ``size``.
+        """All of K, in the precision of ``out`` or else float64, padded with zeros to ``size``.
 
-        A matrix that is not ``lasting`` lies in this thread's scratch, until the next one.
+        A matrix that is not ``lasting`` lies in this thread's scratch memory, until its next call.
         """
         n, side = self.n, size or self.n
         if out is None:
             out = np.empty((side, side)) if lasting else self.buffer("matrix", (side, side))
         out[n:], out[:, n:] = 0.0, 0.0
-        block = self.block(slice(0, n), out.dtype)
+        block = self.sample_block(slice(0, n), out.dtype)
 
         def lower_part(rows: slice) -> None:
             self.kernel.tile(block[rows], block[: rows.stop], out[rows, : rows.stop])
             out[: rows.start, rows] = out[rows, : rows.start].T
 
-        self.workers.map(lower_part, pieces(n, TILE_ROWS // 4))
+        self.workers.map(lower_part, pieces(n, self.machine.tile_rows // 4))
         if self.kernel.is_shift_invariant:  # k(x, x) is known exactly
             np.fill_diagonal(out[:n, :n], self.diag())
         return out
 
-    def blocks(self, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """K within the first part, between the two, and within the second.
+    def class_blocks(self, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """K within the first of the two ``parts``, between them, and within the second.
 
-        The one between lies in this thread's scratch, until the next one.
+        The block between them lies in this thread's scratch memory, until its next call.
         """
-        head, tail = self.part_blocks(dtype)
+        head, tail = self.class_samples(dtype)
         cross = self.buffer("cross", (len(head), len(tail)), dtype)
         self.kernel.tile(head, tail, cross)
         (first, _), (second, _) = self.parts
         return self._within(first, head), cross, self._within(second, tail)
 
-    def part_blocks(self, dtype: Any) -> list[SampleBlock]:
-        """The points of each part, gathered once for all that `take` it."""
+    def class_samples(self, dtype: Any) -> list[SampleBlock]:
+        """The samples of each of the ``parts``, gathered once for all Grams that have it."""
         found, start = [], 0
         for key, count in self.parts:
             if (key, dtype) not in self._shared:
-                self._shared[key, dtype] = self.block(slice(start, start + count), dtype)
+                self._shared[key, dtype] = self.sample_block(slice(start, start + count), dtype)
             found.append(self._shared[key, dtype])
             start += count
         return found
 
     def _within(self, key: Hashable, block: SampleBlock) -> np.ndarray:
-        """K among the points of a part, computed once for all that `take` it."""
+        """K among the samples of a part, computed once for all Grams that have it."""
         if key not in self._shared:
             K = np.empty((len(block), len(block)), block.dtype)
             self.kernel.tile(block, block, K)
@@ -242,28 +318,27 @@ class Gram:
         rows: np.ndarray,
         coef: np.ndarray,
         dtype: Any = np.float64,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = never,
         bound: np.ndarray | None = None,
     ) -> None:
         """total[at] += K[at, rows] @ coef, with kernel values of the precision ``dtype``.
 
-        Each tile is computed, summed in float64 and discarded. Once ``stop()`` is true what is left
-        is not computed. ``bound`` gets the weighted sums of `SumError`.
+        Each tile is computed, summed in float64 and discarded. Once ``stop()`` is true the rest is
+        not computed. ``bound`` gets the weighted sums of `SumError`.
         """
         if at.size == 0 or rows.size == 0:
             return
-        block = self.block(rows, dtype)
-        parts = pieces(rows.size, TILE_COLUMNS)
+        block = self.sample_block(rows, dtype)
+        parts = pieces(rows.size, self.machine.tile_columns)
         weight = None if bound is None else self.sum_error(dtype).weight(coef, rows)
 
         def one(chunk: slice) -> None:
             if stop():
                 return
-            here = self.block(at[chunk], dtype)
+            here = self.sample_block(at[chunk], dtype)
             sums, errors = np.zeros(len(here)), np.zeros(len(here))
             for part in parts:
-                tile = self.buffer("tile", (len(here), part.stop - part.start), dtype)
-                self.kernel.tile(here, block[part], tile)
+                tile = self.scratch_block(here, block[part])
                 if weight is None:
                     add_tile(tile, coef[part], sums)
                 else:
@@ -272,13 +347,15 @@ class Gram:
             if bound is not None:
                 bound[at[chunk]] += errors + UNIT * np.abs(total[at[chunk]])
 
-        self.workers.map(one, pieces(at.size, TILE_ROWS))
+        self.workers.map(one, pieces(at.size, self.machine.tile_rows))
 
     def memory(self, n_bytes: int) -> np.ndarray:
-        """This thread's room for kernel rows, the same for one task after the other.
+        """This thread's memory for cached kernel values, the same for one task after the other.
 
-        Pages are only taken as they are written, and fresh ones cost more than the values in them.
+        Pages are allocated as they are written; a fresh one costs more than the values in it. A
+        call ends the use of what is cached there.
         """
+        self._scratch.full_rows = None
         held = getattr(self._scratch, "memory", None)
         if held is None or held.nbytes < n_bytes:
             arena = borrow(n_bytes)
@@ -286,17 +363,52 @@ class Gram:
             held = self._scratch.memory = arena.values
         return held[: max(n_bytes // 4, 1)]
 
+    def row_cache(self, columns: np.ndarray, capacity: int, cache_bytes: int) -> RowCache:
+        """A cache of rows of K over some columns, in the memory that this thread's caches share.
+
+        It ends the use of the one before, of this Gram and of all that share its memory.
+        """
+        memory = self.memory(min(cache_bytes, 4 * self.n**2))
+        return RowCache(self, columns, capacity, memory)
+
+    def full_row_cache(self, cache_bytes: int) -> RowCache:
+        """A row cache that all columns are added to, in parts (`RowCache.extend`).
+
+        What an earlier solve on this Gram left in it is still cached, unless this thread's memory
+        was used for something else since then, or released.
+        """
+        rows = getattr(self._scratch, "full_rows", None)
+        if rows is None or rows.gram is not self:
+            rows = self.row_cache(np.zeros(0, np.int64), self.n, cache_bytes)
+            self._scratch.full_rows = rows
+        else:
+            rows.restart()
+        return rows
+
     def release(self) -> None:
-        """Give back the room for kernel rows, of this Gram and of all taken from it."""
+        """Return the memory for cached kernel values, of this Gram and of all taken from it."""
         self._scratch = threading.local()
         while self._borrowed:
             give_back(self._borrowed.pop())
 
     def buffer(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> np.ndarray:
-        """Scratch of this thread: fresh memory costs more to touch than a tile to compute."""
+        """Scratch memory of this thread: touching fresh pages costs more than computing a tile."""
         need = shape[0] * shape[1] * np.dtype(dtype).itemsize
         held = getattr(self._scratch, name, None)
         if held is None or held.size < need:
             held = np.empty(need, np.uint8)
             setattr(self._scratch, name, held)
         return held[:need].view(dtype).reshape(shape)
+
+
+def snake_order(n: int, n_lanes: int) -> list[list[int]]:
+    """Assign row blocks 0..n of a triangle to lanes in snake order, longest first.
+
+    >>> snake_order(5, 2)
+    [[4, 1, 0], [3, 2]]
+    """
+    lanes: list[list[int]] = [[] for _ in range(n_lanes)]
+    for turn, i in enumerate(reversed(range(n))):
+        place = turn % (2 * n_lanes)
+        lanes[min(place, 2 * n_lanes - 1 - place)].append(i)
+    return lanes

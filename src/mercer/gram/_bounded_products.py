@@ -1,7 +1,7 @@
 """K V in float64 with a bound on its error: what certificates of residuals are made of.
 
-K is symmetric: tiles on and below its diagonal serve both places, and none is kept. The stripes of
-tiles are dealt to a fixed number of lanes, so that sums do not depend on the number of threads.
+K is symmetric: tiles on and below its diagonal serve both places, and none is kept. Row blocks of
+tiles are assigned to a fixed number of lanes: sums do not depend on the number of threads.
 Beside K V the sums |K||V| and |K| diag(near) |V| are formed, which `EntryError` asks for.
 """
 
@@ -12,22 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram._blocked import Gram, pieces
+from mercer.gram._blocked import BlockedGram, pieces
 from mercer.gram._entry_error import EntryError, entry_error
+from mercer.gram._machine import MACHINE
 
 __all__ = [
-    "bounded_columns", "bounded_product", "chunked", "error_norm", "gram_error", "sum_terms",
-]  # fmt: skip
+    "bounded_columns",
+    "bounded_product",
+    "chunked",
+    "error_norm",
+    "gram_error",
+    "sum_terms",
+]
 
-SIDE = 512
-LANES = 8
-# Products within a tile are summed so many at a time: the fewer roundings a sum goes through, the
-# smaller its bound.
+SIDE, LANES = MACHINE.tile_side, MACHINE.lanes
+# Terms of the partial sums within a tile: the fewer roundings a sum goes through, the smaller is
+# its bound.
 CHUNK = 32
 
 
 def bounded_product(
-    gram: Gram, V: np.ndarray, stop: Callable[[], bool] = lambda: False
+    gram: BlockedGram, V: np.ndarray, stop: Callable[[], bool] = lambda: False
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """K V and a bound on the error of each entry, for V of shape (n, m); None once ``stop()``."""
     errors = gram_error(gram)
@@ -40,18 +45,19 @@ def bounded_product(
     return product, errors.of_sums(V, absolute[:, :m], absolute[:, m:], sum_terms(gram.n))
 
 
-def bounded_columns(gram: Gram, chosen: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def bounded_columns(
+    gram: BlockedGram, chosen: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """K[:, chosen] V and a bound on the error of each entry: for models of few rows."""
     errors = gram_error(gram)
     near = errors.near[chosen]
     size, m = np.abs(V), V.shape[1]
     W = np.hstack([size, near[:, np.newaxis] * size])
-    block = gram.block(chosen, np.float64)
+    block = gram.sample_block(chosen, np.float64)
     product, sums = np.empty((gram.n, m)), np.empty((gram.n, 2 * m))
 
     def one(rows: slice) -> None:
-        T = gram.buffer("tile", (rows.stop - rows.start, chosen.size))
-        gram.kernel.tile(gram.block(rows, np.float64), block, T)
+        T = gram.scratch_block(gram.sample_block(rows, np.float64), block)
         product[rows] = chunked(T, V)
         sums[rows] = (T if errors.is_nonnegative else np.abs(T)) @ W
 
@@ -63,7 +69,7 @@ def bounded_columns(gram: Gram, chosen: np.ndarray, V: np.ndarray) -> tuple[np.n
 
 
 def error_norm(
-    gram: Gram, V: np.ndarray, stop: Callable[[], bool] = lambda: False
+    gram: BlockedGram, V: np.ndarray, stop: Callable[[], bool] = lambda: False
 ) -> tuple[np.ndarray, float, float] | None:
     """K V, a bound on ‖E v‖ of its errors for every unit v, and one on ‖K‖₂; None once ``stop()``.
 
@@ -79,7 +85,7 @@ def error_norm(
     return product, error, largest + error
 
 
-def gram_error(gram: Gram) -> EntryError:
+def gram_error(gram: BlockedGram) -> EntryError:
     """The bound on the values of a Gram, whose rows may be some of its points."""
     errors = entry_error(gram.kernel, gram.points)
     if gram.index is None:
@@ -112,11 +118,11 @@ def chunked(T: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def _sums(
-    gram: Gram, V: np.ndarray, W: np.ndarray, errors: EntryError, stop: Callable[[], bool]
+    gram: BlockedGram, V: np.ndarray, W: np.ndarray, errors: EntryError, stop: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """K V and |K| W."""
     cut = pieces(gram.n, SIDE)
-    block = gram.block(slice(0, gram.n), np.float64)
+    block = gram.sample_block(slice(0, gram.n), np.float64)
     lanes = [range(lane, len(cut), LANES) for lane in range(min(LANES, len(cut)))]
     both = [np.zeros((len(lanes), *A.shape)) for A in (V, W)]
 
@@ -126,9 +132,7 @@ def _sums(
                 if stop():
                     return
                 rows, columns = cut[i], cut[j]
-                shape = rows.stop - rows.start, columns.stop - columns.start
-                T = gram.buffer("tile", shape)
-                gram.kernel.tile(block[rows], block[columns], T)
+                T = gram.scratch_block(block[rows], block[columns])
                 _add(T, V, rows, columns, both[0][lane], chunked)
                 if not errors.is_nonnegative:
                     np.abs(T, out=T)

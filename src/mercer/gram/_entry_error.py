@@ -25,7 +25,7 @@ SAFETY = 1 + 1e-6
 
 
 def gamma(terms: float, dtype: Any = np.float64) -> float:
-    """γ_m = mu / (1 − mu); infinite where a sum of so many terms has no bound."""
+    """γ_m = mu / (1 − mu); infinite where a sum of m terms has no bound."""
     mu = terms * unit(dtype)
     return mu / (1 - mu) if mu < 1 else np.inf
 

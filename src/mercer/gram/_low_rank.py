@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 
 __all__ = [
@@ -108,18 +108,18 @@ def landmark_basis(K: np.ndarray, cutoff: float | None = None) -> tuple[np.ndarr
 
 
 def nystrom_factor(
-    gram: Gram, rows: np.ndarray, *, cutoff: float | None = None, stop: Stop = never
+    gram: BlockedGram, rows: np.ndarray, *, cutoff: float | None = None, stop: Stop = never
 ) -> NystromFactor | None:
     """The factor of the landmarks ``rows``; None once ``stop()``."""
     _, coef = landmark_basis(gram.take(rows).matrix(), cutoff)
     F = np.empty((gram.n, coef.shape[1]))
-    landmarks = gram.block(rows, np.float64)
+    landmarks = gram.sample_block(rows, np.float64)
 
     def fill(part: slice) -> None:
         if stop():
             return
         tile = np.empty((part.stop - part.start, rows.size))
-        gram.kernel.tile(gram.block(part, np.float64), landmarks, tile)
+        gram.block(part, landmarks, np.float64, tile)
         np.matmul(tile, coef, out=F[part])
 
     gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
@@ -197,29 +197,31 @@ def kmeans_plus_plus(
 
 
 def choose_landmarks(
-    gram: Gram, m: int, rule: str, rng: np.random.RandomState, stop: Stop = never
+    gram: BlockedGram, m: int, rule: str, rng: np.random.RandomState, stop: Stop = never
 ) -> np.ndarray:
     """At most m different rows; fewer where these explain all the others, or once ``stop()``."""
     return LANDMARK_RULES[rule](gram, m, rng, stop)
 
 
-def _at_random(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _at_random(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     return rng.permutation(gram.n)[:m]
 
 
-def _columns(gram: Gram, rows: np.ndarray) -> np.ndarray:
+def _columns(gram: BlockedGram, rows: np.ndarray) -> np.ndarray:
     """K[:, rows]."""
     out = np.empty((gram.n, rows.size))
-    landmarks = gram.block(rows, np.float64)
+    landmarks = gram.sample_block(rows, np.float64)
 
     def fill(part: slice) -> None:
-        gram.kernel.tile(gram.block(part, np.float64), landmarks, out[part])
+        gram.block(part, landmarks, np.float64, out[part])
 
     gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
     return out
 
 
-def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _kmeans_plus_plus(
+    gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop
+) -> np.ndarray:
     diagonal = gram.diag()
     negligible = _SETTINGS.rounding_units * _EPS * max(diagonal.max(), 0.0)
 
@@ -236,7 +238,7 @@ def _kmeans_plus_plus(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop
     return seeds[0]
 
 
-def _greedy(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _greedy(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
     F = np.empty((m, gram.n))  # by rows: each step writes one
     chosen: list[int] = []
@@ -250,7 +252,7 @@ def _greedy(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.nd
     return np.array(chosen, dtype=np.intp)
 
 
-def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
+def _rpcholesky(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
     F = np.empty((gram.n, m))
     chosen = np.empty(0, dtype=np.intp)
@@ -276,7 +278,7 @@ def _rpcholesky(gram: Gram, m: int, rng: np.random.RandomState, stop: Stop) -> n
     return chosen
 
 
-def _start(gram: Gram) -> tuple[np.ndarray, float]:
+def _start(gram: BlockedGram) -> tuple[np.ndarray, float]:
     residual = gram.diag()
     if not residual.min() >= 0:
         raise ValueError(

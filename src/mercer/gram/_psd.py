@@ -23,7 +23,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._psd_bound import (
     FEWEST_UNITS,
     PSDBound,
@@ -46,7 +46,8 @@ __all__ = [
     "rounding_unit",
 ]
 
-# Up to so many rows all eigenvalues are computed (a few seconds); of more, a part of that size.
+# Up to this number of rows all eigenvalues are computed (a few seconds); of more rows, those of a
+# random subset of that size.
 EXACT_ROWS = 2000
 LANCZOS_STEPS = 60
 
@@ -114,7 +115,7 @@ def check_kernel(
     tol : float ≥ 0, optional
         How far below zero an eigenvalue may be, instead of max(n, 32)·eps·‖K‖.
     random_state : int
-        For the part that is looked at of more than 2,000 rows.
+        For the random subset of more than 2,000 rows.
 
     Returns
     -------
@@ -150,7 +151,9 @@ cᵀKc = -0.0132481 < 0.
     c[rows] = vectors[:, 0]
     if not exact:
         with single_threaded_blas(), Workers(thread_count(None)) as workers:
-            least, norm, c = lanczos(Gram(kernel, points, workers), c, least, norm, LANCZOS_STEPS)
+            least, norm, c = lanczos(
+                BlockedGram(kernel, points, workers), c, least, norm, LANCZOS_STEPS
+            )
     tolerance = max(points.n, FEWEST_UNITS) * eps * norm if tol is None else float(tol)
     value = quadratic_form(kernel, points, c) if least < -tolerance else np.nan
     refuted = value < -tolerance

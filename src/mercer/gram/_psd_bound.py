@@ -18,7 +18,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from mercer._threads import single_threaded_blas
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._blocked import pieces
 from mercer.gram._cholesky import ShiftedCholesky, Stopped
 from mercer.gram._symmetry import UNITS
@@ -62,7 +62,7 @@ class PSDBound:
 
 
 def psd_bound(
-    gram: Gram,
+    gram: BlockedGram,
     *,
     max_rows: int = FACTORED_ROWS,
     stop: Callable[[], bool] = lambda: False,
@@ -71,9 +71,9 @@ def psd_bound(
 
     Parameters
     ----------
-    gram : Gram
+    gram : BlockedGram
     max_rows : int
-        Of more rows K is not held: a random part and a few Lanczos steps look for a witness.
+        Of more rows K is not held: a witness is sought in a random subset, and by Lanczos steps.
     stop : callable
         Asked every few milliseconds; once it is true, what is left to do is not done.
 
@@ -85,12 +85,12 @@ def psd_bound(
     --------
     >>> import numpy as np
     >>> from mercer._threads import Workers
-    >>> from mercer.gram import Gram
+    >>> from mercer.gram import BlockedGram
     >>> from mercer.kernels import Precomputed
     >>> from mercer.kernels._samples import Samples
     >>> from mercer.gram._psd import psd_bound
     >>> K = np.array([[1.0, 0.9, 0.2], [0.9, 1.0, 0.9], [0.2, 0.9, 1.0]])
-    >>> bound = psd_bound(Gram(Precomputed(), Samples(K), Workers(1)))
+    >>> bound = psd_bound(BlockedGram(Precomputed(), Samples(K), Workers(1)))
     >>> bound.delta, round(bound.witness_value, 4)
     (None, -0.1767)
     """
@@ -100,12 +100,12 @@ def psd_bound(
         with single_threaded_blas():
             if gram.n <= max_rows:
                 return _factored(gram, stop)
-            return _looked_for(gram, min(PART_ROWS, max_rows), stop)
+            return _from_subset(gram, min(PART_ROWS, max_rows), stop)
     except Stopped:
         return PSDBound(None)
 
 
-def _factored(gram: Gram, stop: Callable[[], bool]) -> PSDBound:
+def _factored(gram: BlockedGram, stop: Callable[[], bool]) -> PSDBound:
     """Shifts from the rounding bound of the factorisation on, until one succeeds or a witness."""
     K = _filled(gram, stop)
     largest = max(float(K.max()), -float(K.min()))
@@ -128,15 +128,15 @@ def _factored(gram: Gram, stop: Callable[[], bool]) -> PSDBound:
     return PSDBound(None)
 
 
-def _filled(gram: Gram, stop: Callable[[], bool]) -> np.ndarray:
+def _filled(gram: BlockedGram, stop: Callable[[], bool]) -> np.ndarray:
     """K, the lower half of it computed."""
     n = gram.n
     K = np.empty((n, n))
-    whole = gram.block(slice(0, n), np.float64)
+    whole = gram.sample_block(slice(0, n), np.float64)
     for rows in pieces(n, 256):
         if stop():
             raise Stopped
-        gram.kernel.tile(whole[rows], whole[: rows.stop], K[rows, : rows.stop])
+        gram.block(whole[rows], whole[: rows.stop], out=K[rows, : rows.stop])
         K[: rows.start, rows] = K[rows, : rows.start].T
         square = K[rows, rows]
         upper = np.triu_indices(square.shape[0], 1)
@@ -144,7 +144,7 @@ def _filled(gram: Gram, stop: Callable[[], bool]) -> np.ndarray:
     return K
 
 
-def _entry_errors(gram: Gram, largest: float) -> float:
+def _entry_errors(gram: BlockedGram, largest: float) -> float:
     """A bound on the norm of what K differs by from the exact one, √(Σ error of an entry²)."""
     n, eps = gram.n, float(np.finfo(np.float64).eps)
     match gram.kernel:
@@ -155,13 +155,13 @@ def _entry_errors(gram: Gram, largest: float) -> float:
             return 0.0 if _is_symmetric(gram) else n * half * largest
         case Sigmoid(gamma=gamma, coef0=c):
             # tanh has slope at most 1; its argument is a sum of d products, and two roundings.
-            squares = float(gram.block(slice(0, n), np.float64).sq_norms.sum())
+            squares = float(gram.sample_block(slice(0, n), np.float64).sq_norms.sum())
             inside = (gram.points.d + 4) * eps * (gamma * squares + n * abs(c))
             return inside + 4 * n * eps * largest
     return n * FEWEST_UNITS * eps * largest
 
 
-def _is_symmetric(gram: Gram) -> bool:
+def _is_symmetric(gram: BlockedGram) -> bool:
     X = gram.points.X
     if sp.issparse(X) or X.dtype == np.int64 or X.dtype == np.uint64:
         return False
@@ -197,13 +197,13 @@ def _polished(cholesky: ShiftedCholesky, c: np.ndarray) -> tuple[np.ndarray, flo
     return (best, value, norm) if value < first else (c, first, norm)
 
 
-def _recomputed(gram: Gram, c: np.ndarray) -> float:
+def _recomputed(gram: BlockedGram, c: np.ndarray) -> float:
     whole = np.zeros(gram.points.n)
     whole[gram.original(np.arange(gram.n))] = c
     return quadratic_form(gram.kernel, gram.points, whole)
 
 
-def _looked_for(gram: Gram, part: int, stop: Callable[[], bool]) -> PSDBound:
+def _from_subset(gram: BlockedGram, part: int, stop: Callable[[], bool]) -> PSDBound:
     """A witness among some rows, or in a Krylov space of the whole that starts there."""
     n = gram.n
     rows = np.sort(np.random.default_rng(0).choice(n, part, replace=False))
@@ -235,7 +235,7 @@ def rounding_unit(kernel: Kernel, points: Samples) -> float:
 
 
 def lanczos(
-    gram: Gram,
+    gram: BlockedGram,
     c: np.ndarray,
     least: float,
     norm: float,

@@ -1,56 +1,53 @@
 """Kernel rows kept in float32 over a growing list of columns, within a byte budget.
 
-The store is a ring: new rows take the next slots in turn and whatever was there is forgotten, so a
-slot is only ever handed out one way. Rows of a request that are still held are used before any slot
-of the same request is overwritten.
+FIFO cache: new rows overwrite the oldest slots. Cached rows of a request are used before any slot
+is overwritten by the same request.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from mercer.gram._blocked import Gram, pieces
+from mercer.gram._machine import pieces
 from mercer.gram._tile_sums import add_rows, pick
 
-__all__ = ["COSTLY", "RowCache"]
+if TYPE_CHECKING:
+    from mercer.gram._blocked import BlockedGram
 
-# Columns a worker takes at a time. Rows of this length stay in the second-level cache.
-CHUNK = 4096
-# From so many multiplications on a kernel value is better kept than computed again.
-COSTLY = 200
-# Columns are cut where this divides their number, so that what was laid out for them can be used.
-PANEL = 64
-# The least number of rows a store holds, whatever the budget.
-FEWEST_ROWS = 64
+__all__ = ["RowCache"]
 
 
 class RowCache:
-    """Rows of K restricted to some columns.
+    """Rows of K restricted to some columns; made by `BlockedGram.row_cache`.
 
     Parameters
     ----------
-    gram : Gram
+    gram : BlockedGram
     columns : int array
         Samples of the Gram whose columns are kept.
-    room : int
-        How many columns may be there in the end (see `extend`).
+    capacity : int
+        The number of columns up to which `extend` may be called.
     memory : float32 array
-        For the rows: used from the front, so that one store after the other touches the same pages.
+        For the rows: used from the front, so that one cache after the other uses the same pages.
     """
 
-    def __init__(self, gram: Gram, columns: np.ndarray, room: int, memory: np.ndarray):
+    def __init__(self, gram: BlockedGram, columns: np.ndarray, capacity: int, memory: np.ndarray):
         self.gram = gram
         self.columns = columns
-        self.room = room
-        n_rows = min(memory.size // room, gram.n)
-        if n_rows < FEWEST_ROWS:
-            n_rows, memory = FEWEST_ROWS, np.empty(FEWEST_ROWS * room, np.float32)
-        self._rows = memory[: n_rows * room].reshape(n_rows, room)
-        self._owner = np.full(n_rows, -1)  # column number whose row a slot holds
-        self._slot = np.full(room, -1)  # and the way back
+        self.capacity = capacity
+        n_rows, fewest = min(memory.size // capacity, gram.n), gram.machine.fewest_cached_rows
+        if n_rows < fewest:
+            n_rows, memory = fewest, np.empty(fewest * capacity, np.float32)
+        self._rows = memory[: n_rows * capacity].reshape(n_rows, capacity)
+        self._owner = np.full(n_rows, -1)  # slot → column number of the row it holds
+        self._slot = np.full(capacity, -1)  # column number → slot
+        self._filled = np.zeros(n_rows, np.int64)  # columns that the row of a slot has
         self._next = 0
-        self.block = gram.block(columns, np.float32)
-        self.block.reserve(room, lambda size: gram.buffer("panels", (1, size), np.uint8)[0])
+        self.samples = gram.sample_block(columns, np.float32)
+        self.samples.reserve(capacity, lambda size: gram.buffer("panels", (1, size), np.uint8)[0])
+        self._all_columns, self._all_samples = columns, self.samples  # see `restart`
 
     @property
     def n(self) -> int:
@@ -60,32 +57,53 @@ class RowCache:
     def n_rows(self) -> int:
         return self._owner.size
 
-    def extend(self, columns: np.ndarray) -> None:
-        """Add columns at the end; rows that are held are completed."""
-        if columns.size == 0:
-            return
+    def restart(self) -> None:
+        """Begin again without columns, for another problem on the same samples.
+
+        Rows stay cached if the same columns are added in the same order (of each call, as a set).
+        """
+        self.columns = self._all_columns[:0]
+        self.samples = self._all_samples[0:0]
+
+    def extend(self, columns: np.ndarray) -> np.ndarray:
+        """Add columns at the end, cached rows are completed; returns them in the cache's order."""
         old = self.n
-        self.columns = np.concatenate([self.columns, columns])
-        self.block = self.block.extended(self.gram.original(columns))
-        held = np.flatnonzero(self._owner >= 0)
+        known = self._all_columns[old : old + columns.size]
+        if known.size == columns.size and np.array_equal(np.sort(known), np.sort(columns)):
+            columns = known  # of a solve before this one
+        else:
+            if self._all_columns.size > old:  # of a solve that saw others
+                self._owner[:], self._slot[:] = -1, -1
+                self._all_columns, self._all_samples = self.columns, self.samples
+            self._all_columns = np.concatenate([self.columns, columns])
+            self._all_samples = self.samples.extended(self.gram.original(columns))
+        n = old + columns.size
+        is_all = n == self._all_columns.size
+        self.columns = self._all_columns[:n]
+        self.samples = self._all_samples if is_all else self._all_samples[0:n]
+        self._complete(np.flatnonzero((self._owner >= 0) & (self._filled < n)), old)
+        return columns
+
+    def _complete(self, held: np.ndarray, old: int) -> None:
+        """Compute the columns from ``old`` on in some slots."""
         if held.size == 0:
             return
-        block, kernel = self.block.pick(self._owner[held]), self.gram.kernel
-        begin = old - old % PANEL
-        new = self.block[begin : self.n]
+        self._filled[held] = self.n
+        block = self.samples.pick(self._owner[held])
+        begin = old - old % self.gram.machine.panel_columns
+        new = self.samples[begin : self.n]
 
         def fill(part: slice) -> None:
             slots = held[part]
-            tile = self.gram.buffer("tile", (slots.size, len(new)), np.float32)
-            kernel.tile(block[part], new, tile)
+            tile = self.gram.scratch_block(block[part], new)
             self._rows[slots, old : self.n] = tile[:, old - begin :]
 
         self.gram.workers.map(fill, pieces(held.size, 256))
 
     def sums(self, coef: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """K[first:, :] @ coef over the columns from ``first`` on; ``coef`` is one per column.
+        """K[first:, :] @ coef at the columns from ``first`` on, and the sums of its error bound.
 
-        And the sums of the bound on its error.
+        ``coef`` has one entry per column.
         """
         total, bound = np.zeros(self.n), np.zeros(self.n, np.float32)
         which = np.flatnonzero(coef)
@@ -101,33 +119,31 @@ class RowCache:
         return total[first:] + out[at], bound[first:] + more[at]
 
     def _weight(self, which: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """Of the bound on the error of sums (`SumError`)."""
+        """Weights of the error bound (`SumError.weight`)."""
         return self.gram.sum_error(np.float32).weight(coef, self.columns[which])
 
     def square(self, which: np.ndarray, out: np.ndarray, first: int) -> None:
-        """K among the columns ``which`` into ``out``, whose leading first × first part is there.
+        """K among the columns ``which`` into ``out``, whose leading first × first part is known.
 
-        Values that are held are copied where computing them takes longer.
+        Cached values are copied where computing them takes longer (`MachineModel.costly_entry`).
         """
         m = which.size
         slots = self._slot[which[first:]]
-        if self.gram.cost_per_entry < COSTLY:
+        if self.gram.cost_per_entry < self.gram.machine.costly_entry:
             slots = np.full(slots.size, -1)
-        block = self.block.pick(which)
+        block = self.samples.pick(which)
 
         def part(rows: slice) -> None:
             held = slots[rows.start - first : rows.stop - first]
             missing = np.flatnonzero(held < 0) + rows.start
             target = out[rows]
             if missing.size == target.shape[0]:
-                self.gram.kernel.tile(block[rows], block, target)
+                self.gram.block(block[rows], block, np.float32, target)
             else:
                 pick(self._rows, held, which, target)
                 if missing.size:
-                    tile = self.gram.buffer("tile", (missing.size, m), np.float32)
-                    new = self.block.pick(which[missing])
-                    self.gram.kernel.tile(new, block, tile)
-                    out[missing] = tile
+                    new = self.samples.pick(which[missing])
+                    out[missing] = self.gram.scratch_block(new, block)
             out[:first, rows] = target[:, :first].T
             if self.gram.kernel.is_shift_invariant:  # k(x, x) is known exactly
                 numbers = np.arange(rows.start, rows.stop)
@@ -163,7 +179,7 @@ class RowCache:
         new_coef: np.ndarray,
     ) -> None:
         runs = self._claim(new) if new.size else []
-        block = self.block.pick(new)
+        block = self.samples.pick(new)
         hit_weight, new_weight = self._weight(hits, hit_coef), self._weight(new, new_coef)
 
         def one(chunk: slice) -> None:
@@ -171,14 +187,15 @@ class RowCache:
             if hits.size:
                 add_rows(self._rows, hit_slots, hit_coef, hit_weight, *ends)
             for slots, part in runs:
-                self.gram.kernel.tile(block[part], self.block[chunk], self._rows[slots, chunk])
+                rows = self._rows[slots, chunk]
+                self.gram.block(block[part], self.samples[chunk], np.float32, rows)
                 numbers = np.arange(slots.start, slots.stop)
                 add_rows(self._rows, numbers, new_coef[part], new_weight[part], *ends)
 
-        self.gram.workers.map(one, pieces(self.n, CHUNK))
+        self.gram.workers.map(one, pieces(self.n, self.gram.machine.row_chunk))
 
     def _claim(self, which: np.ndarray) -> list[tuple[slice, slice]]:
-        """Give each new row the next slot; runs of slots with the part of ``which`` they hold."""
+        """Assign the next slots to new rows; runs of slots with the part of ``which`` they hold."""
         runs, begin = [], 0
         while begin < which.size:
             count = min(which.size - begin, self.n_rows - self._next)
@@ -187,6 +204,7 @@ class RowCache:
             self._slot[gone[gone >= 0]] = -1
             self._owner[slots] = which[part]
             self._slot[which[part]] = np.arange(slots.start, slots.stop)
+            self._filled[slots] = self.n
             runs.append((slots, part))
             self._next = (self._next + count) % self.n_rows
             begin += count

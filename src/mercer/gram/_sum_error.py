@@ -39,13 +39,22 @@ class SumError:
 
     def __init__(self, rows: Rounding, columns: Rounding, terms: int):
         self.rows, self.columns = rows, columns
-        self.of_sum = (terms + 2) * unit(np.float64)
-        half = columns.n // 2
-        median = np.partition(columns.relative, half)[half] if columns.n else 0.0
-        self.mean = max(float(median), self.of_sum)
+        n = columns.relative.size
+        self.median = float(np.partition(columns.relative, n // 2)[n // 2]) if n else 0.0
         self.largest = float(columns.relative.max(initial=0.0))
+        self._set_terms(terms)
+
+    def _set_terms(self, terms: int) -> None:
+        self.of_sum = (terms + 2) * unit(np.float64)
+        self.mean = max(self.median, self.of_sum)
         self.is_even = self.largest <= ALIKE * self.mean
-        self.factor = self.factor_of(rows)
+        self.factor = self.factor_of(self.rows)
+
+    def with_terms(self, terms: int) -> SumError:
+        """The same for sums with fewer additions one after the other."""
+        fewer = copy(self)
+        fewer._set_terms(terms)
+        return fewer
 
     def take(self, index: np.ndarray) -> SumError:
         """That of sums over and at some of the rows; constants of all rows bound theirs."""

@@ -1,7 +1,7 @@
 """K_ij = K_ji: checked where a kernel comes from outside, before anything is computed from it.
 
-Half of a kernel matrix is all that solvers look at, so one that is not symmetric would be fitted
-without a word, as another one. Entries may differ by the rounding of the sums they come from.
+Solvers use one half of a kernel matrix, so that one which is not symmetric would silently be
+replaced by another. Entries may differ by the rounding of the sums they come from.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["require_symmetric", "require_symmetric_kernel", "symmetric_part"]
 UNITS = 128
 # Rows and columns compared at once.
 TILE = 512
-# Rows on which a function is looked at.
+# Rows on which a kernel function is checked.
 FEW_ROWS = 16
 _REMEDY = "Use (K + K.T)/2 if the difference is an error of computation."
 

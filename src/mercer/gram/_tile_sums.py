@@ -6,10 +6,21 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled, prefetch
 
-__all__ = ["add_rows", "add_tile", "add_tile_bounded", "add_tile_mirrored", "pick", "terms_of_sum"]
+__all__ = [
+    "add_product",
+    "add_rows",
+    "add_tile",
+    "add_tile_bounded",
+    "add_tile_mirrored",
+    "pick",
+    "terms_of_sum",
+]
 
+# Products that are added in any order before their sum is added to the total.
 SUM_BLOCK = 64
 UNIT = float(np.finfo(np.float64).eps) / 2
+# Terms of a float32 matrix product before its result is added up in float64.
+FLOAT32_TERMS = 4 * SUM_BLOCK
 
 
 def terms_of_sum(n: int, columns: int) -> int:
@@ -112,11 +123,22 @@ def add_tile(tile, coef, total):
         total[i] += s
 
 
+def add_product(tile: np.ndarray, V: np.ndarray, out: np.ndarray) -> None:
+    """out += tile @ V for V of shape (n, m), with sums in float64."""
+    if V.shape[1] == 1:
+        add_tile(tile, V[:, 0], out[:, 0])
+        return
+    n = V.shape[0]
+    step = n if tile.dtype == np.float64 else FLOAT32_TERMS
+    for start in range(0, n, step):
+        out += tile[:, start : start + step] @ V[start : start + step]
+
+
 @compiled
 def pick(rows, slots, columns, out):
     """out[i] = rows[slots_i, columns] where slots_i ≥ 0; other rows of out stay as they are.
 
-    Each number lies on another cache line: those of the next row are asked for ahead.
+    Each value lies on another cache line: those of the next row are prefetched.
     """
     held = np.flatnonzero(slots >= 0)
     for k in range(held.size):

@@ -19,7 +19,7 @@ from mercer.certificates._certificate import Certificate
 from mercer.certificates._trace import Trace
 from mercer.estimators._dual_view import KKTGroup
 from mercer.exceptions import NotSeparableError
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._samples import Samples
 from mercer.playground._catalogue import ESTIMATORS, KERNELS
@@ -112,7 +112,7 @@ def rows_and_targets(state: State) -> tuple[np.ndarray, np.ndarray]:
 
 def kernel_matrix(state: State) -> np.ndarray:
     """K of the state's points, whole."""
-    return Gram(kernel_of(state), Samples(rows_and_targets(state)[0]), Workers(1)).matrix()
+    return BlockedGram(kernel_of(state), Samples(rows_and_targets(state)[0]), Workers(1)).matrix()
 
 
 def recipe(state: State) -> tuple[str, dict[str, Any]]:

@@ -20,7 +20,7 @@ from mercer._result import Result, Status
 from mercer._threads import Workers
 from mercer.certificates._certificate import EPS, certify, kkt_groups, relative
 from mercer.estimators._dual_view import KKTGroup
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import Precomputed
 from mercer.kernels._samples import Samples
 from mercer.playground._catalogue import ESTIMATORS
@@ -183,7 +183,7 @@ def _problem(state: State) -> BoxQP:
 
 def _pairs(state: State) -> Iterator[Step]:
     problem, K = _problem(state), kernel_matrix(state)
-    gram = Gram(Precomputed(), Samples(K), Workers(1))
+    gram = BlockedGram(Precomputed(), Samples(K), Workers(1))
     beta = problem.start.copy()
     yield _pair_step(problem, K, beta, None)
     for step in Platt().steps(problem, gram):

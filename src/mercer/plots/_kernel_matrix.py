@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._multiclass import by_class
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
 from mercer.kernels._samples import Samples
@@ -37,7 +37,7 @@ def _sample(n: int, codes: np.ndarray | None, most: int) -> np.ndarray:
 def _matrix(kernel: Kernel, X: Any, rows: np.ndarray) -> np.ndarray:
     points = Samples(X)
     kernel.check(points)
-    return np.asarray(Gram(kernel, points, Workers(1)).take(rows).matrix(), dtype=np.float64)
+    return np.asarray(BlockedGram(kernel, points, Workers(1)).take(rows).matrix(), dtype=np.float64)
 
 
 def _caveat(shown: int, n: int) -> str:

@@ -1,7 +1,8 @@
-"""What solvers that hold the whole kernel matrix share: refusals, the driver, the limits.
+"""Common to solvers that hold the whole kernel matrix: requirements, the driver, the limits.
 
-An algorithm is a `Sweeps`: it moves β and f = Kβ a little at a time. `WholeMatrix.solve` owns the
-rest: tolerance, iteration and time limit, callback, Ctrl-C, hard margins that are impossible.
+An algorithm is a `DenseIteration`: `advance` changes β and f = Kβ for some milliseconds.
+`DenseSolver.solve` owns the rest: tolerance, iteration and time limit, callback, Ctrl-C, hard
+margins that are impossible.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import answer, intercepts, restore_sums, so_far
+from mercer.solvers._solution import intercepts, make_result, restore_sums, snapshot
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 
-__all__ = ["Sweeps", "WholeMatrix", "require"]
+__all__ = ["DenseIteration", "DenseSolver", "require"]
 
-# A round that improves the dual value by less than this share of it has met the end of float64, and
-# the violation, its root, may still fall: progress is either.
-NO_PROGRESS = 1e-15
+# Progress of a round: a relative increase of the dual value above LEAST_DUAL_GAIN (less is
+# rounding), or a violation below LOWER_VIOLATION times the least before.
+LEAST_DUAL_GAIN = 1e-15
 LOWER_VIOLATION = 0.99
-# So many rounds without progress in a row are the end: some steps only move along a valley.
-PATIENCE = 20
+# Rounds in a row without progress after which the status is "stalled".
+MAX_IDLE_ROUNDS = 20
 
 
 def require(solver: Any, problem: BoxQP, gram: Gram, what: str = "this problem") -> None:
@@ -39,7 +40,7 @@ def require(solver: Any, problem: BoxQP, gram: Gram, what: str = "this problem")
         raise ValueError(f"solver={solver.name!r} cannot solve {what}: {reason}")
 
 
-class Sweeps(ABC):
+class DenseIteration(ABC):
     """A run of one algorithm on one problem.
 
     Parameters
@@ -75,7 +76,7 @@ class Sweeps(ABC):
 
 
 @dataclass(frozen=True)
-class WholeMatrix(ABC):
+class DenseSolver(ABC):
     """Common to the solvers below; a subclass says how a run begins (`_begin`).
 
     Parameters
@@ -102,7 +103,7 @@ class WholeMatrix(ABC):
         """Why it cannot solve the problem, with a remedy, or None."""
         if problem.n_groups not in self.takes_groups:
             return self._groups_reason(problem.n_groups)
-        if self.needs_psd and gram.kernel.is_psd is False:
+        if self.needs_psd and gram.is_psd is False:
             return (
                 f"the kernel {gram.kernel!r} is not positive semidefinite, so the problem is not "
                 "convex. Use another kernel, or solver='smo', which ends at a stationary point."
@@ -127,7 +128,7 @@ class WholeMatrix(ABC):
     @abstractmethod
     def _begin(
         self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
-    ) -> Sweeps: ...
+    ) -> DenseIteration: ...
 
     def solve(
         self, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None = None
@@ -142,9 +143,9 @@ class WholeMatrix(ABC):
             restore_sums(problem, run.beta)
             coef = problem.at_points(run.beta, gram.n)
             run.f, run.f_error = gram.bounded_sums(coef, np.arange(gram.n))
-        return answer(problem, gram, run, status, self.tol, began)
+        return make_result(problem, gram, run, status, self.tol, began)
 
-    def _drive(self, run: Sweeps, gram: Gram, stopping: Stopping) -> Status:
+    def _drive(self, run: DenseIteration, gram: Gram, stopping: Stopping) -> Status:
         """Rounds until the tolerance, or a limit."""
         watch = HardMarginWatch(run.problem, gram)
         most = self._most_steps(gram.n)
@@ -153,7 +154,7 @@ class WholeMatrix(ABC):
             violation = self._violation(run)
             if run.rounds:
                 effort = stopping.seconds, run.rounds, run.steps
-                state = partial(so_far, run.problem, run.beta, run.f)
+                state = partial(snapshot, run.problem, run.beta, run.f)
                 stopping.report(Progress(*effort, violation, self.tol, state=state))
             if self._is_solved(run, violation):
                 return Status.SOLVED
@@ -165,7 +166,7 @@ class WholeMatrix(ABC):
                 return Status.NOT_SEPARABLE
             if run.steps >= most:
                 return Status.ITERATION_LIMIT
-            if idle >= PATIENCE:
+            if idle >= MAX_IDLE_ROUNDS:
                 return Status.STALLED
             stopped = stopping.stopped
             if stopped is not None:
@@ -173,7 +174,9 @@ class WholeMatrix(ABC):
             run.advance(int(min(most - run.steps, np.iinfo(np.int64).max)))
             run.rounds += 1
             before, dual = dual, run.dual()
-            better = dual - before > NO_PROGRESS * abs(dual) or violation < LOWER_VIOLATION * least
+            better = (
+                dual - before > LEAST_DUAL_GAIN * abs(dual) or violation < LOWER_VIOLATION * least
+            )
             least = min(least, violation)
             idle = 0 if better else idle + 1
 
@@ -183,7 +186,7 @@ class WholeMatrix(ABC):
     def _is_solved(self, run: Any, violation: float) -> bool:
         return violation <= self.tol
 
-    def _violation(self, run: Sweeps) -> float:
+    def _violation(self, run: DenseIteration) -> float:
         violation = intercepts(run.problem, run.beta, run.f)[2]
         if violation <= self.tol and run.steps:
             run.sum_f()

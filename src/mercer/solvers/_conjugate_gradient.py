@@ -29,7 +29,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer._result import Status
-from mercer.gram import Gram, SymmetricGram
+from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
 from mercer.gram._entry_error import EntryError, gamma
@@ -164,7 +164,7 @@ def conjugate_gradient(
 class NystromPreconditioner:
     """M⁻¹ of D K D + αI, from ``rank`` random landmarks; `is_complete` unless stopped."""
 
-    def __init__(self, gram: Gram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
+    def __init__(self, gram: BlockedGram, scale: np.ndarray, rank: int, stop: Callable[[], bool]):
         self._workers, self._cut = gram.workers, pieces(gram.n, TILE_ROWS)
         factor = nystrom_factor(gram, random_landmarks(gram.n, rank), stop=stop)
         self.is_complete = factor is not None

@@ -20,7 +20,7 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._stopping import Stopping
 
 __all__ = ["CoordinateAscent", "best_coordinate", "greedy", "sweep"]
@@ -96,7 +96,7 @@ def greedy(K, row, target, lower, upper, beta, f, flat, max_steps, slope_tol):
     return max_steps
 
 
-class _Ascent(Sweeps):
+class _Ascent(DenseIteration):
     def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, solver: CoordinateAscent):
         super().__init__(problem, K, beta, solver.tol)
         diagonal = K.diagonal()
@@ -126,13 +126,13 @@ class _Ascent(Sweeps):
 
 
 @dataclass(frozen=True)
-class CoordinateAscent(WholeMatrix):
+class CoordinateAscent(DenseSolver):
     """Coordinate ascent on the dual of a model without intercept.
 
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is a change of one β.
+        As in `DenseSolver`; a step is a change of one β.
     order : {"cyclic", "greedy"}
     work_per_call : int
         Multiplications of one compiled call, a few milliseconds.
@@ -150,5 +150,7 @@ class CoordinateAscent(WholeMatrix):
         if self.order not in ("cyclic", "greedy"):
             raise ValueError(f"order must be 'cyclic' or 'greedy', got {self.order!r}.")
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Ascent(problem, gram.matrix(), beta, self)

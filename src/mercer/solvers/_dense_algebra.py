@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer._threads import Workers, single_threaded_blas
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import LANES, SIDE, chunked
 
@@ -40,15 +40,15 @@ TILE = SIDE
 Stop = Callable[[], bool]
 
 
-def kernel_matrix(gram: Gram, stop: Stop) -> np.ndarray | None:
+def kernel_matrix(gram: BlockedGram, stop: Stop) -> np.ndarray | None:
     """K as a whole in float64; None if ``stop()`` became true."""
     n = gram.n
     K = np.empty((n, n))
-    block = gram.block(slice(0, n), np.float64)
+    block = gram.sample_block(slice(0, n), np.float64)
 
     def stripe(rows: slice) -> None:
         if not stop():
-            gram.kernel.tile(block[rows], block[: rows.stop], K[rows, : rows.stop])
+            gram.block(block[rows], block[: rows.stop], out=K[rows, : rows.stop])
             K[: rows.start, rows] = K[rows, : rows.start].T
 
     gram.workers.map(stripe, pieces(n, PANEL))

@@ -24,7 +24,7 @@ from scipy import linalg
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import eigen_status
-from mercer.gram import Gram, SymmetricGram
+from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
 from mercer.gram._low_rank import nystrom_factor, random_landmarks
@@ -96,7 +96,7 @@ class Centring:
     rounding: float
 
     @staticmethod
-    def of(gram: Gram, row_sums: np.ndarray) -> Centring:
+    def of(gram: BlockedGram, row_sums: np.ndarray) -> Centring:
         means = row_sums / gram.n
         mean = float(means.mean())
         total = float(gram.diag().sum())
@@ -139,7 +139,7 @@ class EigenSolver:
     settings: EigenSettings = DEFAULTS
 
     def solve(
-        self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
+        self, gram: BlockedGram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenSolution:
         """The ``k`` largest eigenvalues and their eigenvectors; fewer where time is short."""
         n, settings = gram.n, self.settings
@@ -158,7 +158,7 @@ class EigenSolver:
             return replace(self._iterate(gram, k, seed, stopping), status=stopped)
 
     def _iterate(
-        self, gram: Gram, k: int, seed: np.random.RandomState, stopping: Stopping
+        self, gram: BlockedGram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenSolution:
         settings = self.settings
         if stopping.stopped is not None:
@@ -174,7 +174,7 @@ class EigenSolver:
     def _goal(self) -> float:
         return self.tol or self.settings.default_tol
 
-    def _decompose(self, gram: Gram, k: int, stopping: Stopping) -> EigenSolution | None:
+    def _decompose(self, gram: BlockedGram, k: int, stopping: Stopping) -> EigenSolution | None:
         """By LAPACK; None if it was stopped before the decomposition."""
         n = gram.n
         K = kernel_matrix(gram, stopping.is_stopped)
@@ -200,7 +200,7 @@ class EigenSolver:
         status = eigen_status(residuals, goal, Status.SOLVED)
         return EigenSolution(values, vectors, residuals, centring, status, "dense", 0)
 
-    def _from_landmarks(self, gram: Gram, k: int, stopping: Stopping) -> EigenSolution:
+    def _from_landmarks(self, gram: BlockedGram, k: int, stopping: Stopping) -> EigenSolution:
         """Components of the Nyström approximation of random landmarks."""
         n, total, settings = gram.n, float(np.abs(gram.diag()).sum()), self.settings
         m = min(n, max(settings.min_landmarks, min(2 * k, settings.max_landmarks)))
@@ -215,7 +215,7 @@ class EigenSolver:
         values, rotation = values[::-1][:k], rotation[:, ::-1][:, :k]
         kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
         values, vectors = values[kept], F @ (rotation[:, kept] / np.sqrt(values[kept]))
-        bound = max(left_out, 0.0) if gram.kernel.is_psd is True else np.inf
+        bound = max(left_out, 0.0) if gram.is_psd is True else np.inf
         status = stopping.stopped or Status.TIME_LIMIT
         residuals = np.full(values.size, bound)
         return EigenSolution(values, vectors, residuals, centring, status, "landmarks", 0)

@@ -33,7 +33,7 @@ from mercer._result import Status
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._dense_algebra import eigen_seconds
 from mercer.solvers._solution import intercepts
 from mercer.solvers._stopping import Progress, Stopping
@@ -82,7 +82,7 @@ def _clarabel() -> ModuleType:
     return clarabel
 
 
-class _Library(Sweeps):
+class _Library(DenseIteration):
     """One call of the library, then polishing; subclasses fill the matrices."""
 
     def __init__(
@@ -328,13 +328,13 @@ def _groups(problem: BoxQP) -> sp.csr_array:
 
 
 @dataclass(frozen=True)
-class _Interior(WholeMatrix):
+class _Interior(DenseSolver):
     """The library checks the limits between two of its iterations only."""
 
     settings: ClassVar[InteriorSettings] = DEFAULTS
 
-    def _drive(self, run: Sweeps, gram: Gram, stopping: Stopping) -> Status:
-        """As in `WholeMatrix`; an iteration that would not end in time is not begun."""
+    def _drive(self, run: DenseIteration, gram: Gram, stopping: Stopping) -> Status:
+        """As in `DenseSolver`; an iteration that would not end in time is not begun."""
         if (
             self.settings.iteration_cost * eigen_seconds(run.problem.n_variables)
             > stopping.remaining
@@ -350,7 +350,7 @@ class QP(_Interior):
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is one iteration of the interior point method.
+        As in `DenseSolver`; a step is one iteration of the interior point method.
     """
 
     name: ClassVar[str] = "qp"
@@ -361,7 +361,9 @@ class QP(_Interior):
     def _bytes(self, problem: BoxQP, gram: Gram) -> int:
         return 8 * self.copies * problem.n_variables**2
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         K = gram.matrix()
         _check_psd(K, gram, self.name)
         return _Dual(problem, gram, K, beta, stopping, self)
@@ -374,7 +376,7 @@ class QPPrimal(_Interior):
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is one iteration of the interior point method.
+        As in `DenseSolver`; a step is one iteration of the interior point method.
     """
 
     name: ClassVar[str] = "qp-primal"
@@ -385,9 +387,11 @@ class QPPrimal(_Interior):
         features = gram.cost_per_entry if type(gram.kernel) is Linear else float(gram.n)
         return int(8 * self.copies * problem.n_variables * features)
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         if type(gram.kernel) is Linear:
-            features = gram.block(slice(0, gram.n), np.float64).X
+            features = gram.sample_block(slice(0, gram.n), np.float64).X
         else:
             features = _factor(gram.matrix(), gram, self.name)
         return _Primal(problem, gram, features, beta, stopping, self)
@@ -403,7 +407,7 @@ def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
 
 def _check_psd(K: np.ndarray, gram: Gram, name: str) -> None:
     """Check kernels that are not known to be PSD; the library would fail silently."""
-    if gram.kernel.is_psd is not True:
+    if gram.is_psd is not True:
         _refuse_indefinite(float(np.linalg.eigvalsh(K)[0]), K, gram, name)
 
 

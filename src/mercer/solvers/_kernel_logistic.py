@@ -29,7 +29,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer._result import Result, Status
-from mercer.gram import CachedGram, Gram
+from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import bounded_product
 from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks
@@ -251,7 +251,7 @@ def _newton_direction(
         if stopping.stopped is not None:
             return None
         curved = hessian.curvature_product(P[1])
-        image = np.stack([P[0] + curved, P[1] + whole.product(curved)])
+        image = np.stack([P[0] + curved, P[1] + whole.matvec(curved)])
         return None if stopping.is_stopped() else image
 
     def inner_products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -327,7 +327,7 @@ def _residuals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """R and K R of every task; sets its gap."""
     R = np.column_stack([task.residual() for task in tasks])
-    KR = whole.product(R)
+    KR = whole.matvec(R)
     lengths = np.sqrt(column_dots(R, R) * column_dots(KR, KR))
     for task, squared, length in zip(tasks, column_dots(R, KR), lengths, strict=True):
         task.gap = max(float(squared), 0.0) / 2
@@ -337,7 +337,7 @@ def _residuals(
 
 def _recompute_f(tasks: Sequence[_Task], whole: CachedGram) -> None:
     """f = Kβ with float64 kernel values."""
-    exact = whole.product(np.column_stack([task.beta for task in tasks]), np.float64)
+    exact = whole.matvec(np.column_stack([task.beta for task in tasks]), dtype=np.float64)
     for task, f in zip(tasks, exact.T, strict=True):
         task.f = np.ascontiguousarray(f)
         task.b = task.problem.best_intercept(task.f, task.b)
@@ -361,7 +361,7 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
 def with_bounds(
     problems: Sequence[Logistic],
     results: Sequence[Result],
-    gram: Gram,
+    gram: BlockedGram,
     stopping: Stopping,
     settings: NewtonSettings = DEFAULTS,
 ) -> list[Result]:

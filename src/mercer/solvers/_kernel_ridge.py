@@ -25,7 +25,7 @@ from scipy import linalg
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._residuals import RidgeSolution
-from mercer.gram import Gram, SymmetricGram
+from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
 from mercer.gram._low_rank import random_landmarks
 from mercer.problems import Ridge
@@ -116,12 +116,12 @@ class RidgeSolver:
     cache_bytes: int = 1000 << 20
     settings: RidgeSettings = DEFAULTS
 
-    def solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
+    def solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         """The coefficients of all targets."""
         with single_threaded_blas():
             return self._solve(problem, gram, stopping)
 
-    def _solve(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
+    def _solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         if self.solver == "eigen":
             return self._decompose(problem, gram, None, stopping)
         if self.solver == "cg" or (self.solver == "auto" and gram.n > self.settings.direct_rows):
@@ -134,10 +134,10 @@ class RidgeSolver:
                 return solution
         return self._factorise(problem, gram, stopping)
 
-    def _fits(self, gram: Gram) -> bool:
+    def _fits(self, gram: BlockedGram) -> bool:
         return 8 * gram.n**2 <= self.settings.max_matrix_bytes
 
-    def _iterate(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
+    def _iterate(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         settings, scale, n = self.settings, problem.scale, gram.n
         D, B = scale[:, np.newaxis], scale[:, np.newaxis] * problem.Y
         limit = self.max_iter if self.max_iter >= 0 else 10 * n
@@ -161,7 +161,9 @@ class RidgeSolver:
                 f, error = checked[0], np.linalg.norm(D * checked[1], axis=0)
         return RidgeSolution(D * end.Z, f, error, end.status, "cg", end.iterations)
 
-    def _sample(self, problem: Ridge, gram: Gram, status: Status, solver: str) -> RidgeSolution:
+    def _sample(
+        self, problem: Ridge, gram: BlockedGram, status: Status, solver: str
+    ) -> RidgeSolution:
         """The solution of a sample of the rows, zero elsewhere, where there is no time for more."""
         chosen = random_landmarks(gram.n, self.settings.sample_rows)
         weight = None if problem.weight is None else problem.weight[chosen]
@@ -173,7 +175,7 @@ class RidgeSolver:
         error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
         return RidgeSolution(coef, f, error, status, solver)
 
-    def _factorise(self, problem: Ridge, gram: Gram, stopping: Stopping) -> RidgeSolution:
+    def _factorise(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         """One factorisation for each different α, in the lower triangle of K."""
         A = dense.kernel_matrix(gram, stopping.is_stopped)
         if A is None:
@@ -198,7 +200,7 @@ class RidgeSolver:
         return RidgeSolution(coef, f, error, stopping.stopped or Status.SOLVED, "cholesky")
 
     def _decompose(
-        self, problem: Ridge, gram: Gram, A: np.ndarray | None, stopping: Stopping
+        self, problem: Ridge, gram: BlockedGram, A: np.ndarray | None, stopping: Stopping
     ) -> RidgeSolution:
         """By an eigendecomposition, if there is time for it; A is K, if it is known."""
         if dense.eigen_seconds(gram.n) > stopping.remaining or stopping.stopped is not None:
@@ -207,7 +209,7 @@ class RidgeSolver:
 
 
 def _upper_sums(
-    A: np.ndarray, diagonal: np.ndarray, gram: Gram, V: np.ndarray
+    A: np.ndarray, diagonal: np.ndarray, gram: BlockedGram, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """K V and a bound on the error of each entry, by the values in the upper triangle of A."""
     errors, size, m = gram_error(gram), np.abs(V), V.shape[1]
@@ -227,7 +229,7 @@ class Spectrum:
     ``A`` is K, if it is known; it is overwritten.
     """
 
-    def __init__(self, gram: Gram, scale: np.ndarray, A: np.ndarray | None = None):
+    def __init__(self, gram: BlockedGram, scale: np.ndarray, A: np.ndarray | None = None):
         self.scale = scale[:, np.newaxis]
         if A is None:
             A = gram.matrix()
@@ -237,7 +239,7 @@ class Spectrum:
             A.T, driver="evd", overwrite_a=True, check_finite=False
         )
 
-    def solve(self, problem: Ridge, gram: Gram) -> RidgeSolution:
+    def solve(self, problem: Ridge, gram: BlockedGram) -> RidgeSolution:
         """Least squares of least norm where K + αS⁻¹ is singular."""
         coef = self.coefficients(problem)
         found = bounded_product(gram, coef)
@@ -245,7 +247,7 @@ class Spectrum:
         f, error = found
         least, largest = self.values[0], np.abs(self.values).max()
         bad = least < -self.values.size * _EPS * largest
-        status = Status.NOT_PSD if bad and gram.kernel.is_psd is not True else Status.SOLVED
+        status = Status.NOT_PSD if bad and gram.is_psd is not True else Status.SOLVED
         gradient = self._gradient(problem, coef, f, error, gram)
         error = np.linalg.norm(self.scale * error, axis=0)
         return RidgeSolution(coef, f, error, status, "eigen", gradient=gradient)
@@ -255,7 +257,7 @@ class Spectrum:
         return self.scale * (self.vectors @ (self._inverse(problem.alpha) * rotated))
 
     def _gradient(
-        self, problem: Ridge, coef: np.ndarray, f: np.ndarray, error: np.ndarray, gram: Gram
+        self, problem: Ridge, coef: np.ndarray, f: np.ndarray, error: np.ndarray, gram: BlockedGram
     ) -> np.ndarray | None:
         """‖DK S r‖ over ‖DKD‖ ‖Dy‖ with its rounding, of targets with α = 0; None without any."""
         if (problem.alpha > 0).all():

@@ -22,7 +22,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 from mercer._result import Status
-from mercer.gram import CachedGram, Gram, RowCache
+from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._blocked import pieces
 from mercer.kernels import Linear
 from mercer.solvers._stopping import Progress, Stopping
@@ -209,7 +209,7 @@ class Perceptron:
         return Updates(made, np.concatenate(visits), epochs * n, epochs, f, b, status)
 
 
-def rows_for(gram: Gram, cache_bytes: int, settings: PerceptronSettings = DEFAULTS) -> Any:
+def rows_for(gram: BlockedGram, cache_bytes: int, settings: PerceptronSettings = DEFAULTS) -> Any:
     """How kernel rows are held; several tasks may share it."""
     if type(gram.kernel) is Linear:
         return _LinearRows(gram, settings)
@@ -221,7 +221,7 @@ def rows_for(gram: Gram, cache_bytes: int, settings: PerceptronSettings = DEFAUL
 class _WholeRows:
     """K as a whole."""
 
-    def __init__(self, gram: Gram, cache_bytes: int, settings: PerceptronSettings):
+    def __init__(self, gram: BlockedGram, cache_bytes: int, settings: PerceptronSettings):
         self.whole, self.settings = CachedGram(gram, cache_bytes), settings
 
     def start(self) -> np.ndarray:
@@ -242,15 +242,15 @@ class _WholeRows:
 
     def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Kβ recomputed in float64, written over f."""
-        f[:] = self.whole.product(beta[:, np.newaxis], np.float64)[:, 0]
+        f[:] = self.whole.matvec(beta[:, np.newaxis], dtype=np.float64)[:, 0]
         return f
 
 
 class _LinearRows:
     """w = Σ β x in place of f."""
 
-    def __init__(self, gram: Gram, settings: PerceptronSettings):
-        self.block, self.settings = gram.block(slice(0, gram.n), np.float64), settings
+    def __init__(self, gram: BlockedGram, settings: PerceptronSettings):
+        self.block, self.settings = gram.sample_block(slice(0, gram.n), np.float64), settings
 
     def start(self) -> np.ndarray:
         return np.zeros(self.block.points.d)
@@ -281,9 +281,9 @@ class _LinearRows:
 class _StoredRows:
     """float32 rows of mistaken points, within a budget."""
 
-    def __init__(self, gram: Gram, cache_bytes: int, settings: PerceptronSettings):
+    def __init__(self, gram: BlockedGram, cache_bytes: int, settings: PerceptronSettings):
         self.gram, self.settings = gram, settings
-        self.store = RowCache(gram, np.arange(gram.n), gram.n, gram.memory(cache_bytes))
+        self.store = gram.row_cache(np.arange(gram.n), gram.n, cache_bytes)
         self.K = np.empty((settings.max_block, settings.max_block), np.float32)
         self.bound = np.zeros(gram.n, np.float32)  # of the error of f, not used here
         self.length = settings.first_block

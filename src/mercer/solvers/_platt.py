@@ -27,7 +27,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._solution import intercepts
 from mercer.solvers._stopping import Stopping
 
@@ -73,7 +73,7 @@ class PairStep:
         return self.before[1] + (self.slope / self.eta if self.eta > 0 else self.slope * np.inf)
 
 
-class _Pairs(Sweeps):
+class _Pairs(DenseIteration):
     """β, the error cache e = target − f, and the threshold b."""
 
     def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, solver: Platt):
@@ -202,13 +202,13 @@ class _Pairs(Sweeps):
 
 
 @dataclass(frozen=True)
-class Platt(WholeMatrix):
+class Platt(DenseSolver):
     """The textbook's SMO, for problems with one intercept.
 
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is a pair.
+        As in `DenseSolver`; a step is a pair.
     steps_per_round : int
         Steps between two checks of the limits.
     slope_fraction : float
@@ -219,11 +219,11 @@ class Platt(WholeMatrix):
     --------
     >>> import numpy as np
     >>> from mercer._threads import Workers
-    >>> from mercer.gram import Gram
+    >>> from mercer.gram import BlockedGram
     >>> from mercer.kernels import Linear
     >>> from mercer.kernels._samples import Samples
     >>> from mercer.problems import svc
-    >>> gram = Gram(Linear(), Samples(np.array([[0.0, 1.0], [0.0, -1.0]])), Workers(1))
+    >>> gram = BlockedGram(Linear(), Samples(np.array([[0.0, 1.0], [0.0, -1.0]])), Workers(1))
     >>> for step in Platt().steps(svc(np.array([1.0, -1.0]), C=1.0), gram):
     ...     print(step.eta, step.alpha_interval, step.after, step.b)
     4.0 (0.0, 1.0) (-0.5, 0.5) 0.0
@@ -246,7 +246,9 @@ class Platt(WholeMatrix):
             "a nu problem has two equality constraints, and its pairs keep one. Use solver='smo'."
         )
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Pairs(problem, gram.matrix(), beta, self)
 
     def steps(self, problem: BoxQP, gram: Gram) -> Iterator[PairStep]:

@@ -20,13 +20,13 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._stopping import Stopping
 
 __all__ = ["PlainProjectedGradient", "ProjectedGradient"]
 
 
-class _Steps(Sweeps):
+class _Steps(DenseIteration):
     def __init__(self, problem: BoxQP, K: np.ndarray, beta: np.ndarray, solver: ProjectedGradient):
         super().__init__(problem, K, beta, solver.tol)
         self.solver = solver
@@ -79,13 +79,13 @@ def _largest_eigenvalue(K: np.ndarray, steps: int) -> float:
 
 
 @dataclass(frozen=True)
-class ProjectedGradient(WholeMatrix):
+class ProjectedGradient(DenseSolver):
     """Projected gradient on the dual of a model without intercept.
 
     Parameters
     ----------
     tol, max_iter, most_bytes
-        As in `WholeMatrix`; a step is one product with K.
+        As in `DenseSolver`; a step is one product with K.
     accelerated : bool
         Whether steps are extrapolated (FISTA with restarts), or plain gradient steps.
     steps_per_round : int
@@ -100,7 +100,9 @@ class ProjectedGradient(WholeMatrix):
 
     name: ClassVar[str] = "projected-gradient"
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Steps(problem, gram.matrix(), beta, self)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mercer.kernels._registry import load_path
-from mercer.solvers.smo._solver import DIRECT_VARIABLES, SMO
+from mercer.solvers.smo._solver import SMO
 
 __all__ = ["NAMES", "Choice", "choose", "make_solver"]
 
@@ -41,16 +41,17 @@ class Choice:
 
 
 def choose(solver: Any, n_variables: int) -> Choice:
-    """What ``solver`` means for a largest task of so many variables."""
+    """What ``solver`` means for a fit whose largest task has ``n_variables``."""
     if not isinstance(solver, str):
         return Choice(solver.name, f"asked for, as {solver!r}")
     if solver != "auto":
         return Choice(solver, "asked for")
-    if n_variables <= DIRECT_VARIABLES:
+    most = SMO().settings.dense_variables
+    if n_variables <= most:
         return Choice("smo", f"the kernel matrix of {n_variables:,} variables is held whole")
     return Choice(
         "smo",
-        f"{n_variables:,} variables are more than the {DIRECT_VARIABLES:,} whose whole kernel "
+        f"{n_variables:,} variables are more than the {most:,} whose whole kernel "
         "matrix is solved at once; on working sets nothing of that size is held",
     )
 

@@ -1,4 +1,10 @@
-"""From a run to its `Result`: group sums, intercepts, violation, status. Common to all solvers."""
+"""From the state of a solver to its `Result`: group sums, intercepts, violation, status.
+
+With v = target − f[row], the KKT conditions of a group hold with the multiplier b if v ≤ b where
+β < upper and v ≥ b where β > lower: the *bias interval* of b lies between the largest v that may
+rise and the smallest that may fall; its length, if negative, is the violation (Keerthi et al.,
+Neural Computation 13, 2001). Reads β and f; only `restore_sums` changes β.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +20,26 @@ from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP, gap_terms
 from mercer.solvers._violation import bounded_extremes
 
-__all__ = ["Run", "answer", "intercepts", "relative_gap", "restore_sums", "so_far"]
+__all__ = [
+    "Run",
+    "intercepts",
+    "make_result",
+    "relative_gap",
+    "restore_sums",
+    "snapshot",
+    "upper_diagonal",
+]
 
 # A value this large stands for "no such variable".
 _FAR, _ABSENT = 1e300, 1e299
-# Up to here the whole diagonal of K is computed, also of a kernel function.
+# Up to this many points the whole diagonal of K is computed, also of a kernel function.
 FEW_POINTS = 2000
+# Factor that covers the rounding of k(x, x).
+DIAGONAL_ROUNDING = 1 + 1e-6
 
 
 class Run(Protocol):
-    """What a solver has reached: a feasible β, f = Kβ up to ``f_error``, and its effort."""
+    """The state of a solver: a feasible β, f = Kβ up to ``f_error``, and the effort so far."""
 
     beta: np.ndarray
     steps: int
@@ -39,7 +55,7 @@ class Run(Protocol):
     def met_negative_curvature(self) -> bool: ...
 
 
-def answer(
+def make_result(
     problem: BoxQP,
     gram: Gram,
     run: Run,
@@ -48,15 +64,15 @@ def answer(
     began: float,
     gap_tol: float | None = None,
 ) -> Result:
-    """The frozen answer; ``stopped`` is why the solver stopped.
+    """The result of a run; ``stopped`` is why the solver stopped.
 
     With ``gap_tol`` it is solved if the certified relative gap is at most that.
     """
     f, f_error = run.f, run.f_error
     kkt = getattr(run, "kkt", None)
     b, interval, violation = kkt or intercepts(problem, run.beta, f, f_error)
-    is_bent = run.met_negative_curvature and gram.kernel.is_psd is not True
-    stopped = Status.NOT_PSD if is_bent else stopped
+    is_indefinite = run.met_negative_curvature and gram.is_psd is not True
+    stopped = Status.NOT_PSD if is_indefinite else stopped
     result = Result(
         beta=run.beta,
         f=f,
@@ -77,11 +93,11 @@ def answer(
 
 
 def relative_gap(problem: BoxQP, result: Result) -> float:
-    """The certified one."""
+    """The certified relative duality gap."""
     return certify(problem, result).relative_gap
 
 
-def so_far(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> list[tuple[BoxQP, Result]]:
+def snapshot(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> list[tuple[BoxQP, Result]]:
     """Snapshot of a running solver for callbacks: the pairs a certificate is computed from.
 
     The rounding of f is not bounded: these are estimates.
@@ -109,15 +125,20 @@ def restore_sums(problem: BoxQP, beta: np.ndarray) -> dict[int, float]:
 
 
 def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray) -> np.ndarray:
-    """An upper bound of k(x, x) at the points; infinite where it would be costly to have."""
-    if gram.kernel._has_formula or gram.n <= FEW_POINTS:
-        return np.abs(gram.diag()) * (1 + 1e-6)
+    """An upper bound of k(x, x) at the points; infinite where it would be costly to compute."""
+    if gram.n <= FEW_POINTS or gram.kernel._has_formula:
+        return upper_diagonal(gram)
     out = np.full(gram.n, np.inf)
     room = np.minimum(beta - problem.lower, problem.upper - beta)
     some = np.argsort(-room)[:8]
     rows = np.unique(some if problem.row is None else problem.row[some])
-    out[rows] = np.abs(gram.kernel.diag(gram.block(rows, np.float64))) * (1 + 1e-6)
+    out[rows] = np.abs(gram.diag(rows)) * DIAGONAL_ROUNDING
     return out
+
+
+def upper_diagonal(gram: Gram) -> np.ndarray:
+    """An upper bound of k(x, x) at all points."""
+    return np.abs(gram.diag()) * DIAGONAL_ROUNDING
 
 
 def intercepts(
@@ -129,16 +150,14 @@ def intercepts(
     leaves a smaller gap, the middle of the interval between the largest that may rise and the
     smallest that may fall. The violation is an upper bound: f may be off by ``f_error``.
     """
-    m = problem.n_variables
+    m = beta.size
     row = np.arange(m) if problem.row is None else problem.row
     group = np.zeros(m, np.int8) if problem.group is None else problem.group
     v, error = np.empty(m), np.zeros(f.size) if f_error is None else f_error
     ends_of = np.empty((4, max(problem.n_groups, 1)))
     ends_of[::2], ends_of[1::2] = -_FAR, _FAR
-    bounded_extremes(
-        f, error, row, problem.target, beta, problem.lower, problem.upper, group,
-        problem.n_groups, v, ends_of,
-    )  # fmt: skip
+    box = beta, problem.lower, problem.upper
+    bounded_extremes(f, error, row, problem.target, *box, group, problem.n_groups, v, ends_of)
     top, bottom, top_at_most, bottom_at_least = ends_of
     violation = max(float((top_at_most - bottom_at_least).max()), 0.0)
     b = np.zeros(problem.n_groups)
@@ -153,8 +172,7 @@ def intercepts(
         middle = sum(ends) / max(len(ends), 1)
         b[g] = free_v.mean() if free_v.size else middle
         if problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
-            mean_gap, middle_gap = (
-                gap_terms(beta, v - at, problem.lower, problem.upper).sum() for at in (b[g], middle)
-            )
+            mean_gap = gap_terms(beta, v - b[g], problem.lower, problem.upper).sum()
+            middle_gap = gap_terms(beta, v - middle, problem.lower, problem.upper).sum()
             b[g] = middle if middle_gap < mean_gap else b[g]
     return b, interval, violation

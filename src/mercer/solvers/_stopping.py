@@ -141,7 +141,7 @@ class Stopping:
     def of_task(self, task: int, n_tasks: int, share: float = 1.0) -> Stopping:
         """The same stopping, whose reports tell which of several tasks they are of.
 
-        Of the time that is left the task gets at most this share.
+        The task gets at most the fraction ``share`` of the remaining time.
         """
         return self if n_tasks == 1 else _OfTask(self, task, n_tasks, share)
 

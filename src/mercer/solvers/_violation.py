@@ -1,4 +1,4 @@
-"""Compiled passes over all variables: the KKT violation.
+"""Compiled passes over all variables: KKT violation and bias interval.
 
 v = −grad = target − f[row]. A variable that may rise (β < upper) and one that may fall (β > lower)
 of the same group violate the optimality conditions by v_rise − v_fall if that is positive (Keerthi
@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 
-__all__ = ["bounded_extremes", "extremes"]
+__all__ = ["bias_interval", "bounded_extremes", "extremes", "segment_violations"]
 
 _FAR = 1e300  # stands for "no such variable"
 
@@ -83,3 +83,40 @@ def bounded_extremes(f, error, row, target, beta, lower, upper, group, n_groups,
         for side in range(0, 4, 2):
             ends[side, 0] = max(ends[side, 0], 0.0)
             ends[side + 1, 0] = min(ends[side + 1, 0], 0.0)
+
+
+@compiled
+def bias_interval(target, f, beta, lower, upper, begin, end):
+    """b and its interval for one group, the variables begin..end of arrays without ``row``.
+
+    b is the mean of target − f over free variables, or else the middle of the interval.
+    """
+    top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
+    for k in range(begin, end):
+        v = target[k] - f[k]
+        rises, falls = beta[k] < upper[k], beta[k] > lower[k]
+        if rises:
+            top = max(top, v)
+        if falls:
+            bottom = min(bottom, v)
+        if rises and falls:
+            total += v
+            n_free += 1
+    return total / n_free if n_free > 0 else (top + bottom) / 2, top, bottom
+
+
+def segment_violations(
+    v: np.ndarray,
+    error: np.ndarray,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    begins: np.ndarray,
+) -> np.ndarray:
+    """The largest violation of each of several problems whose variables follow one another.
+
+    v is taken at the worse end of v ± error.
+    """
+    top = np.maximum.reduceat(np.where(beta < upper, v + error, -_FAR), begins)
+    bottom = np.minimum.reduceat(np.where(beta > lower, v - error, _FAR), begins)
+    return np.maximum(top - bottom, 0.0)

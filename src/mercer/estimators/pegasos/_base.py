@@ -25,7 +25,7 @@ from mercer.estimators._parameters import CONSTRAINTS, common, resolve_kernel
 from mercer.estimators._validation import Data, check_rows, check_training, make_samples
 from mercer.estimators.pegasos._certificates import Effort, certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._bounded_products import bounded_columns, gram_error
 from mercer.kernels import Linear
 from mercer.kernels._samples import Samples
@@ -121,7 +121,9 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
     def _is_linear(self) -> bool:
         return self.kernel is None or self.kernel == "linear" or type(self.kernel) is Linear
 
-    def _rows(self, data: Data, stopping: Stopping) -> tuple[PegasosRows | None, Gram | None]:
+    def _rows(
+        self, data: Data, stopping: Stopping
+    ) -> tuple[PegasosRows | None, BlockedGram | None]:
         """Rows and their Gram; no rows if the fit was stopped before there was a matrix."""
         if self._is_linear:
             self.kernel_ = Linear()
@@ -137,10 +139,9 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
                 f"{8 * points.n**2 / 1e9:.3g} GB for {points.n:,} rows (at most "
                 f"{most / 1e9:.3g}). Use SVC or SVR, or kernel=None on mapped rows."
             )
-        with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:
-            gram = Gram(self.kernel_, points, workers)
+        gram = BlockedGram(self.kernel_, points)
+        with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
             K = kernel_matrix(gram, stopping.is_stopped)
-        gram.workers = Workers(1)
         if K is None:
             return None, gram
         if self.fit_intercept:
@@ -149,7 +150,7 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
 
     def _fit_sample(
         self,
-        gram: Gram,
+        gram: BlockedGram,
         intervals: list[LossInterval],
         weight: np.ndarray,
         C: np.ndarray,
@@ -258,7 +259,7 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
     def _keep(
         self,
         data: Data,
-        gram: Gram | None,
+        gram: BlockedGram | None,
         fitted: list[tuple[PegasosState, Certificate]],
         stopping: Stopping,
     ) -> None:
@@ -288,7 +289,7 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
         W = np.array([state.coef(self.average) for state in self._states])
         self.coef_, self.intercept_ = W[:, :-1].copy(), W[:, -1].copy()
 
-    def _keep_expansion(self, data: Data, gram: Gram) -> None:
+    def _keep_expansion(self, data: Data, gram: BlockedGram) -> None:
         coef = np.array([state.coef(self.average) for state in self._states])
         support = np.flatnonzero(coef.any(axis=0))
         self.intercept_ = coef.sum(axis=1) * float(self.fit_intercept)

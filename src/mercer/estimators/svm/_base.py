@@ -38,12 +38,12 @@ from mercer.estimators._validation import Data, check_training
 from mercer.estimators._warm_start import Duals, warm_starts
 from mercer.estimators.svm._centring import InterceptShift
 from mercer.estimators.svm._definiteness import judge_definiteness
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping, choose, make_solver, require
 from mercer.solvers.separability._hull import HullProof
-from mercer.solvers.smo._solver import DIRECT_VARIABLES
+from mercer.solvers.smo import SMOSettings
 
 __all__ = ["KernelMachine"]
 
@@ -114,7 +114,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         return check_training(self, X, y, sample_weight)
 
     def _largest_value(self, n: int) -> float:
-        is_float64 = self.solver in ("auto", "smo") and 2 * n <= DIRECT_VARIABLES
+        is_float64 = self.solver in ("auto", "smo") and 2 * n <= SMOSettings().dense_variables
         return LARGEST_FLOAT64 if is_float64 else LARGEST
 
     @property
@@ -132,7 +132,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         data: Data,
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
-        gram: Gram,
+        gram: BlockedGram,
         stopping: Stopping,
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
@@ -162,7 +162,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         )
 
     def _refuse_problems(
-        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: Gram
+        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: BlockedGram
     ) -> None:
         """Raise before any work is done if the solver cannot do one of the problems."""
         solver = self._make_solver(0)
@@ -171,7 +171,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
             require(solver, problem, part, f"the problem of {type(self).__name__}")
 
     def _solve_at_once(
-        self, problems: Sequence[BoxQP], gram: Gram, stopping: Stopping
+        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping
     ) -> dict[int, Result]:
         """Answers to those of many small tasks that can be solved together; here, to none."""
         return {}
@@ -181,7 +181,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         order: Sequence[int],
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
-        gram: Gram,
+        gram: BlockedGram,
         stopping: Stopping,
         starts: Sequence[np.ndarray | None],
         threads: int,
@@ -211,17 +211,18 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
             result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
             return result if last is None else result.after(last)
 
-        with Workers(at_once) as outer, Workers(threads if at_once == 1 else 1) as inner:
-            gram.workers = inner
-            with single_threaded_blas() if len(order) > 1 else nullcontext():  # once for all
-                while order:
-                    waiting = itertools.count(len(order), -1)
-                    answers |= dict(zip(order, outer.map(one, order), strict=True))
-                    has_time = stopping.stopped is None and self.max_iter == -1
-                    cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
-                    order = cut if has_time else []
-                    fair *= 2  # going on takes time, too
-        gram.workers = Workers(1)
+        with (
+            Workers(at_once) as outer,
+            gram.threads(threads if at_once == 1 else 1) as inner,
+            single_threaded_blas() if len(order) > 1 else nullcontext(),  # once for all
+        ):
+            while order:
+                waiting = itertools.count(len(order), -1)
+                answers |= dict(zip(order, outer.map(one, order), strict=True))
+                has_time = stopping.stopped is None and self.max_iter == -1
+                cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
+                order = cut if has_time else []
+                fair *= 2  # going on takes time, too
         gram.release()
         return answers
 
@@ -230,7 +231,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         data: Data,
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
-        gram: Gram,
+        gram: BlockedGram,
         results: Sequence[Result],
         stopping: Stopping,
     ) -> None:
@@ -300,7 +301,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
     def _keep_expansion(
         self,
         data: Data,
-        gram: Gram,
+        gram: BlockedGram,
         support: np.ndarray,
         dual_coef: np.ndarray,
         b: np.ndarray,
@@ -313,7 +314,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         data: Data,
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
-        gram: Gram,
+        gram: BlockedGram,
         results: Sequence[Result],
     ) -> list[Result]:
         """Raise if a hard margin is proved impossible; without a proof, float64 was the limit."""
@@ -365,8 +366,8 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         return super().__getstate__()
 
 
-def _with_slack(gram: Gram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> Gram:
-    """With squared slack the Gram of K + D; D of a row is the same in all tasks."""
+def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:
+    """With squared slack the BlockedGram of K + D; D of a row is the same in all tasks."""
     if problems[0].diag is None:
         return gram
     d = np.zeros(gram.n)

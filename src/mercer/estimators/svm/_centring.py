@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._result import Result, final_status
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 
 __all__ = ["InterceptShift"]
@@ -49,7 +49,9 @@ class InterceptShift:
     spread: float = 0.0
 
     @classmethod
-    def of(cls, gram: Gram, rows: np.ndarray | None, coef: np.ndarray, b: float) -> InterceptShift:
+    def of(
+        cls, gram: BlockedGram, rows: np.ndarray | None, coef: np.ndarray, b: float
+    ) -> InterceptShift:
         """Of a model with coefficients of some rows (None: of all) and the centred intercept b."""
         origin = gram.points.origin
         if origin is None or gram.kernel.is_shift_invariant:

@@ -26,7 +26,7 @@ from mercer._result import Result
 from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, class_weights
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping
 
@@ -73,7 +73,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         data: Data,
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
-        gram: Gram,
+        gram: BlockedGram,
         results: Sequence[Result],
         stopping: Stopping,
     ) -> None:
@@ -84,7 +84,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         del self._codes
 
     def _calibrate(
-        self, data: Data, tasks: Sequence[Task], gram: Gram, stopping: Stopping
+        self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
     ) -> tuple[np.ndarray, np.ndarray]:
         """Platt's sigmoid of every task, on decision values of held-out folds."""
         solver = self._make_solver(int(self.cache_size * (1 << 20)))

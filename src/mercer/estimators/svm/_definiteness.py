@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mercer._multiclass import Task
 from mercer._result import Result, Status, final_status
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._psd import PSDBound, psd_bound
 from mercer.solvers import Stopping
 
@@ -24,7 +24,11 @@ FACTORED_ROWS_OF_FUNCTION = 1000
 
 
 def judge_definiteness(
-    gram: Gram, tasks: Sequence[Task], results: Sequence[Result], tol: float, stopping: Stopping
+    gram: BlockedGram,
+    tasks: Sequence[Task],
+    results: Sequence[Result],
+    tol: float,
+    stopping: Stopping,
 ) -> list[Result]:
     """The results with their status and `Result.psd_delta`."""
     if gram.kernel.is_psd is True:
@@ -39,7 +43,7 @@ def judge_definiteness(
     return judged
 
 
-def _bound(gram: Gram, stopping: Stopping) -> PSDBound:
+def _bound(gram: BlockedGram, stopping: Stopping) -> PSDBound:
     is_function = not gram.kernel._has_formula and gram.points.are_objects
     most = FACTORED_ROWS_OF_FUNCTION if is_function else FACTORED_ROWS
     return psd_bound(gram, max_rows=most, stop=lambda: stopping.stopped is not None)

@@ -13,7 +13,7 @@ from mercer._result import Result, Status
 from mercer.estimators._parameters import constraints
 from mercer.estimators._validation import Data
 from mercer.estimators.svm._classifier import KernelClassifier
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems import BoxQP, nu_svc, svc
 from mercer.solvers import Stopping, solve_class_pairs
 
@@ -198,7 +198,7 @@ class SVC(KernelClassifier):
         )
 
     def _solve_at_once(
-        self, problems: Sequence[BoxQP], gram: Gram, stopping: Stopping
+        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping
     ) -> dict[int, Result]:
         """All pairs of classes in compiled calls, without a callback or an iteration limit."""
         has_limits = stopping.callback is not None or self.max_iter >= 0 or self.gap_tol is not None

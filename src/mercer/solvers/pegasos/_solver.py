@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._base import Sweeps, WholeMatrix
+from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._coordinate_ascent import sweep
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.pegasos._rows import KernelRows
@@ -23,7 +23,7 @@ from mercer.solvers.pegasos._state import LossInterval, PegasosState
 __all__ = ["Pegasos"]
 
 
-class _Epochs(Sweeps):
+class _Epochs(DenseIteration):
     """Epochs of kernelised Pegasos, twice as many each round.
 
     β is the better of the average and the last iterate: with the rows visited in random order, each
@@ -66,7 +66,7 @@ class _Epochs(Sweeps):
             self.beta, self.f = best
 
     def _ascend(self, max_steps: int) -> int:
-        """Sweeps of coordinate ascent on the dual; returns the steps."""
+        """DenseIteration of coordinate ascent on the dual; returns the steps."""
         p, done = self.problem, 0
         for _ in range(max(1, self.solver.sweep_work // self.rows.n**2)):
             most = min(max_steps - done, self.rows.n)
@@ -85,7 +85,7 @@ class _Epochs(Sweeps):
 
 
 @dataclass(frozen=True)
-class Pegasos(WholeMatrix):
+class Pegasos(DenseSolver):
     """Kernelised Pegasos, for classification without intercept.
 
     Parameters
@@ -95,7 +95,7 @@ class Pegasos(WholeMatrix):
     max_iter : int
         Limit on visits of rows; −1 for ``most_epochs`` times all rows.
     most_bytes
-        As in `WholeMatrix`.
+        As in `DenseSolver`.
     batch_size : int
     project : bool
         Whether w is projected onto the ball of radius 1/√λ.
@@ -136,5 +136,7 @@ class Pegasos(WholeMatrix):
     def _is_solved(self, run: Any, violation: float) -> bool:
         return violation <= self.tol and run.relative_gap() <= self.tol
 
-    def _begin(self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping) -> Sweeps:
+    def _begin(
+        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
+    ) -> DenseIteration:
         return _Epochs(problem, gram.matrix(), beta, self)

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.kernels import Precomputed
 from mercer.kernels._samples import Samples
 from mercer.problems._dual_qp import BoxQP
@@ -182,5 +182,5 @@ def _best_fractions(V: np.ndarray, target: np.ndarray, tol: float) -> np.ndarray
     problem = BoxQP(
         target / scale, np.zeros(target.size), np.ones(target.size), np.zeros(target.size)
     )
-    gram = Gram(Precomputed(), Samples(V @ V.T / scale), Workers(1))
+    gram = BlockedGram(Precomputed(), Samples(V @ V.T / scale), Workers(1))
     return np.clip(SMO(tol=tol).solve(problem, gram, Stopping()).beta, 0.0, 1.0)

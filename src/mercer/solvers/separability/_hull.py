@@ -35,7 +35,14 @@ from mercer.kernels import Callable, Kernel, Precomputed
 from mercer.solvers.separability._farkas import Features, find_weights
 from mercer.solvers.separability._rational import Monomials, monomials
 
-__all__ = ["HardMarginWatch", "HullProof", "hull_distance_sq", "prove_inseparable", "separates"]
+__all__ = [
+    "HardMarginWatch",
+    "HullProof",
+    "has_hard_margin",
+    "hull_distance_sq",
+    "prove_inseparable",
+    "separates",
+]
 
 EPS = float(np.finfo(np.float64).eps)
 # The support of a proof is sought among this many variables, those with the largest |β|, and with
@@ -43,10 +50,10 @@ EPS = float(np.finfo(np.float64).eps)
 MOST_POINTS = 1000
 MOST_FEATURES = 2000
 MOST_ENTRIES = 1_000_000
-# Problems of so many variables are looked at once, with all of them.
+# Up to FEW_VARIABLES a proof is sought once, among all of them.
 FEW_VARIABLES = 500
-# Of larger ones the support vectors, when the squared distance of the hulls is this part of the
-# kernel's scale, and again each time it has become so many times smaller.
+# For more variables it is sought among the support vectors when the squared distance of the hulls
+# is below FIRST_TRY times the kernel's scale, and again each time it was reduced by NEXT_TRY.
 FIRST_TRY = 1e-2
 NEXT_TRY = 1e-2
 
@@ -77,12 +84,12 @@ class HardMarginWatch:
     Parameters
     ----------
     problem : BoxQP
-    gram : Gram
+    gram : BlockedGram
     """
 
     def __init__(self, problem: Any, gram: Any):
         self.problem, self.gram = problem, gram
-        self.is_idle = not problem.is_hard or not _sides(problem).any()
+        self.is_idle = not has_hard_margin(problem)
         self.is_first = True
         self.level = np.inf
 
@@ -91,15 +98,15 @@ class HardMarginWatch:
             return None
         if self.is_first:
             self.is_first = False
-            return self._look_at_all()
+            return self._first_try()
         distance_sq = hull_distance_sq(beta, self.problem.at_variables(f))
         if distance_sq > self.level:
             return None
         self.level = NEXT_TRY * distance_sq
         return prove_inseparable(self.problem, self.gram, beta, equal_rows=False)
 
-    def _look_at_all(self) -> HullProof | None:
-        """Equal rows; of few variables, everything there is to find."""
+    def _first_try(self) -> HullProof | None:
+        """Equal rows; with few variables, a proof of any kind."""
         if self.problem.n_variables <= FEW_VARIABLES or not _has_features(self.gram.kernel):
             self.is_idle = True
             return prove_inseparable(self.problem, self.gram)
@@ -116,16 +123,16 @@ def hull_distance_sq(beta: np.ndarray, f: np.ndarray) -> float:
 def prove_inseparable(
     problem: Any, gram: Any, beta: np.ndarray | None = None, *, equal_rows: bool = True
 ) -> HullProof | None:
-    """The proof that a hard margin (or a tube of infinite price) is impossible, if one is found.
+    """A proof that a hard margin (regression: all residuals within ε) is impossible, or None.
 
     Parameters
     ----------
     problem : BoxQP
-    gram : Gram
+    gram : BlockedGram
     beta : float64 array, optional
-        Only variables with β ≠ 0 are looked at for weights; all by default.
+        Only variables with β ≠ 0 may have a weight; all by default.
     equal_rows : bool
-        Whether to look for equal rows, too, which takes a pass over all of them.
+        Whether to compare all rows for equal ones, too.
     """
     proof = _equal_rows(problem, gram) if equal_rows else None
     if proof is not None or not _has_features(gram.kernel):
@@ -164,25 +171,29 @@ def separates(X: Any, y: np.ndarray, w: np.ndarray, b: float = 0.0) -> bool:
         doubt = (np.abs(X) @ np.abs(w) + abs(b)) * ((X.shape[1] + 4) * EPS) + 1e-300
         clear = y * value > np.abs(y) * doubt
     exact = [Fraction(c) for c in w.tolist()]
-    return all(
-        y[i] * _sign(sum((Fraction(x) * c for x, c in zip(X[i].tolist(), exact, strict=True)),
-                         Fraction(float(b)))) > 0
-        for i in np.flatnonzero(~clear)
-    )  # fmt: skip
+
+    def value_at(i: Any) -> Fraction:
+        products = (Fraction(x) * c for x, c in zip(X[i].tolist(), exact, strict=True))
+        return sum(products, Fraction(float(b)))
+
+    return all(y[i] * _sign(value_at(i)) > 0 for i in np.flatnonzero(~clear))
 
 
 def _sign(value: Fraction) -> int:
     return (value > 0) - (value < 0)
 
 
-# ---------------------------------------------------------------------- what is asked for
+# ---------------------------------------------------------------------- the constraints
+
+
+def has_hard_margin(problem: Any) -> bool:
+    """Whether some slack has an infinite cost."""
+    return problem.is_hard and bool(_sides(problem).any())
 
 
 def _sides(problem: Any) -> np.ndarray:
-    """+1 and −1 for variables with an infinite bound and no diagonal, 0 for others."""
-    side = np.isposinf(problem.upper).astype(np.float64) - np.isneginf(problem.lower)
-    diag = getattr(problem, "diag", None)
-    return side if diag is None else np.where(np.asarray(diag) > 0, 0.0, side)
+    """+1 and −1 for variables with an infinite bound, 0 for others."""
+    return np.isposinf(problem.upper).astype(np.float64) - np.isneginf(problem.lower)
 
 
 def _has_features(kernel: Kernel) -> bool:
@@ -205,7 +216,7 @@ def _proof(problem: Any, variables: np.ndarray, v: np.ndarray, how: str) -> Hull
 
 
 def _equal_rows(problem: Any, gram: Any) -> HullProof | None:
-    """Two equal rows of which one is asked to be above and one below the same value."""
+    """Two equal rows of which one must be above and one below the same value."""
     side, key = _sides(problem), _keys(gram)
     point = _points_of(problem, np.arange(side.size)).tolist()
     highest: dict[Any, int] = {}  # the variable that asks for the largest value of a row

@@ -138,7 +138,7 @@ def as_integers(X: np.ndarray) -> np.ndarray:
 
 
 def exact_seconds(bits: int, r: int) -> float:
-    """About how long `solve_exactly` takes for r unknowns and rows of so many bits in total."""
+    """About how long `solve_exactly` takes for r unknowns and rows of ``bits`` bits in total."""
     return r**3 / 3 * (4e-7 + 5e-13 * bits**2)
 
 
@@ -166,7 +166,7 @@ def solve_exactly(A: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, int] | No
 
 
 def basis_seconds(n: int, d: int, bits: int) -> float:
-    """About how long `basis_columns` takes for n rows and d columns of so many bits."""
+    """About how long `basis_columns` takes for n rows and d columns of ``bits`` bits."""
     return n * d**2 * (1.5e-6 + 1e-9 * d * bits)
 
 

@@ -1,34 +1,34 @@
-"""Pair SMO on two classes of a multiclass problem, some hundred points each.
+"""SMO on two classes of a multiclass problem, some hundred points each.
 
-K within a class is computed once for all pairs that take part in it, K between the two for this
-pair, both in float32; whole rows are put together as pair steps come to need them. Most points are
-never support vectors: so the final f = Kβ in float64, over the few that are, costs less than a
-float64 matrix would.
+The problem and the method are those of `_dense`, with float32 kernel values: K within a class is
+computed once for all pairs of classes with it, K between the two classes for this pair. Rows of the
+whole matrix are assembled when a pair step needs them. Most points are never support vectors, so
+that the final f = Kβ in float64, a sum over those that are, costs less than a float64 matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from mercer.gram._tile_sums import add_tile_bounded
-from mercer.solvers.smo._dense import DirectSMO
+from mercer.solvers.smo._dense import DenseSMO
 from mercer.solvers.smo._pair_update import solve_class_pair
 
 __all__ = ["ClassPairSMO"]
 
 
-class ClassPairSMO(DirectSMO):
-    """One run on one problem, whose Gram has two parts.
+class ClassPairSMO(DenseSMO):
+    """One run on one problem, whose Gram has two parts (`BlockedGram.take`)."""
 
-    float32 kernel values end sooner than float64 ones: fewer idle slices are waited for.
-    """
-
-    max_idle_slices = 2
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.max_idle_slices = self.settings.max_idle_slices_float32
 
     def _bind(self, ws: np.ndarray) -> None:
-        self.blocks = self.gram.blocks(np.float32)
+        self.blocks = self.gram.class_blocks(np.float32)
         self.K = self.gram.buffer("matrix", (ws.size, ws.size), np.float32)
         n_first, n_second = self.blocks[1].shape
         diagonal = np.concatenate([self.blocks[0].diagonal(), self.blocks[2].diagonal()])
@@ -51,7 +51,7 @@ class ClassPairSMO(DirectSMO):
         )
 
     def _sum_f(self) -> None:
-        coef = self.problem.at_points(self.beta, self.gram.n)
+        coef = self.beta
         support = np.flatnonzero(coef)
         error = self.gram.sum_error(np.float64)
         weight = error.weight(coef[support], support)
@@ -68,8 +68,6 @@ class ClassPairSMO(DirectSMO):
 
     def _tiles(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """K in float64 of each part with some points, in scratch memory."""
-        block = self.gram.block(rows, np.float64)
-        for part in self.gram.part_blocks(np.float64):
-            tile = self.gram.buffer("tile", (len(part), len(block)))
-            self.gram.kernel.tile(part, block, tile)
-            yield tile
+        block = self.gram.sample_block(rows, np.float64)
+        for part in self.gram.class_samples(np.float64):
+            yield self.gram.scratch_block(part, block)

@@ -1,9 +1,12 @@
-"""Pair SMO on the whole kernel matrix, for some hundred points.
+"""SMO on the whole kernel matrix, for some hundred points (Platt 1998; Fan, Chen and Lin 2005).
 
-The kernel matrix is float64. Pair steps come in slices, after each of which f = Kβ is computed
-from scratch with a bound on its error, and the limits are asked. Where pair steps make slow
-progress (large C, ill-conditioned K) Newton steps on the free variables take over in between
-(`newton_on_free`).
+    minimise ½ βᵀKβ − targetᵀβ   subject to   lower ≤ β ≤ upper,  Σβ fixed within each group
+
+The kernel matrix is float64. Pair steps come in slices; after each, f = Kβ is recomputed with a
+bound on its error, and the limits are checked. Where pair steps make slow progress (large C,
+ill-conditioned K), Newton steps on the free variables are made in between (`newton_on_free`).
+
+Reads the problem and the Gram; changes its own β and f.
 """
 
 from __future__ import annotations
@@ -15,33 +18,24 @@ from functools import partial
 import numpy as np
 
 from mercer._result import Status
-from mercer.gram import Gram
-from mercer.gram._tile_sums import add_tile_bounded
+from mercer.gram import BlockedGram
+from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import intercepts, relative_gap, restore_sums, so_far
+from mercer.solvers._solution import (
+    intercepts,
+    relative_gap,
+    restore_sums,
+    snapshot,
+    upper_diagonal,
+)
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
-from mercer.solvers.smo._pair_update import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
-from mercer.solvers.smo._working_set import lay_out, pad
+from mercer.solvers.smo._pair_update import LANE, PairFlags, solve_pairs
+from mercer.solvers.smo._settings import SMOSettings
+from mercer.solvers.smo._working_set import align_to_lanes, pad_to_lanes
 
-__all__ = ["DirectSMO", "is_one_to_one"]
-
-# Pair steps of one slice: a few milliseconds.
-STEPS_PER_SLICE = 10_000
-# With a callback the first slice makes FIRST_STEPS, and each later one MORE_STEPS times as many.
-FIRST_STEPS, MORE_STEPS = 8, 1.3
-# The tolerance of pair steps is lowered by this factor where their violation is below it, and the
-# bound on the violation, or the gap, is not small yet.
-TIGHTER = 0.1
-# A kernel matrix whose diagonal is larger than this, or smaller than its inverse, is scaled.
-MOST_SCALE = 1e6
-# Slices without a smaller violation or a larger dual value before the limit of float64 is declared.
-MAX_IDLE_SLICES = 10
-# Pair steps (with Newton steps in between) without a violation smaller by a tenth before the same.
-MAX_STEPS_WITHOUT_GAIN = 600_000
-# An increase of the dual value below this factor of it is rounding.
-NO_PROGRESS = 1e-15
+__all__ = ["DenseSMO", "is_one_to_one"]
 
 
 def is_one_to_one(problem: BoxQP) -> bool:
@@ -49,41 +43,45 @@ def is_one_to_one(problem: BoxQP) -> bool:
     return problem.row is None and problem.n_groups == 1
 
 
-class DirectSMO:
-    """One run on one problem; attributes as `NestedSMO`'s."""
-
-    max_idle_slices = MAX_IDLE_SLICES
+class DenseSMO:
+    """One run on one problem; parameters as `DecompositionSMO`'s."""
 
     def __init__(
         self,
         problem: BoxQP,
-        gram: Gram,
+        gram: BlockedGram,
         stopping: Stopping,
         tol: float,
         max_steps: float,
         start: np.ndarray,
         gap_tol: float | None = None,
+        settings: SMOSettings | None = None,
     ):
+        self.settings = settings or SMOSettings()
+        self.max_idle_slices = self.settings.max_idle_slices
         self.gap_tol, self.inner_tol = gap_tol, tol
         self.problem, self.gram, self.stopping = problem, gram, stopping
         self.tol, self.max_steps = tol, max_steps
         self.beta = start.copy()
         self.f, self.f_error = np.zeros(gram.n), np.zeros(gram.n)
         self.watch = HardMarginWatch(problem, gram)
+        self.is_hard_margin = not self.watch.is_idle
         self.steps = self.rounds = self.flags = 0
         self.certificate_seconds = 0.0
-        self.scale, self.newton_after, self.is_inner_solved = 1.0, STEPS_PER_SLICE, False
+        self.scale, self.newton_after = 1.0, self.settings.steps_per_slice
+        self.is_inner_solved = False
         self.dual, self.least, self.idle, self.last_better = -np.inf, np.inf, 0, 0
         self.kkt: tuple[np.ndarray, np.ndarray, float] | None = None  # of `intercepts`, if known
         self.status: Status | None = None
 
     def run(self) -> Status:
-        p, m = self.problem, self.problem.n_variables
+        """Slices of pair steps; returns why it stopped."""
+        p, m = self.problem, self.beta.size
         group = np.zeros(m, np.int8) if p.group is None else p.group
-        late = self.stopping.stopped
-        if late is not None and not self.beta.any():
-            return late  # of many tasks those after the limit cost nothing
-        ws, real, split = lay_out(np.arange(m), group, p.n_groups)
+        stopped = self.stopping.stopped
+        if stopped is not None and not self.beta.any():
+            return stopped  # of many tasks those after the limit cost nothing
+        ws, real, split = align_to_lanes(np.arange(m), group, p.n_groups)
         self._bind(ws)
         if self.beta.any():
             self._sum_f()
@@ -93,12 +91,12 @@ class DirectSMO:
         return self.status
 
     def _slice(self, ws: np.ndarray, real: np.ndarray, split: int) -> None:
-        """Pair steps until tol or the end of the slice; then f from scratch."""
+        """Pair steps until tol or the end of the slice; then f is recomputed."""
         p = self.problem
         # With K/s, sβ and bounds times s it is the same problem: s is a power of two.
         beta, lower, upper = (self.scale * v[ws] for v in (self.beta, p.lower, p.upper))
-        grad = (p.at_variables(self.f) - p.target)[ws]
-        pad(real, beta, grad, lower, upper, p.n_groups)
+        grad = ((self.f if p.row is None else self.f[p.row]) - p.target)[ws]
+        pad_to_lanes(real, beta, grad, lower, upper, p.n_groups)
         most = int(min(self.max_steps - self.steps, self._steps_per_slice()))
         steps, left, flags = self._pairs(beta, grad, lower, upper, split, self.inner_tol, most)
         self.is_inner_solved = left <= self.inner_tol
@@ -112,12 +110,13 @@ class DirectSMO:
         self.certificate_seconds += time.perf_counter() - began
 
     def _steps_per_slice(self) -> float:
+        s = self.settings
         if self.stopping.callback is None:
-            return STEPS_PER_SLICE
-        return min(STEPS_PER_SLICE, FIRST_STEPS * MORE_STEPS ** min(self.rounds, 40))
+            return s.steps_per_slice
+        return min(s.steps_per_slice, s.first_steps * s.slice_growth ** min(self.rounds, 40))
 
     def _bind(self, ws: np.ndarray) -> None:
-        """K of the variables as laid out; ``points`` is K of the points (with padding)."""
+        """K of the variables in the order ``ws``; ``points`` is K of the points (with padding)."""
         p, n = self.problem, self.gram.n
         is_simple = is_one_to_one(p)
         K = self.gram.matrix(-(-n // LANE) * LANE if is_simple else None, lasting=False)
@@ -129,7 +128,9 @@ class DirectSMO:
                 K[-1] = 0
                 K[:, -1] = 0
         largest = float(np.abs(K.diagonal()).max(initial=0.0))
-        if largest > 0 and not 1 / MOST_SCALE <= largest <= MOST_SCALE:
+        # Without bounds the length of a step tells whether it is unbounded: that needs one scale.
+        most = 1.0 if self.is_hard_margin else self.settings.max_scale
+        if largest > 0 and not 1 / most <= largest <= most:
             self.scale = float(2.0 ** np.round(np.log2(largest)))
             K = K / self.scale
         self.K = K
@@ -148,15 +149,32 @@ class DirectSMO:
         return solve_pairs(self.K, beta, grad, lower, upper, split, tol, most)
 
     def _sum_f(self) -> None:
-        """f = Kβ from scratch, with a bound on its error."""
+        """f = Kβ, recomputed, with a bound on its error."""
+        if self.is_hard_margin:
+            self._sum_support()
+            return
         n, side = self.gram.n, self.points.shape[0]
-        error = self.gram.sum_error(np.float64)
         coef, weight = np.zeros(side), np.zeros(side)
-        coef[:n] = self.problem.at_points(self.beta, n)
+        coef[:n] = self._coefficients()
+        error = self.gram.sum_error(np.float64)
         weight[:n] = error.weight(coef[:n])
         f, bound = np.zeros(side), np.zeros(side)
         add_tile_bounded(self.points, coef, weight, f, bound)
         self.f, self.f_error = f[:n], error.bound(bound[:n], coef[:n])
+
+    def _sum_support(self) -> None:
+        """The same as sums over support vectors alone.
+
+        A hard margin may need a very large β: the fewer terms a sum has, the smaller is its bound.
+        """
+        n, coef = self.gram.n, self._coefficients()
+        support = np.flatnonzero(coef)
+        error = self.gram.sum_error(np.float64)
+        error = error.with_terms(min(support.size + 4, terms_of_sum(n, n)))
+        f, bound = np.zeros(n), np.zeros(n)
+        columns = np.ascontiguousarray(self.points[:n, support])
+        add_tile_bounded(columns, coef[support], error.weight(coef[support], support), f, bound)
+        self.f, self.f_error = f, error.bound(bound, coef)
 
     def _decide(self) -> None:
         """Stop if solved, or if a limit says so."""
@@ -164,7 +182,7 @@ class DirectSMO:
         violation = self.kkt[2]
         if self.stopping.callback is not None:
             effort = self.stopping.seconds, self.rounds, self.steps
-            state = partial(so_far, self.problem, self.beta, self.f)
+            state = partial(snapshot, self.problem, self.beta, self.f)
             self.stopping.report(Progress(*effort, violation, self.tol, state=state))
         if self._is_solved(violation):
             self.status = Status.SOLVED
@@ -174,7 +192,7 @@ class DirectSMO:
             self.beta = proof.weights
             self._sum_f()
             self.kkt = None
-        if self.flags & UNBOUNDED or proof is not None:
+        if self.flags & PairFlags.UNBOUNDED or proof is not None:
             self.status = Status.NOT_SEPARABLE
         elif self.steps >= self.max_steps:
             self.status = Status.ITERATION_LIMIT
@@ -186,33 +204,30 @@ class DirectSMO:
     def _is_solved(self, violation: float) -> bool:
         if self.gap_tol is None:
             return violation <= self.tol
-        (problem, snapshot), *_ = so_far(self.problem, self.beta, self.f)
-        result = replace(snapshot, f_error=self.f_error, diag=self._diag)
+        (problem, result), *_ = snapshot(self.problem, self.beta, self.f)
+        result = replace(result, f_error=self.f_error, diag=upper_diagonal(self.gram))
         return relative_gap(problem, result) <= self.gap_tol
-
-    @property
-    def _diag(self) -> np.ndarray:
-        return np.abs(self.gram.diag()) * (1 + 1e-6)
 
     def _go_on(self, violation: float) -> None:
         """A Newton step where pair steps were slow; the limit of float64 where nothing helps."""
-        # Pair steps have done what they can: many of them, or by their own measure all.
+        s = self.settings
+        # Pair steps were many, or have reached their own tolerance.
         is_slow = self.steps >= self.newton_after or self.is_inner_solved
         if self.is_inner_solved:
-            self.inner_tol *= TIGHTER
+            self.inner_tol *= s.tighten_factor
         if is_slow:
-            self.newton_after = self.steps + STEPS_PER_SLICE
-        if is_slow and newton_on_free(self.problem, self._matrix, self.beta, self.f):
+            self.newton_after = self.steps + s.steps_per_slice
+        if is_slow and newton_on_free(self.problem, self._matrix, self.beta, self.f, s):
             restore_sums(self.problem, self.beta)
             self._sum_f()
             self.kkt = None
         dual = self._dual()
         if violation < 0.9 * self.least:
             self.last_better = self.steps
-        better = violation < 0.9 * self.least or dual - self.dual > NO_PROGRESS * abs(dual)
+        better = violation < 0.9 * self.least or dual - self.dual > s.least_dual_gain * abs(dual)
         self.least, self.dual = min(self.least, violation), max(self.dual, dual)
         self.idle = 0 if better else self.idle + 1
-        is_slow = self.steps - self.last_better > MAX_STEPS_WITHOUT_GAIN
+        is_slow = self.steps - self.last_better > s.max_steps_without_gain
         if self.idle >= self.max_idle_slices or is_slow:
             self.status = Status.STALLED
 
@@ -221,9 +236,13 @@ class DirectSMO:
         return self.points[: self.gram.n, rows]
 
     def _dual(self) -> float:
-        coef = self.problem.at_points(self.beta, self.gram.n)
-        return float(self.problem.target @ self.beta) - 0.5 * float(coef @ self.f)
+        return float(self.problem.target @ self.beta) - 0.5 * float(self._coefficients() @ self.f)
+
+    def _coefficients(self) -> np.ndarray:
+        """The coefficient of each point: β summed over its variables."""
+        row = self.problem.row
+        return self.beta if row is None else np.bincount(row, self.beta, minlength=self.gram.n)
 
     @property
     def met_negative_curvature(self) -> bool:
-        return bool(self.flags & MET_NEGATIVE_CURVATURE)
+        return bool(self.flags & PairFlags.MET_NEGATIVE_CURVATURE)

@@ -17,15 +17,9 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.problems._dual_qp import BoxQP
+from mercer.solvers.smo._settings import SMOSettings
 
 __all__ = ["newton_on_free"]
-
-# More free variables than this are left to pair steps: the system costs their number cubed.
-MAX_FREE = 400
-# Steps in one call; each ends at a bound or solves the system.
-MAX_STEPS = 20
-# Multiple of eps · n · max K_ii that is added to the diagonal.
-REGULARISATION = 4.0
 
 
 def newton_on_free(
@@ -33,6 +27,7 @@ def newton_on_free(
     columns: Callable[[np.ndarray], np.ndarray],
     beta: np.ndarray,
     f: np.ndarray,
+    settings: SMOSettings,
 ) -> bool:
     """Change β in place by Newton steps on the free variables; whether it was changed.
 
@@ -45,14 +40,15 @@ def newton_on_free(
     """
     moved = False
     f = f.copy()
-    for _ in range(MAX_STEPS):
+    for _ in range(settings.newton_max_steps):
         free = np.flatnonzero((beta > problem.lower) & (beta < problem.upper))
-        if free.size < 2 or free.size > MAX_FREE:
+        if free.size < 2 or free.size > settings.newton_max_free:
             break
         rows = free if problem.row is None else problem.row[free]
         K = columns(rows)
         grad = f[rows] - problem.target[free]
-        step = _direction(K[rows], grad, None if problem.group is None else problem.group[free])
+        group = None if problem.group is None else problem.group[free]
+        step = _direction(K[rows], grad, group, settings.newton_regularisation)
         if step is None:
             break
         change = K @ step
@@ -76,7 +72,9 @@ def newton_on_free(
     return moved
 
 
-def _direction(K: np.ndarray, grad: np.ndarray, group: np.ndarray | None) -> np.ndarray | None:
+def _direction(
+    K: np.ndarray, grad: np.ndarray, group: np.ndarray | None, regularisation: float
+) -> np.ndarray | None:
     """The solution of the system above, or None."""
     n = grad.size
     groups = [] if group is None else [g for g in range(int(group.max()) + 1) if (group == g).any()]
@@ -86,7 +84,7 @@ def _direction(K: np.ndarray, grad: np.ndarray, group: np.ndarray | None) -> np.
     scale = float(np.abs(K.diagonal()).max())
     if not scale > 0:
         return None
-    A[np.arange(n), np.arange(n)] += REGULARISATION * np.finfo(np.float64).eps * n * scale
+    A[np.arange(n), np.arange(n)] += regularisation * np.finfo(np.float64).eps * n * scale
     for column, g in enumerate(groups):
         A[:n, n + column] = A[n + column, :n] = np.where(group == g, scale, 0.0)
     right = np.zeros(size)
@@ -106,7 +104,7 @@ def _direction(K: np.ndarray, grad: np.ndarray, group: np.ndarray | None) -> np.
 def _longest(
     beta: np.ndarray, step: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[float, int]:
-    """The largest feasible multiple of the step, and the variable whose bound it meets."""
+    """The largest feasible multiple of the step, and the variable that then is at its bound."""
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(
             step > 0, (upper - beta) / step, np.where(step < 0, (lower - beta) / step, np.inf)

@@ -5,35 +5,50 @@ Works on at most a few thousand variables whose kernel values K (float32 or floa
     minimise ½ βᵀKβ + (grad₀ − Kβ₀)ᵀβ   subject to   lower ≤ β ≤ upper,  Σβ kept within each group
 
 Each step moves one pair of a group, β_i up and β_j down by the same δ, where i violates most among
-those that may rise and j promises the largest decrease among those that may fall (working-set
-selection 3 of Fan, Chen and Lin, JMLR 6, 2005, Eq. 10 to 13). In signed duals the clipping block is
-one minimum of three numbers: the Newton step and the room of either variable.
+those that may rise and j, of those that may fall, gives the largest decrease of the objective
+(working-set selection 3 of Fan, Chen and Lin, JMLR 6, 2005, Eq. 10 to 13). In signed duals clipping
+is one minimum of three numbers: the Newton step and the distance of either variable to its bound.
 
 Reads K, lower, upper; changes beta and grad in place.
 """
 
 from __future__ import annotations
 
+from enum import IntFlag
+
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 
-__all__ = ["LANE", "MET_NEGATIVE_CURVATURE", "UNBOUNDED", "solve_class_pair", "solve_pairs"]
+__all__ = ["LANE", "PairFlags", "solve_class_pair", "solve_pairs"]
 
-# Variables come in whole lanes: LLVM turns a lane into a few vector instructions, no remainder.
+
+class PairFlags(IntFlag):
+    """What pair steps met."""
+
+    MET_NEGATIVE_CURVATURE = 1
+    UNBOUNDED = 2
+
+
+_MET_NEGATIVE_CURVATURE, _UNBOUNDED = map(int, PairFlags)
+
+# The number of variables is a multiple of this: LLVM turns a lane into a few vector instructions
+# without a remainder loop.
 LANE = 32
-MET_NEGATIVE_CURVATURE = 1
-UNBOUNDED = 2
 # Smallest curvature a Newton step divides by, as LIBSVM's tau.
 TINY_CURVATURE = 1e-12
-# A partner must violate by this share of the worst: among duplicates, whose curvature is zero, the
-# rounding of equal gradients would look like a gain without end.
-WORTH_A_STEP = 1e-3
-# Rounding of a float32 K: curvature below minus this share of the diagonal is truly negative.
+# The violation of a pair must be at least this fraction of the largest one: among duplicates, whose
+# curvature is zero, the rounding of equal gradients would look like an unbounded gain.
+LEAST_VIOLATION = 1e-3
+# Rounding of a float32 K: a curvature below minus this fraction of the diagonal is negative.
 ROUNDING = 1e-5
-_FAR = 1e300
-# Steeper slopes count as this one: their squares must stay within float32.
-_STEEP = 1e15
+# A step between variables without bounds is unbounded if it is longer than UNBOUNDED_STEP and its
+# curvature, relative to the diagonal, is below what K of its precision can tell from zero.
+UNBOUNDED_STEP = 1e11
+FLOAT32_RESOLUTION, FLOAT64_RESOLUTION = 1e-7, 1e-13
+_FAR = 1e300  # stands for "no such variable"
+# Larger slopes count as this one: their squares must stay within float32.
+_MAX_SLOPE = 1e15
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -63,10 +78,10 @@ def _extremes(grad, rise, fall, first, last):
 
 @compiled(fastmath=REASSOCIATE)
 def _gains(grad, fall, Ki, diag, kii, top, least, gain):
-    """What each partner promises: (grad + top)² / curvature; −1 for slopes below ``least``."""
+    """The decrease by each partner, (grad + top)² / curvature; −1 for slopes below ``least``."""
     two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
     for k in range(gain.size):
-        slope = np.float32(min(grad[k] - fall[k] + top, _STEEP))
+        slope = np.float32(min(grad[k] - fall[k] + top, _MAX_SLOPE))
         curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
         gain[k] = slope * slope / curvature if slope > least else none
 
@@ -90,7 +105,7 @@ def _largest(gain, first, last):
 
 @compiled
 def _move(beta, lower, upper, rise, fall, i, j, newton):
-    """Raise β_i and lower β_j by min(newton, the room of either); bounds are met exactly."""
+    """Raise β_i and lower β_j by δ = min(newton, distance of either to its bound)."""
     room_i = upper[i] - beta[i]
     room_j = beta[j] - lower[j]
     delta = min(newton, room_i, room_j)
@@ -147,8 +162,8 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
 def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, upper, tol, max_steps):
     """`solve_pairs` for two classes whose kernel values lie in blocks K₁₁, K₁₂ and K₂₂.
 
-    K is room for whole rows, of which its diagonal and the rows marked in ``is_filled`` are there;
-    others are put together as steps come to need them: few of many do.
+    K is a buffer for whole rows; its diagonal and the rows marked in ``is_filled`` are computed,
+    others are assembled when a step needs them, which most never are.
     """
     split = beta.size // LANE
     return _solve(
@@ -164,7 +179,7 @@ def _solve(
     lanes = m // LANE
     diag = np.empty(m, np.float32)
     gain = np.empty(m, np.float32)
-    # −grad + rise is what a variable that may rise offers; of one that may not, nothing.
+    # rise − grad is −grad where a variable may rise, else −_FAR; fall likewise.
     # (A loop: np.where takes two seconds to compile.)
     rise, fall = np.empty(m), np.empty(m)
     for k in range(m):
@@ -172,6 +187,7 @@ def _solve(
         rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
         fall[k] = 0.0 if beta[k] > lower[k] else _FAR
     flags = steps = 0
+    resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
     while True:
         first, last = np.int64(0), split  # a literal would be compiled as a type of its own
         top, top_lane, bottom = _extremes(grad, rise, fall, first, split)
@@ -179,7 +195,7 @@ def _solve(
             top2, top_lane2, bottom2 = _extremes(grad, rise, fall, split, lanes)
             if top2 - bottom2 > top - bottom:
                 top, top_lane, bottom, first, last = top2, top_lane2, bottom2, split, lanes
-        if top - bottom <= tol or steps >= max_steps or flags & UNBOUNDED:
+        if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, max(top - bottom, 0.0), flags
         i = top_lane * LANE
         while rise[i] - grad[i] != top:
@@ -187,7 +203,7 @@ def _solve(
         if is_filled is not None and not is_filled[i]:
             _fill(K, i, first_block, cross, second_block)
             is_filled[i] = True
-        least = np.float32(min(WORTH_A_STEP * (top - bottom), 0.1 * _STEEP))
+        least = np.float32(min(LEAST_VIOLATION * (top - bottom), 0.1 * _MAX_SLOPE))
         _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
         j = _largest(gain, first, last)
         if is_filled is not None and not is_filled[j]:
@@ -196,11 +212,11 @@ def _solve(
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
-            flags |= MET_NEGATIVE_CURVATURE
+            flags |= _MET_NEGATIVE_CURVATURE
         newton = (grad[j] - grad[i]) / max(curvature, TINY_CURVATURE)
         delta = _move(beta, lower, upper, rise, fall, i, j, newton)
-        endless = upper[i] == np.inf and lower[j] == -np.inf
-        if endless and delta > 1e11 and curvature <= 1e-7 * pair_scale:
-            flags |= UNBOUNDED
+        is_endless = upper[i] == np.inf and lower[j] == -np.inf
+        if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
+            flags |= _UNBOUNDED
         _shift(grad, K[i], K[j], delta)
         steps += 1

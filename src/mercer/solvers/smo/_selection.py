@@ -1,6 +1,8 @@
-"""Compiled: the choice of a working set (Joachims 1999): the largest violators of either side.
+"""Compiled: working-set selection (Joachims 1999, section 3): the largest violators of either side.
 
-v = −grad = target − f[row], as in `mercer.solvers._violation`.
+v = −grad = target − f[row], as in `mercer.solvers._violation`. In each group the variables that may
+rise with the largest v and those that may fall with the smallest are selected. Reads v, β and the
+bounds; marks the selected variables in ``taken``.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import numpy as np
 
 from mercer._numba import compiled
 
-__all__ = ["choose"]
+__all__ = ["select_working_set"]
 
 # Bins of the histogram that finds the worst violators in one pass.
 BINS = 1024
@@ -26,7 +28,7 @@ def _edge(counts, quota, step):
     return b
 
 
-def choose(
+def select_working_set(
     v: np.ndarray,
     beta: np.ndarray,
     lower: np.ndarray,
@@ -50,19 +52,30 @@ def choose(
     counts = np.zeros((groups, 2, BINS), np.int64)
     left = np.full((groups, 2), quota)
     place, chosen = np.empty(v.size, np.int16), np.empty(2 * quota * groups, np.int64)
-    n_chosen = _choose(
-        v, beta, lower, upper, group, n_groups, top, bottom, taken, quota, scale, counts, left,
-        place, chosen,
-    )  # fmt: skip
+    box, ends, work = (beta, lower, upper), (top, bottom), (scale, counts, left, place)
+    n_chosen = _select(v, *box, group, n_groups, *ends, taken, quota, *work, chosen)
     return chosen[:n_chosen]
 
 
 @compiled
-def _choose(
-    v, beta, lower, upper, group, n_groups, top, bottom, taken, quota, scale, counts, left,
-    place, chosen,
-):  # fmt: skip
-    """Fill ``chosen``, return how many. Arrays come from outside: to make them compiles slowly."""
+def _select(
+    v,
+    beta,
+    lower,
+    upper,
+    group,
+    n_groups,
+    top,
+    bottom,
+    taken,
+    quota,
+    scale,
+    counts,
+    left,
+    place,
+    chosen,
+):
+    """Fill ``chosen``, return how many. Arrays are made outside, where it takes no compile time."""
     for k in range(v.size):
         g = group[k] if n_groups > 1 else 0
         rises = beta[k] < upper[k] and v[k] > bottom[g]

@@ -1,108 +1,104 @@
-"""Which points are in play, and the kernel rows kept for them: see `nested`."""
+"""Shrinking (Joachims 1999, section 4): which points are active, and the kernel rows kept for them.
+
+A point is active if it violates the KKT conditions or is free, or is among the next closest to
+violating. f of inactive points is not updated (`LazyGradient`) until they are activated again.
+Reads scores and β; changes the row cache and the record of who is up to date.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram import Gram, RowCache
-from mercer.gram._row_cache import COSTLY
-from mercer.problems._dual_qp import BoxQP
-from mercer.solvers.smo._gradient import Values
-from mercer.solvers.smo._working_set import without
+from mercer.gram import BlockedGram, RowCache
+from mercer.solvers.smo._gradient import LazyGradient
+from mercer.solvers.smo._settings import SMOSettings
+from mercer.solvers.smo._working_set import set_difference
 
-__all__ = ["InPlay"]
-
-# So many points close to violating join too, as a share of those that do or are free.
-NEAR = 0.3
-# A store of which less than this share is still wanted is built anew.
-COMPACT = 0.8
-# All columns stay in play if the rows of this share of the points can be kept.
-KEPT_SHARE = 0.2
-# The columns of a new store may grow by this factor before it is built anew.
-ROOM = 1.25
+__all__ = ["ActiveSet"]
 
 
-class InPlay:
-    """Chooses the points in play; those that leave see no change of β until they catch up.
+class ActiveSet:
+    """Selects the active points and owns their row cache.
 
     Parameters
     ----------
-    gram : Gram
-    values : Values
+    gram : BlockedGram
+    gradient : LazyGradient
     cache_bytes : int
         For kernel rows.
-    spare : int
-        Samples that are in play beyond those that have to be, at least.
     shrinking : bool
-        Whether points may leave.
+        Whether points may become inactive.
+    settings : SMOSettings
 
     Attributes
     ----------
-    whole : RowCache or None
-        All columns seen so far, where they stay in play: values are costly and there is room for
-        the rows of many.
+    all_rows : RowCache or None
+        The cache over all columns seen so far, where none becomes inactive: without shrinking, or
+        where kernel values are costly and the rows of many points fit.
     """
 
     def __init__(
         self,
-        gram: Gram,
-        values: Values,
+        gram: BlockedGram,
+        gradient: LazyGradient,
         cache_bytes: int,
-        spare: int,
         shrinking: bool,
+        settings: SMOSettings,
     ):
-        self.gram = gram
-        self.values = values
-        self.spare = spare
-        self.memory = gram.memory(min(cache_bytes, 4 * gram.n**2))
-        keep = gram.cost_per_entry >= COSTLY and self.memory.size >= KEPT_SHARE * gram.n**2
-        self.whole: RowCache | None = None
-        if keep or not shrinking:
-            self.whole = self._store(np.zeros(0, np.int64), gram.n)
+        self.gram, self.gradient = gram, gradient
+        self.cache_bytes, self.settings = cache_bytes, settings
+        keeps_all = (
+            gram.cost_per_entry >= gram.machine.costly_entry
+            and cache_bytes >= 4 * settings.keep_all_fraction * gram.n**2
+        )
+        self.all_rows: RowCache | None = None
+        if keeps_all or not shrinking:
+            self.all_rows = gram.full_row_cache(cache_bytes)
 
-    def see(self, new: np.ndarray, beta: np.ndarray, problem: BoxQP) -> None:
-        """f at points that are looked at for the first time."""
-        n = self.gram.n
-        if self.whole is None:
-            may_wait = np.ones(n, bool)
+    def add_points(self, new: np.ndarray, beta: np.ndarray) -> None:
+        """Compute f at points that are considered for the first time."""
+        if self.all_rows is None:
+            may_wait = np.ones(self.gram.n, bool)
             may_wait[new] = False
-            self.values.catch_up(beta, may_wait)
+            self.gradient.update(beta, may_wait)
         else:
-            first = self.whole.n
-            self.whole.extend(new)
-            coef = problem.at_points(beta, n)[self.whole.columns]
-            self.values.set(new, *self.whole.sums(coef, first))
+            first = self.all_rows.n
+            new = self.all_rows.extend(new)
+            coef = self.gradient.coefficients(beta)[self.all_rows.columns]
+            self.gradient.set_float32(new, *self.all_rows.sums(coef, first))
 
-    def join(self, store: RowCache | None, score: np.ndarray, beta: np.ndarray) -> RowCache:
-        """Columns in play out of all points: the old ones with more, or chosen anew."""
-        points = self.whole.columns if self.whole else self._wanted(score)
-        store = store or self.whole
-        if store is not None and points.size > COMPACT * store.n:
-            new = without(points, store.columns, self.gram.n)
-            if store.n + new.size <= store.room:
-                store.extend(new)
-                points = store.columns
+    def activate(self, rows: RowCache | None, score: np.ndarray, beta: np.ndarray) -> RowCache:
+        """Select the active points out of all; the cache is extended, or else rebuilt."""
+        points = self.all_rows.columns if self.all_rows else self._select(score)
+        rows = rows or self.all_rows
+        if rows is not None and points.size > self.settings.rebuild_fraction * rows.n:
+            new = set_difference(points, rows.columns, self.gram.n)
+            if rows.n + new.size <= rows.capacity:
+                rows.extend(new)
+                points = rows.columns
             else:
-                store = None
+                rows = None
         else:
-            store = None
-        self.values.deactivate(without(self.values.up_to_date(), points, self.gram.n), beta)
-        return store or self._store(points)
+            rows = None
+        known = self.gradient.up_to_date()
+        self.gradient.deactivate(set_difference(known, points, self.gram.n), beta)
+        return rows or self._new_cache(points)
 
-    def leave(self, store: RowCache, score: np.ndarray, beta: np.ndarray) -> RowCache:
-        """Fewer columns in play; the others wait outside, with the β they have seen."""
-        points = self._wanted(score)
-        if self.whole or points.size > COMPACT * store.n:
-            return store
-        self.values.deactivate(without(store.columns, points, self.gram.n), beta)
-        return self._store(points)
+    def shrink(self, rows: RowCache, score: np.ndarray, beta: np.ndarray) -> RowCache:
+        """Make points inactive that are far from violating, if that is worth a new cache."""
+        points = self._select(score)
+        if self.all_rows or points.size > self.settings.rebuild_fraction * rows.n:
+            return rows
+        self.gradient.deactivate(set_difference(rows.columns, points, self.gram.n), beta)
+        return self._new_cache(points)
 
-    def _wanted(self, score: np.ndarray) -> np.ndarray:
-        """Samples that violate or are free, and the nearest of the others."""
-        wish = int((1 + NEAR) * np.count_nonzero(score > 0)) + self.spare
-        count = min(wish, int(np.count_nonzero(score > -np.inf)))
+    def _select(self, score: np.ndarray) -> np.ndarray:
+        """Points that violate or are free, and the closest of the others."""
+        s = self.settings
+        wanted = int((1 + s.near_fraction) * np.count_nonzero(score > 0)) + s.working_set_size
+        count = min(wanted, int(np.count_nonzero(score > -np.inf)))
         return np.sort(np.argpartition(-score, count - 1)[:count])
 
-    def _store(self, columns: np.ndarray, room: int | None = None) -> RowCache:
-        room = room or min(int(ROOM * columns.size), self.gram.n)
-        return RowCache(self.gram, columns, room, self.memory)
+    def _new_cache(self, columns: np.ndarray) -> RowCache:
+        capacity = min(int(self.settings.column_growth * columns.size), self.gram.n)
+        return self.gram.row_cache(columns, capacity, self.cache_bytes)

@@ -1,8 +1,11 @@
-"""Sequential minimal optimisation: settings, and the way from a problem to a `Result`.
+"""Sequential minimal optimisation: parameters in, `Result` out.
 
-A small problem is solved on its whole kernel matrix (`direct`), a larger one on nested working sets
-(`nested`). Both move pairs of signed duals (`_pairs`) and stop at LIBSVM's measure: the largest
-violating pair within a group is at most ``tol``, under f = Kβ summed in float64.
+    minimise ½ βᵀKβ − targetᵀβ   subject to   lower ≤ β ≤ upper,  Σβ fixed within each group
+
+A small problem is solved on its whole kernel matrix (`DenseSMO`), a larger one by decomposition
+(`DecompositionSMO`). Both move pairs of signed duals (`_pair_update`) and stop at LIBSVM's
+criterion: the KKT violation of the largest violating pair within a group is at most ``tol``, with
+f = Kβ in float64.
 
 References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al., Neural Computation
 13, 2001 (maximal violating pair); Fan, Chen and Lin, JMLR 6, 2005 (second-order choice).
@@ -11,25 +14,24 @@ References: Platt 1998; Joachims 1999 (working sets, shrinking); Keerthi et al.,
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import answer
+from mercer.solvers._solution import make_result
 from mercer.solvers._stopping import Stopping
+from mercer.solvers.separability._hull import has_hard_margin
 from mercer.solvers.smo._class_pair import ClassPairSMO
-from mercer.solvers.smo._decomposition import NestedSMO
-from mercer.solvers.smo._dense import MOST_SCALE, DirectSMO, is_one_to_one
+from mercer.solvers.smo._decomposition import DecompositionSMO
+from mercer.solvers.smo._dense import DenseSMO, is_one_to_one
+from mercer.solvers.smo._settings import SMOSettings
 
 __all__ = ["SMO"]
-
-# Up to so many variables the whole matrix is the working set.
-DIRECT_VARIABLES = 1536
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,11 @@ class SMO:
     cache_bytes : int
         Budget for kernel rows.
     shrinking : bool
-        Whether points that stay far from violating become inactive.
+        Whether points far from violating the KKT conditions become inactive.
     gap_tol : float or None
         Stop at this certified relative gap instead of at ``tol``.
+    settings : SMOSettings
+        Sizes, inner tolerances and limits.
     """
 
     name: ClassVar[str] = "smo"
@@ -56,23 +60,24 @@ class SMO:
     cache_bytes: int = 200 << 20
     shrinking: bool = True
     gap_tol: float | None = None
+    settings: SMOSettings = field(default=SMOSettings(), repr=False)
 
-    def refuses(self, problem: BoxQP, gram: Gram) -> None:
+    def refuses(self, problem: BoxQP, gram: BlockedGram) -> None:
         """What it cannot do: nothing."""
 
     def solve(
-        self, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None = None
+        self, problem: BoxQP, gram: BlockedGram, stopping: Stopping, start: np.ndarray | None = None
     ) -> Result:
         """Solve from ``start``, a feasible β, or else from the problem's own."""
         began = time.perf_counter()
         max_steps = np.inf if self.max_iter < 0 else self.max_iter
         beta = problem.start if start is None else start
-        run: DirectSMO | NestedSMO
+        run: DenseSMO | DecompositionSMO
         with single_threaded_blas():
-            if problem.n_variables <= DIRECT_VARIABLES:
-                run, status = self._solve_direct(problem, gram, stopping, max_steps, beta)
+            if beta.size <= self.settings.dense_variables:
+                run, status = self._solve_dense(problem, gram, stopping, max_steps, beta)
             else:
-                run = NestedSMO(
+                run = DecompositionSMO(
                     problem,
                     gram,
                     stopping,
@@ -82,24 +87,35 @@ class SMO:
                     beta,
                     self.shrinking,
                     self.gap_tol,
+                    self.settings,
                 )
                 status = run.run()
-            result = answer(problem, gram, run, status, self.tol, began, self.gap_tol)
-        return replace(result, reached=run.reached) if isinstance(run, NestedSMO) else result
+            result = make_result(problem, gram, run, status, self.tol, began, self.gap_tol)
+        if isinstance(run, DecompositionSMO):
+            return replace(result, reached=run.reached)
+        return result
 
-    def _solve_direct(
-        self, problem: BoxQP, gram: Gram, stopping: Stopping, max_steps: float, beta: np.ndarray
-    ) -> tuple[DirectSMO | NestedSMO, Status]:
-        """On float32 blocks that class pairs share, and on a float64 matrix where these end."""
-        settings = stopping, self.tol, max_steps
-        run: DirectSMO
-        if gram.parts and is_one_to_one(problem) and gram.diag().max(initial=0.0) <= MOST_SCALE:
-            run = ClassPairSMO(problem, gram, *settings, beta, self.gap_tol)
-            status = run.run()
-            if status is not Status.STALLED:
-                return run, status
-            first, run = run, DirectSMO(problem, gram, *settings, run.beta, self.gap_tol)
-            run.steps, run.rounds = first.steps, first.rounds
+    def _solve_dense(
+        self,
+        problem: BoxQP,
+        gram: BlockedGram,
+        stopping: Stopping,
+        max_steps: float,
+        beta: np.ndarray,
+    ) -> tuple[DenseSMO, Status]:
+        """On float32 blocks that class pairs share; if that stalls, on a float64 matrix.
+
+        A hard margin needs float64: float32 cannot tell nearly parallel rows from equal ones.
+        """
+        limits, last = (stopping, self.tol, max_steps), (self.gap_tol, self.settings)
+        is_pair = bool(gram.parts) and is_one_to_one(problem) and not has_hard_margin(problem)
+        if not is_pair or gram.diag().max(initial=0.0) > self.settings.max_scale:
+            run = DenseSMO(problem, gram, *limits, beta, *last)
             return run, run.run()
-        run = DirectSMO(problem, gram, *settings, beta, self.gap_tol)
+        first = ClassPairSMO(problem, gram, *limits, beta, *last)
+        status = first.run()
+        if status is not Status.STALLED:
+            return first, status
+        run = DenseSMO(problem, gram, *limits, first.beta, *last)
+        run.steps, run.rounds = first.steps, first.rounds
         return run, run.run()

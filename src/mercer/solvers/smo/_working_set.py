@@ -1,4 +1,9 @@
-"""How variables lie before a solver: those of some points, and a working set in whole lanes."""
+"""Subproblems: the variables of some points with f there, and working sets aligned to SIMD lanes.
+
+With v = target − f[row], β may rise where β < upper and fall where β > lower. The KKT violation of
+a group is the largest v that may rise minus the smallest that may fall (Keerthi et al. 2001).
+Nothing here changes β or f.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +15,14 @@ from mercer.problems._dual_qp import BoxQP, gap_terms, squared_gap_terms
 from mercer.solvers._violation import extremes
 from mercer.solvers.smo._pair_update import LANE
 
-__all__ = ["Part", "growing_samples", "lay_out", "pad", "without"]
+__all__ = ["Subproblem", "align_to_lanes", "growing_samples", "pad_to_lanes", "set_difference"]
 
-# By how much random samples grow.
-SAMPLE_GROWTH = 2
-# The score of a free variable among violators.
+# The least score of a free variable: it counts as a violator.
 FREE_SCORE = 1e-300
 
 
 @dataclass
-class Part:
+class Subproblem:
     """The variables of some points, f there and the sums of its error bound: for one round."""
 
     columns: np.ndarray
@@ -45,7 +48,7 @@ class Part:
         beta: np.ndarray,
         f: np.ndarray,
         sums: np.ndarray,
-    ) -> Part:
+    ) -> Subproblem:
         """Out of arrays over all variables (row, group, beta) and all points (f, sums)."""
         where = np.full(f.size, -1)
         where[columns] = np.arange(columns.size)
@@ -68,10 +71,8 @@ class Part:
     def violation(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         """The largest violation; v = target − f; per group its extremes."""
         v = np.empty(self.variables.size)
-        top, bottom = extremes(
-            self.f, self.row, self.target, self.beta, self.lower, self.upper, self.group,
-            self.n_groups, v,
-        )  # fmt: skip
+        box = self.beta, self.lower, self.upper
+        top, bottom = extremes(self.f, self.row, self.target, *box, self.group, self.n_groups, v)
         return float((top - bottom).max()), v, top, bottom
 
     @property
@@ -112,9 +113,10 @@ class Part:
         return gap / max(abs(dual + gap), 1e-300)
 
     def scores(self) -> tuple[float, np.ndarray]:
-        """The violation, and by how much each column violates; a free one counts as doing so.
+        """The violation, and the score of each point: its KKT violation, or minus its KKT slack.
 
-        Measured from where v of free variables lies, an estimate of b.
+        Both are measured from the median of v over free variables, an estimate of b. A free
+        variable counts as a violator.
         """
         violation, v, top, bottom = self.violation()
         rises, falls = self.beta < self.upper, self.beta > self.lower
@@ -132,19 +134,19 @@ class Part:
         return violation, by_column
 
 
-def growing_samples(n: int, smallest: int) -> list[np.ndarray]:
-    """Random sets of the points 0..n, each with those before it, the last with all of them."""
+def growing_samples(n: int, smallest: int, growth: int) -> list[np.ndarray]:
+    """Nested random sets of the points 0..n, the last with all of them; sizes grow by a factor."""
     order = np.random.default_rng(0).permutation(n)
     sizes = [n]
-    while sizes[-1] > smallest * SAMPLE_GROWTH:
-        sizes.append(sizes[-1] // SAMPLE_GROWTH)
+    while sizes[-1] > smallest * growth:
+        sizes.append(sizes[-1] // growth)
     return [np.sort(order[:size]) for size in reversed(sizes)]
 
 
-def without(points: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
+def set_difference(points: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
     """Those of the points 0..n that are not among the others, in order.
 
-    >>> without(np.array([4, 0, 2]), np.array([2]), 5)
+    >>> set_difference(np.array([4, 0, 2]), np.array([2]), 5)
     array([0, 4])
     """
     left = np.zeros(n, bool)
@@ -153,13 +155,13 @@ def without(points: np.ndarray, others: np.ndarray, n: int) -> np.ndarray:
     return np.flatnonzero(left)
 
 
-def lay_out(
+def align_to_lanes(
     chosen: np.ndarray, group: np.ndarray, n_groups: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Variables in whole lanes, one group after the other.
 
     Returns the variables (padding repeats the first), which of them are real, and the lane at which
-    the second group starts. Without groups the last one is the partner of all: see `pad`.
+    the second group starts. Without groups the last one is the partner of all (`pad_to_lanes`).
     """
     parts = [chosen] if n_groups < 2 else [chosen[group[chosen] == g] for g in range(2)]
     extra = 1 if n_groups == 0 else 0
@@ -174,7 +176,7 @@ def lay_out(
     return ws, real, lanes[0]
 
 
-def pad(
+def pad_to_lanes(
     real: np.ndarray,
     beta: np.ndarray,
     grad: np.ndarray,

@@ -1,4 +1,6 @@
-"""RowCache against whole matrices, with a budget so small that rows are evicted all the time."""
+"""RowCache against whole matrices, with so little room that rows are evicted all the time."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._threads import Workers
-from mercer.gram import Gram, RowCache
-from mercer.gram import _row_cache as store
+from mercer.gram import BlockedGram, MachineModel, RowCache
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
 from tests.read_only import read_only
@@ -30,16 +31,14 @@ K_RBF = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
 K_LINEAR = X @ X.T
 
 
-@pytest.fixture(autouse=True)
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(store, "CHUNK", 16)
-    monkeypatch.setattr(store, "FEWEST_ROWS", 2)
+# Tiles of 2 × 2 and chunks of 16 columns, so that every loop has several turns.
+SMALL = MachineModel(l2_bytes=32, fewest_cached_rows=2)
 
 
-def make(columns, room=None, slots=SLOTS, kernel=HALF, data=X, workers=None):
+def make(columns, room=None, slots=SLOTS, kernel=HALF, data=X, workers=None, machine=SMALL):
     room = room or columns.size
     memory = np.full(slots * room, np.nan, np.float32)  # what was never written shows
-    gram = Gram(kernel, Samples(data), workers or Workers(1))
+    gram = BlockedGram(kernel, Samples(data), workers, machine=machine)
     return RowCache(gram, columns, room, memory)
 
 
@@ -107,11 +106,11 @@ def test_a_store_may_start_without_columns():
 @pytest.mark.parametrize("costly", [0, 10**9], ids=["copied", "computed"])
 @pytest.mark.parametrize("data", [X, sp.csr_matrix(X)])
 @pytest.mark.parametrize("first", [0, 5, 12])
-def test_the_block_of_a_working_set(monkeypatch, costly, data, first):
-    monkeypatch.setattr(store, "COSTLY", costly)
+def test_the_block_of_a_working_set(costly, data, first):
+    machine = replace(SMALL, costly_entry=costly)
     rng = np.random.default_rng(3)
     columns = rng.permutation(N)[:50]
-    rows, part = make(columns, data=data), K_RBF[np.ix_(columns, columns)]
+    rows, part = make(columns, data=data, machine=machine), K_RBF[np.ix_(columns, columns)]
     for _ in range(4):
         rows.add_to(np.zeros(50), np.zeros(50, np.float32), rng.permutation(50)[:9], np.ones(9))
         which = rng.permutation(50)[:12]
@@ -124,7 +123,7 @@ def test_the_block_of_a_working_set(monkeypatch, costly, data, first):
 
 def test_however_small_the_budget_some_rows_are_held():
     rows = make(np.arange(60), slots=0)
-    assert rows.n_rows == store.FEWEST_ROWS
+    assert rows.n_rows == SMALL.fewest_cached_rows
     total = np.zeros(60)
     rows.add_to(total, np.zeros(total.size, np.float32), np.arange(60), np.ones(60))
     assert_allclose(total, K_RBF[:60, :60].sum(axis=1), atol=1e-4)
@@ -132,7 +131,7 @@ def test_however_small_the_budget_some_rows_are_held():
 
 def test_the_budget_is_kept():
     memory = np.zeros(1000, np.float32)
-    rows = RowCache(Gram(RBF(), Samples(X), Workers(1)), np.arange(40), 40, memory)
+    rows = RowCache(BlockedGram(RBF(), Samples(X), machine=SMALL), np.arange(40), 40, memory)
     assert rows.n_rows == 25
     assert np.shares_memory(rows._rows, memory)
 

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._threads import Workers
-from mercer.gram import Gram
-from mercer.gram import _blocked as gram_module
+from mercer.gram import BlockedGram, MachineModel
 from mercer.gram import _buffer_pool as arena
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial
 from mercer.kernels._samples import Samples
@@ -36,10 +35,12 @@ def naive(kernel, X):
     return naive_matrix(kernel, dense, dense)
 
 
-@pytest.fixture(autouse=True)
-def small_tiles(monkeypatch):
-    monkeypatch.setattr(gram_module, "TILE_ROWS", 16)
-    monkeypatch.setattr(gram_module, "TILE_COLUMNS", 24)
+# Tiles of 12 × 12 and 24 × 12, so that every loop has several turns.
+SMALL = MachineModel(l2_bytes=8 * 12 * 12)
+
+
+def make(kernel, X, workers=None):
+    return BlockedGram(kernel, Samples(X), workers, machine=SMALL)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -47,7 +48,7 @@ def small_tiles(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_matrix_diagonal_and_sums_are_the_kernel_s(kernel, kind, dtype):
     X = rows(kind, dtype)
-    gram, K = Gram(kernel, Samples(X), Workers(1)), naive(kernel, X)
+    gram, K = make(kernel, X), naive(kernel, X)
     scale = np.abs(K).max()
     assert gram.n == N
     assert_allclose(gram.diag(), K.diagonal(), rtol=1e-6, atol=1e-6 * scale)
@@ -64,7 +65,7 @@ def test_matrix_diagonal_and_sums_are_the_kernel_s(kernel, kind, dtype):
 
 
 def test_the_matrix_is_symmetric_and_padded_with_zeros():
-    K = Gram(RBF(gamma=0.3), Samples(rows("dense")), Workers(1)).matrix(size=N + 7)
+    K = make(RBF(gamma=0.3), rows("dense")).matrix(size=N + 7)
     assert K.shape == (N + 7, N + 7)
     assert_allclose(K, K.T, atol=1e-15)
     assert not K[N:].any()
@@ -73,7 +74,7 @@ def test_the_matrix_is_symmetric_and_padded_with_zeros():
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_a_part_of_a_part_is_the_part_of_the_matrix(kind):
     X = rows(kind)
-    gram, K = Gram(RBF(gamma=0.3), Samples(X), Workers(1)), naive(RBF(gamma=0.3), X)
+    gram, K = make(RBF(gamma=0.3), X), naive(RBF(gamma=0.3), X)
     first = np.random.default_rng(2).permutation(N)[:40]
     second = np.array([3, 39, 0, 17])
     part = gram.take(first).take(second)
@@ -92,13 +93,15 @@ def test_a_part_of_a_part_is_the_part_of_the_matrix(kind):
 def test_parts_that_others_take_too_are_shared(dtype):
     """Three classes, their pairs: K within a class is computed once, between two for each pair."""
     X = rows("dense")
-    gram, K = Gram(RBF(gamma=0.3), Samples(X), Workers(1)), naive(RBF(gamma=0.3), X)
+    gram, K = make(RBF(gamma=0.3), X), naive(RBF(gamma=0.3), X)
     classes = {name: np.arange(start, N, 3) for start, name in enumerate("abc")}
     within = {}
     for names in ("ab", "ac", "bc"):
         one, other = (classes[name] for name in names)
         parts = [(name, classes[name].size) for name in names]
-        first, cross, second = gram.take(np.concatenate([one, other]), parts=parts).blocks(dtype)
+        first, cross, second = gram.take(np.concatenate([one, other]), parts=parts).class_blocks(
+            dtype
+        )
         atol = 1e-12 if dtype is np.float64 else 1e-6
         assert_allclose(cross, K[np.ix_(one, other)], atol=atol)
         for name, block in zip(names, (first, second), strict=True):
@@ -107,7 +110,7 @@ def test_parts_that_others_take_too_are_shared(dtype):
 
 
 def test_nothing_to_add_adds_nothing():
-    gram, total = Gram(Linear(), Samples(rows("dense")), Workers(1)), np.zeros(N)
+    gram, total = make(Linear(), rows("dense")), np.zeros(N)
     none = np.zeros(0, np.int64)
     gram.accumulate(total, none, np.arange(3), np.ones(3))
     gram.accumulate(total, np.arange(3), none, np.zeros(0))
@@ -115,11 +118,11 @@ def test_nothing_to_add_adds_nothing():
 
 
 def test_threads_change_no_bit():
-    points = Samples(rows("dense"))
+    X = rows("dense")
     found = []
     for n_threads in (1, 3):
         with Workers(n_threads) as workers:
-            gram, total = Gram(RBF(gamma=0.3), points, workers), np.zeros(N)
+            gram, total = make(RBF(gamma=0.3), X, workers), np.zeros(N)
             gram.accumulate(total, np.arange(N), np.arange(N), np.linspace(-1, 1, N), np.float32)
             found.append((total, gram.matrix()))
     assert_array_equal(found[0][0], found[1][0])
@@ -127,7 +130,7 @@ def test_threads_change_no_bit():
 
 
 def test_scratch_memory_is_kept_and_grows():
-    gram = Gram(Linear(), Samples(rows("dense")), Workers(1))
+    gram = make(Linear(), rows("dense"))
     small = gram.memory(4000)
     assert small.dtype == np.float32
     assert np.shares_memory(gram.memory(4000), small)
@@ -137,10 +140,10 @@ def test_scratch_memory_is_kept_and_grows():
 
 def test_released_memory_serves_the_next_gram(monkeypatch):
     monkeypatch.setattr(arena, "_free", [])
-    first = Gram(Linear(), Samples(rows("dense")), Workers(1))
+    first = make(Linear(), rows("dense"))
     memory = first.take(np.arange(3)).memory(1 << 20)
     first.release()
-    second = Gram(Linear(), Samples(rows("dense")), Workers(1))
+    second = make(Linear(), rows("dense"))
     assert np.shares_memory(second.memory(1 << 20), memory)
-    third = Gram(Linear(), Samples(rows("dense")), Workers(1))
+    third = make(Linear(), rows("dense"))
     assert not np.shares_memory(third.memory(1 << 20), memory)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer._threads import Workers
-from mercer.gram import CachedGram, Gram
+from mercer.gram import BlockedGram, CachedGram
 from mercer.kernels import RBF
 from mercer.kernels._samples import Samples
 
@@ -18,7 +18,7 @@ BUDGETS = {"float64": 8 * N * N, "float32": 4 * N * N, "none": 0}
 
 @pytest.fixture(params=BUDGETS)
 def whole(request):
-    gram = Gram(RBF(0.3), Samples(X), Workers(2))
+    gram = BlockedGram(RBF(0.3), Samples(X), Workers(2))
     yield CachedGram(gram, BUDGETS[request.param])
     gram.workers.close()
 
@@ -27,8 +27,8 @@ def whole(request):
 def test_products(whole, columns):
     V = np.random.default_rng(1).normal(size=(N, columns))
     exact = K @ V
-    assert whole.product(V) == pytest.approx(exact, abs=1e-4)
-    assert whole.product(V, np.float64) == pytest.approx(exact, abs=1e-11)
+    assert whole.matvec(V) == pytest.approx(exact, abs=1e-4)
+    assert whole.matvec(V, dtype=np.float64) == pytest.approx(exact, abs=1e-11)
 
 
 def test_tiles(whole):
@@ -38,7 +38,7 @@ def test_tiles(whole):
 
 
 def test_the_budget_decides():
-    gram = Gram(RBF(0.3), Samples(X), Workers(1))
+    gram = BlockedGram(RBF(0.3), Samples(X), Workers(1))
     kept = {name: CachedGram(gram, budget) for name, budget in BUDGETS.items()}
     assert kept["float64"].K.dtype == np.float64
     assert kept["float32"].K.dtype == np.float32

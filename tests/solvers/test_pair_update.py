@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.solvers._violation import extremes
-from mercer.solvers.smo._pair_update import LANE, MET_NEGATIVE_CURVATURE, UNBOUNDED, solve_pairs
-from mercer.solvers.smo._selection import choose
-from mercer.solvers.smo._working_set import lay_out, pad
+from mercer.solvers.smo._pair_update import LANE, PairFlags, solve_pairs
+from mercer.solvers.smo._selection import select_working_set
+from mercer.solvers.smo._working_set import align_to_lanes, pad_to_lanes
 from tests.oracles.dense_qp import solve_box_qp
 
 
@@ -84,9 +84,9 @@ def test_duplicates_with_opposite_labels_go_to_their_bounds():
 def test_duplicates_without_end_only_where_there_is_no_bound(bound):
     y = np.array([1.0, -1.0])
     *_, flags = run(np.ones((2, 2)), y, np.minimum(0, bound * y), np.maximum(0, bound * y))
-    assert not flags & UNBOUNDED
+    assert not flags & PairFlags.UNBOUNDED
     *_, flags = run(np.ones((2, 2)), y, np.array([0, -np.inf]), np.array([np.inf, 0]))
-    assert flags & UNBOUNDED
+    assert flags & PairFlags.UNBOUNDED
 
 
 def test_duplicates_with_equal_labels_share():
@@ -118,7 +118,7 @@ def test_negative_curvature_is_flagged_and_stays_in_the_box():
     K = np.array([[0.0, 2.0], [2.0, 0.0]])  # k(x, x) + k(z, z) − 2k(x, z) = −4
     y = np.array([1.0, -1.0])
     beta, _, violation, flags = run(K, y, np.minimum(0, y), np.maximum(0, y))
-    assert flags & MET_NEGATIVE_CURVATURE
+    assert flags & PairFlags.MET_NEGATIVE_CURVATURE
     assert_array_equal(beta, [1.0, -1.0])
     assert violation == 0
 
@@ -136,14 +136,14 @@ def test_layout_in_whole_lanes(n_groups, size):
     rng = np.random.default_rng(0)
     chosen = rng.permutation(100)[:size]
     group = (rng.uniform(size=100) < 0.5).astype(np.int8) if n_groups == 2 else np.zeros(100, int)
-    ws, real, split = lay_out(chosen, group, n_groups)
+    ws, real, split = align_to_lanes(chosen, group, n_groups)
     assert ws.size % LANE == 0
     assert_array_equal(np.sort(ws[real]), np.sort(chosen))
     begin = split * LANE
     assert np.all(group[ws[:begin]][real[:begin]] == 0)
     assert np.all(group[ws[begin:]][real[begin:]] == 1)
     arrays = [np.full(ws.size, 5.0) for _ in range(4)]
-    pad(real, *arrays, n_groups)
+    pad_to_lanes(real, *arrays, n_groups)
     beta, grad, lower, upper = arrays
     still = ~real
     if n_groups == 0:
@@ -185,7 +185,7 @@ def test_the_working_set_holds_the_worst_of_both_sides(n_groups, size):
     taken = np.zeros(400, bool)
     old = np.random.default_rng(1).permutation(400)[:30]
     taken[old] = True
-    chosen = choose(v, beta, lower, upper, group, n_groups, top, bottom, taken, size)
+    chosen = select_working_set(v, beta, lower, upper, group, n_groups, top, bottom, taken, size)
     assert np.unique(chosen).size == chosen.size <= size
     assert not np.intersect1d(chosen, old).size
     assert_array_equal(np.flatnonzero(taken), np.union1d(chosen, old))
@@ -202,5 +202,7 @@ def test_nobody_is_chosen_where_nobody_violates():
     v, group, ones = np.array([-1.0, -0.5, 0.5, 1.0]), np.zeros(4, np.int8), np.ones(4)
     beta = np.array([0.0, 0.0, 1.0, 1.0])  # small v may rise only, large v fall only
     taken = np.zeros(4, bool)
-    chosen = choose(v, beta, 0 * ones, ones, group, 1, np.array([-0.5]), np.array([0.5]), taken, 4)
+    chosen = select_working_set(
+        v, beta, 0 * ones, ones, group, 1, np.array([-0.5]), np.array([0.5]), taken, 4
+    )
     assert chosen.size == 0

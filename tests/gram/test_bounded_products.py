@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer._threads import Workers
-from mercer.gram import Gram
+from mercer.gram import BlockedGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, error_norm
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.kernels._samples import Samples
@@ -66,7 +66,7 @@ def test_errors_are_within_their_bounds(name, seed, offset, scale):
     X[: n // 2] *= rng.choice([1.0, 30.0])
     V = rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-6, 7, (n, 2))
     origin = X.mean(axis=0) if kernel.is_shift_invariant and seed % 2 else None
-    gram = Gram(kernel, Samples(X, origin), Workers(1))
+    gram = BlockedGram(kernel, Samples(X, origin), Workers(1))
     with mpmath.workprec(200):
         K = exact_matrix(kernel, X)
         true = exact_product(K, V)
@@ -91,7 +91,7 @@ def test_errors_are_within_their_bounds(name, seed, offset, scale):
 def test_products_are_those_of_the_matrix(n):
     rng = np.random.default_rng(n)
     X, V = rng.normal(size=(n, 4)), rng.normal(size=(n, 3))
-    gram = Gram(RBF(0.2), Samples(X), Workers(2))
+    gram = BlockedGram(RBF(0.2), Samples(X), Workers(2))
     product, bound = bounded_product(gram, V)
     np.testing.assert_allclose(product, gram.matrix() @ V, atol=1e-11)
     assert (bound > 0).all()
@@ -103,6 +103,6 @@ def test_products_are_those_of_the_matrix(n):
 
 
 def test_stopped_products_are_none():
-    gram = Gram(RBF(0.2), Samples(np.ones((40, 2))), Workers(1))
+    gram = BlockedGram(RBF(0.2), Samples(np.ones((40, 2))), Workers(1))
     assert bounded_product(gram, np.ones((40, 1)), lambda: True) is None
     assert error_norm(gram, np.ones((40, 1)), lambda: True) is None

@@ -1,0 +1,68 @@
+"""Sizes that follow from the machine: cache sizes in bytes, and the tiles derived from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["MACHINE", "MachineModel", "pieces"]
+
+
+@dataclass(frozen=True)
+class MachineModel:
+    """What tile sizes are derived from. Sums are grouped by tile, so their last bits depend on it.
+
+    Attributes
+    ----------
+    l2_bytes : int
+        Second-level cache of a core: a tile stays there while it is mapped and summed.
+    lanes : int
+        Partial sums of symmetric products. It is fixed, so that no bit of a result depends on the
+        number of threads; more lanes than threads balance the work.
+    panel_columns : int
+        Columns of a cached row are extended from a multiple of this, the width of the panels that
+        sparse samples are laid out in.
+    fewest_cached_rows : int
+        Rows that a row cache holds at least, whatever its byte budget.
+    costly_entry : float
+        A kernel value of at least this many multiplications is copied from a cached row; a cheaper
+        one is computed again, which takes less time than a cache miss.
+    """
+
+    l2_bytes: int = 2 << 20
+    lanes: int = 8
+    panel_columns: int = 64
+    fewest_cached_rows: int = 64
+    costly_entry: float = 200.0
+
+    @property
+    def tile_side(self) -> int:
+        """Side of a square float64 tile."""
+        return max(math.isqrt(self.l2_bytes // 8), 1)
+
+    @property
+    def tile_columns(self) -> int:
+        """Columns of a tile of `tile_rows` rows (as many bytes in float32 as a square tile)."""
+        return self.tile_side
+
+    @property
+    def tile_rows(self) -> int:
+        return 2 * self.tile_side
+
+    @property
+    def symmetric_rows(self) -> int:
+        """Sums over more rows than this use the symmetry of K among them."""
+        return 4 * self.tile_side
+
+    @property
+    def row_chunk(self) -> int:
+        """Columns of a cached row that a worker takes at a time."""
+        return 8 * self.tile_side
+
+
+MACHINE = MachineModel()
+
+
+def pieces(n: int, size: int) -> list[slice]:
+    """0..n cut into slices of ``size``."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
