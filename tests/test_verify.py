@@ -350,3 +350,19 @@ def test_an_indefinite_matrix_is_not_solved():
     assert verify(model, indefinite, LABELS).status is Status.NOT_PSD
     good = mercer.SVC(kernel="precomputed").fit(K, LABELS)
     assert verify(good, K, LABELS).status is Status.SOLVED
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.1, 0.5])
+@pytest.mark.parametrize(("alpha", "gap"), [(0.5, 0.0), (0.4, 0.02)])
+def test_hard_margins_of_linear_models(scale, alpha, gap):
+    """w = (0, 1) separates (0, ±1) with P = ½; D = 2α − ½ (2α)²."""
+    model = mercer.LinearSVC(C=np.inf, loss="hinge", tol=1e-6)
+    model.classes_, model.class_weight_ = np.array([-1, 1]), np.ones(2)
+    model.coef_, model.intercept_ = np.array([[0.0, scale]]), np.zeros(1)
+    model.dual_coef_, model.n_features_in_ = np.array([[alpha, -alpha]]), 2
+    found = verify(model, [[0.0, 1.0], [0.0, -1.0]], [1, -1])
+    assert found.primal == pytest.approx(0.5, rel=1e-12)
+    assert found.gap == pytest.approx(gap, abs=1e-12)
+    assert (found.status is Status.SOLVED) == (gap == 0)
+    model.coef_ = -model.coef_  # separates nothing
+    assert verify(model, [[0.0, 1.0], [0.0, -1.0]], [1, -1]).gap == np.inf

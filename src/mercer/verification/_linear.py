@@ -10,6 +10,9 @@ intercept is not penalised):
     P = ½‖W‖² + ½κ‖b‖² + Σ C max_r u_r,  u_r = [r ≠ y] + g_r − g_y
     gap = Σ a_r (max u − u_r) + the same squares,  a_r = C [r = y] − β_r
 
+    hard margin (C = ∞), with t ≥ 0 the smallest for which t (w, b) satisfies y g ≥ 1:
+    P = ½‖t w‖²,  gap = ½‖t w − Xᵀβ‖² + Σ |β| (t y g − 1)
+
 The dual variables of the hinge, of the ε-insensitive loss and of all classes jointly are those that
 the model stores (``dual_coef_``). Those of smooth losses, where it stores none, follow from the
 scores, β = −L'(g); where the intercept is not penalised, the larger of Σβ₊ and Σβ₋ is scaled down
@@ -179,42 +182,35 @@ def _recompute(task: _Task, precise: bool) -> _Recomputed:
 
 
 def _recompute_hard_margin(task: _Task, precise: bool) -> _Recomputed:
-    """C = ∞: with the smallest t for which t (w, b) satisfies y g ≥ 1 in the worst case,
-
-    P − D = ½‖t w − Xᵀβ‖² + Σ|β| (t y g − 1).
-    """
+    """C = ∞, with the smallest t for which t (w, b) satisfies y g ≥ 1 in the worst case."""
     assert task.beta is not None
     g, error = scores(task.X, task.w, task.b, precise)
-    of, n, u = task.edges, len(g), UNIT_ROUNDOFF
+    of, n = task.edges, len(g)
     alpha = of.alpha(task.beta)
-    beta = of.beta(alpha, n)
-    is_infeasible = _is_infeasible(task, alpha, n)
+    beta, is_infeasible = of.beta(alpha, n), _is_infeasible(task, alpha, n)
     w_beta, w_error = column_sums(task.X, beta, precise)
-    drift = total(beta) * (1 + 2 * u) if task.kappa == 0 else 0.0
-    if drift:  # moved onto the largest coefficient
-        k = int(np.argmax(np.abs(beta)))
-        is_infeasible = is_infeasible or abs(drift) > abs(beta[k])
-        w_error = w_error + 1.01 * abs(drift) * _magnitudes(task.X, k)
-    margin, norm = of.sign * g[of.row], total(task.w**2) / 2
-    wide = error[of.row]
-    least, most = float((margin - wide).min()), float((margin + wide).min())
+    drift = total(beta) * (1 + 2 * UNIT_ROUNDOFF) if task.kappa == 0 else 0.0
+    if drift:
+        k = int(np.argmax(np.sign(drift) * of.sign * alpha))
+        is_infeasible = is_infeasible or bool(abs(drift) > alpha[k])
+        w_error = w_error + 1.01 * abs(drift) * _magnitudes(task.X, of.row[k])
+    margin, error, square = of.sign * g[of.row], error[of.row], total(task.w**2) / 2
+    least, most = float((margin - error).min()), float((margin + error).min())
     gap = plain = primal = np.inf
     if least > 0:
-        t = (1 + 4 * u) / least
-        apart = np.abs(t * task.w - w_beta)
-        away = apart + w_error + 8 * u * (np.abs(w_beta) + np.abs(t * task.w))
-        excess = np.maximum(t * (margin + wide) * (1 + 4 * u) - 1, 0.0)
-        gap = total(away**2) / 2 + total(alpha * excess) * (1 + 8 * u)
+        t = (1 + 4 * UNIT_ROUNDOFF) / least
+        apart, size = np.abs(t * task.w - w_beta), np.abs(w_beta) + np.abs(t * task.w)
+        excess = np.maximum(t * (margin + error) * (1 + 4 * UNIT_ROUNDOFF) - 1, 0.0)
+        gap = total((apart + w_error + 8 * UNIT_ROUNDOFF * size) ** 2) / 2
+        gap += total(alpha * excess) * (1 + 8 * UNIT_ROUNDOFF)
         plain = total(apart**2) / 2 + total(alpha * np.maximum(t * margin - 1, 0.0))
-        primal = t * t * norm * (1 + 8 * u)
-    slack = 1 - margin
-    violation = np.where(alpha > 0, np.abs(slack), np.maximum(slack, 0.0)).max(initial=0.0)
+        primal = t * t * square * (1 + 8 * UNIT_ROUNDOFF)
     return _Recomputed(
-        primal=(norm / most**2 * (1 - 8 * u) if most > 0 else 0.0, primal),
+        primal=(square / most**2 * (1 - 8 * UNIT_ROUNDOFF) if most > 0 else 0.0, primal),
         gap=gap,
         plain_gap=plain,
         is_infeasible=is_infeasible,
-        violation=float(violation),
+        violation=kkt_violation(alpha, of.C, of.distances(g)),
         beta=beta,
         at_bound=np.zeros(n, dtype=bool),
         interval=(task.b, task.b),
