@@ -19,17 +19,17 @@ def floor_seconds(X: Any, support: np.ndarray, gamma: float, dtype: Any) -> floa
     The best of some passes; every tile is thrown away, so that no memory traffic is counted.
     """
     from mercer._threads import Workers, single_threaded_blas, thread_count
-    from mercer.gram._blocked import TILE_COLUMNS, TILE_ROWS, pieces
+    from mercer.gram._machine import MACHINE, pieces
     from mercer.kernels import RBF, Samples
 
     kernel = RBF(gamma=gamma)
     points = Samples(X, None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64))
     vectors = points.take(np.asarray(support), dtype)
-    columns = [vectors[part] for part in pieces(len(vectors), TILE_COLUMNS)]
+    columns = [vectors[part] for part in pieces(len(vectors), MACHINE.tile_columns)]
 
     def pass_over(rows: slice) -> None:
         block = points.take(rows, dtype)
-        tile = np.empty((len(block), TILE_COLUMNS), dtype=dtype)
+        tile = np.empty((len(block), MACHINE.tile_columns), dtype=dtype)
         for part in columns:
             kernel.tile(block, part, tile[:, : len(part)])
 
@@ -37,6 +37,6 @@ def floor_seconds(X: Any, support: np.ndarray, gamma: float, dtype: Any) -> floa
     with single_threaded_blas(), Workers(thread_count(None)) as workers:
         for _ in range(PASSES):
             start = time.perf_counter()
-            workers.map(pass_over, pieces(points.n, TILE_ROWS))
+            workers.map(pass_over, pieces(points.n, MACHINE.tile_rows))
             seconds.append(time.perf_counter() - start)
     return min(seconds)

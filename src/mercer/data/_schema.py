@@ -112,7 +112,8 @@ class Schema:
         for part in (self.shift, self.factor):
             if part is not None and not (
                 isinstance(part, np.ndarray)
-                and (part.dtype, part.shape) == (np.float64, (n,))
+                and part.dtype == np.float64
+                and part.shape == (n,)
                 and np.isfinite(part).all()
             ):
                 raise ValueError("the scaling of the schema does not fit the model")

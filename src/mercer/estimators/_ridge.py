@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
-from mercer.certificates._residuals import certify_ridge
+from mercer.certificates._residuals import RidgeSolution, certify_ridge
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, SMOOTHING_CONSTRAINTS
@@ -22,7 +22,7 @@ from mercer.gram import BlockedGram
 from mercer.problems import Ridge
 from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
-from mercer.solvers._kernel_ridge import RidgeSettings, RidgeSolution, RidgeSolver, Spectrum
+from mercer.solvers._kernel_ridge import RidgeSettings, RidgeSolver, Spectrum
 
 __all__ = ["KernelRidge"]
 

@@ -107,7 +107,9 @@ class EstimatorOption:
     needs_finite_C: bool = False
 
 
-def _smo(title: str, estimator: str, parameters: tuple, kind: str, limit: int, **more: bool):
+def _smo(
+    title: str, estimator: str, parameters: tuple, kind: str, limit: int, **more: bool
+) -> EstimatorOption:
     constants = (("max_iter", limit),)
     return EstimatorOption(
         title, estimator, parameters, kind, "pair of SMO", constants, has_box=True, **more

@@ -281,7 +281,7 @@ class DenseMatrix(LocalMatrix):
         return DenseMatrix(self.X - shift, self.workers, self.settings)
 
     @cached_property
-    def csr(self) -> sp.csr_matrix:  # type: ignore[override]
+    def csr(self) -> sp.csr_matrix:
         return as_csr(self.X, self.workers, self.settings)
 
     def sq_norms(self) -> np.ndarray:
@@ -308,7 +308,7 @@ class SparseMatrix(LocalMatrix):
         kernels.csr_weighted_gram(*self._arrays(s), D[s], total)
 
     @property
-    def csr(self) -> sp.csr_matrix:  # type: ignore[override]
+    def csr(self) -> sp.csr_matrix:
         return self.X
 
     def sq_norms(self) -> np.ndarray:
