@@ -35,7 +35,7 @@ from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
 from mercer.problems import Ridge
 from mercer.solvers import Stopping
-from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver
+from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver, has_equal_rows
 from mercer.solvers._kernel_ridge import RidgeSolver
 
 __all__ = ["KernelPCA"]
@@ -212,7 +212,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             with gram.threads(thread_count(self.n_jobs)):
                 solution = self._solver().solve(gram, k, seed, stopping)
                 gram.release()
-                if _is_constant(data.X):  # H K H is zero but for rounding
+                if has_equal_rows(data.X):  # H K H is zero but for rounding
                     zero, solved = np.zeros_like(solution.values), Status.SOLVED
                     solution = replace(solution, values=zero, residuals=zero, status=solved)
                 self._keep(data, gram, solution, stopping, excess)
@@ -400,10 +400,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         tags.input_tags.sparse &= not self.fit_inverse_transform
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-
-def _is_constant(X: Any) -> bool:
-    """Whether all rows of numbers are equal."""
-    if sp.issparse(X) or X.ndim != 2 or X.dtype.kind not in "biuf" or len(X) == 0:
-        return False
-    return bool((X[0] == X[-1]).all() and (X[0] == X).all())

@@ -17,8 +17,10 @@ residual is above its trace.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy import linalg
 
 from mercer._result import Status
@@ -31,7 +33,7 @@ from mercer.gram._low_rank import nystrom_factor, random_landmarks
 from mercer.solvers._dense_algebra import eigen_seconds, kernel_matrix
 from mercer.solvers._stopping import Progress, Stopping
 
-__all__ = ["Centring", "EigenSolution", "EigenSolver"]
+__all__ = ["Centring", "EigenSettings", "EigenSolution", "EigenSolver", "has_equal_rows"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -365,3 +367,10 @@ class _Krylov:
             block, triangle = linalg.qr(block, mode="economic", check_finite=False)
             block = block[:, np.abs(np.diagonal(triangle)) > 1e-8]
         return block
+
+
+def has_equal_rows(X: Any) -> bool:
+    """Whether all rows of numbers are equal."""
+    if sp.issparse(X) or X.ndim != 2 or X.dtype.kind not in "biuf" or len(X) == 0:
+        return False
+    return bool((X[0] == X[-1]).all() and (X[0] == X).all())

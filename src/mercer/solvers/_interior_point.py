@@ -44,28 +44,13 @@ __all__ = ["QP", "QPPrimal"]
 
 @dataclass(frozen=True)
 class InteriorSettings:
-    """Tuning constants.
+    """Tuning constants."""
 
-    Attributes
-    ----------
-    library_tol : float
-        Tolerance of the library; more accuracy comes from polishing.
-    polish_rounds : int
-        Active-set rounds of polishing, at most.
-    ridge : float
-        Added to the diagonal of the equations of the free variables, which may be singular, over
-        their largest entry.
-    refinements : int
-        Steps of iterative refinement that remove its effect.
-    iteration_cost : float
-        Time of an iteration, in eigendecompositions of that size.
-    """
-
-    library_tol: float = 1e-10
-    polish_rounds: int = 20
-    ridge: float = 1e-12
-    refinements: int = 4
-    iteration_cost: float = 2.0
+    library_tol: float = 1e-10  # tolerance of the library; more accuracy comes from polishing
+    polish_rounds: int = 20  # active-set rounds of polishing, at most
+    ridge: float = 1e-12  # on the diagonal of the equations of free variables, over their maximum
+    refinements: int = 4  # steps of iterative refinement that remove its effect
+    iteration_cost: float = 2.0  # time of an iteration, in eigendecompositions of that size
 
 
 DEFAULTS = InteriorSettings()
@@ -332,6 +317,7 @@ class _Interior(DenseSolver):
     """The library checks the limits between two of its iterations only."""
 
     settings: ClassVar[InteriorSettings] = DEFAULTS
+    takes_groups: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def _drive(self, run: DenseIteration, gram: Gram, stopping: Stopping) -> Status:
         """As in `DenseSolver`; an iteration that would not end in time is not begun."""
@@ -356,7 +342,6 @@ class QP(_Interior):
     name: ClassVar[str] = "qp"
     # K, its sparse upper triangle with indices, and the factor of the equations.
     copies: ClassVar[int] = 4
-    takes_groups: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def _bytes(self, problem: BoxQP, gram: Gram) -> int:
         return 8 * self.copies * problem.n_variables**2
@@ -381,7 +366,6 @@ class QPPrimal(_Interior):
 
     name: ClassVar[str] = "qp-primal"
     copies: ClassVar[int] = 5
-    takes_groups: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def _bytes(self, problem: BoxQP, gram: Gram) -> int:
         features = gram.cost_per_entry if type(gram.kernel) is Linear else float(gram.n)

@@ -48,10 +48,8 @@ class NewtonSettings:
 
     Attributes
     ----------
-    landmarks : int
-        Of the preconditioner.
-    landmark_cutoff : float
-        Eigenvalues of the landmarks' K below this fraction of the largest are left out.
+    landmarks, landmark_cutoff : int, float
+        Of the preconditioner, without the eigenvalues of K below this fraction of the largest.
     float32_rounding : float
         A product cᵀKc below minus this fraction of |c| |Kc| is no rounding of float32 values.
     max_cg_steps : int
