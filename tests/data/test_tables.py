@@ -6,7 +6,9 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -297,6 +299,17 @@ def test_numbers_with_a_plus_are_read_by_pyarrow_too(tmp_path, monkeypatch):
     found = read_table(put(tmp_path, "a,y\n0.5,+1\n1e-3,-1\n,+1\n"), missing="zero")
     assert_array_equal(found.y, [1, -1, 1])
     assert_array_equal(found.X[:, 0], [0.5, 1e-3, 0])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_named_pipes(tmp_path):
+    path, content = tmp_path / "pipe", "a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(20_000))
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(content,))
+    writer.start()
+    found = read_table(path)
+    writer.join()
+    assert_array_equal(found.X[:, 0], np.arange(20_000))
 
 
 def test_a_missing_extra_names_its_install_command(tmp_path, monkeypatch):

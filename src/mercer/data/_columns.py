@@ -22,6 +22,7 @@ __all__ = [
     "Roles",
     "Words",
     "assign",
+    "fill_rows",
     "find_unusable",
     "from_arrow",
     "is_missing",
@@ -287,11 +288,9 @@ def from_arrow(
         if str(kind) not in ("float", "double"):
             floats = floats.set_column(k, str(k), _as_floats(floats.column(k)))
     start = 0
-    # By blocks of rows: a block of X stays in the cache while its columns are written.
-    for block in floats.to_batches(max_chunksize=4096):
-        stop = start + block.num_rows
-        for k, column in enumerate(block.columns):
-            X[start:stop, k] = column.to_numpy(zero_copy_only=False)
+    for batch in floats.to_batches():
+        stop = start + batch.num_rows
+        fill_rows(X[start:stop], batch.columns)
         start = stop
     found: dict[int, Any] = {
         j: _as_words(table.column(columns[j]), is_text) for j in columns if j in roles.words
@@ -299,6 +298,17 @@ def from_arrow(
     if roles.target is not None and roles.target not in roles.words:
         found[roles.target] = _as_floats(table.column(columns[roles.target])).to_numpy()
     return Raw.of(X, found, names, roles)
+
+
+def fill_rows(X: np.ndarray, columns: Sequence[Any]) -> None:
+    """Copy Arrow arrays of numbers into the columns of X."""
+    values = [column.to_numpy(zero_copy_only=False) for column in columns]
+    # 65,536 numbers at a time: these rows of X stay in the cache while their columns are written.
+    size = max(1, 65_536 // max(len(columns), 1))
+    for start in range(0, len(X), size):
+        block = slice(start, start + size)
+        for j, column in enumerate(values):
+            X[block, j] = column[block]
 
 
 def _as_floats(column: Any) -> Any:

@@ -116,8 +116,8 @@ class Source(io.RawIOBase):
 
     @property
     def path(self) -> str | None:
-        """The file's name, if its content is read as it is; None of compressed and piped ones."""
-        return None if self._under is not None or self.name == "-" else self.name
+        """The file's name, if others can read its content there; None if compressed or a pipe."""
+        return self.name if self._under is None and os.path.isfile(self.name) else None
 
     def seekable_copy(self) -> io.BytesIO:
         """All of it in memory, for libraries that want to move about."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data._columns import Options, Raw, assign, find_unusable, from_arrow
+from mercer.data._columns import Options, Raw, assign, fill_rows, find_unusable, from_arrow
 from mercer.data._files import Source, as_file_errors
 from mercer.data._schema import Schema
 from mercer.data._stream import Batch, Stream, check_batch_rows, digest_file
@@ -19,8 +19,6 @@ __all__ = ["Parquet", "pyarrow_parquet", "read_parquet"]
 
 # Bytes read of a column at a time: a row group need not fit in memory.
 BUFFER_BYTES = 262_144
-# Rows copied at a time.
-BLOCK_ROWS = 2048
 
 
 def pyarrow_parquet() -> Any:
@@ -134,8 +132,8 @@ class Parquet(Stream):
         self.names = others if columns is None else list(columns)
         self.dtype = _common_type(self.files[0], schema, self.names)
         if batch_rows is None:
-            blocks = min(131_072, (1 << 21) // len(self.names)) // BLOCK_ROWS
-            batch_rows = BLOCK_ROWS * max(blocks, 1)
+            blocks = min(131_072, (1 << 21) // len(self.names)) // 2048
+            batch_rows = 2048 * max(blocks, 1)
         self.batch_rows = check_batch_rows(batch_rows)
 
     def _open(self, file: Path) -> Any:
@@ -261,13 +259,8 @@ def _rows(piece: Any, names: list[str], dtype: np.dtype, file: Path, start: int)
         for name in names:
             _column(piece, name, file, start)
     with as_file_errors(str(file), "cannot be read as numbers"):
-        columns = [column.to_numpy(zero_copy_only=False) for column in features.columns]
         X = np.empty((piece.num_rows, len(names)), dtype)
-        # By blocks of rows: a block of X stays in the cache while its columns are written.
-        for start in range(0, piece.num_rows, BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
-            for j, column in enumerate(columns):
-                X[block, j] = column[block]
+        fill_rows(X, features.columns)
     return X
 
 
