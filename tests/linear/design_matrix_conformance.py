@@ -40,6 +40,8 @@ class DesignMatrixConformance:
         design = self.make(X)
         assert_allclose(design.matvec(w, 0.3), X @ w + 0.3, rtol=1e-10, atol=1e-10)
         assert_allclose(design.rmatvec(beta), X.T @ beta, rtol=1e-9, atol=1e-9)
+        signed = X.T @ np.maximum(beta, 0), X.T @ np.minimum(beta, 0)
+        assert_allclose(design.signed_rmatvec(beta), signed, rtol=1e-9, atol=1e-9)
         product = D * (X @ w + 0.3)
         found, total = design.hessian_product(D, w, 0.3)
         assert_allclose(found, X.T @ product, rtol=1e-9, atol=1e-9)

@@ -55,6 +55,9 @@ class Partitioned:
     def rmatvec(self, beta):
         return sum(part.T @ v for part, v in self._split(beta))
 
+    def signed_rmatvec(self, beta):
+        return np.array([self.rmatvec(np.maximum(beta, 0)), self.rmatvec(np.minimum(beta, 0))])
+
     def weighted_gram(self, D, dtype=np.float64):
         ones = [(np.column_stack([part, np.ones(len(part))]), v) for part, v in self._split(D)]
         return sum(part.T @ (v[:, np.newaxis] * part) for part, v in ones)

@@ -64,6 +64,10 @@ class DesignMatrix(Protocol):
         """Xᵀβ."""
         ...
 
+    def signed_rmatvec(self, beta: np.ndarray) -> np.ndarray:
+        """Xᵀβ over the positive and over the negative β: two rows."""
+        ...
+
     def weighted_gram(self, D: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """[X 1]ᵀ diag(D) [X 1], (d+1) × (d+1), lower triangle; multiplied in ``dtype``."""
         ...
@@ -113,6 +117,7 @@ class LocalMatrix:
     csr: sp.csr_matrix  # the rows as CSR
     _matvec: Callable
     _rmatvec: Callable
+    _signed_rmatvec: Callable
     _hessian_product: Callable
     _matvec_with_size: Callable
     _rmatvec_with_size: Callable
@@ -163,6 +168,10 @@ class LocalMatrix:
     def rmatvec(self, beta: np.ndarray) -> np.ndarray:
         """Xᵀβ."""
         return self._reduce(self._rmatvec, beta, (self.d,))
+
+    def signed_rmatvec(self, beta: np.ndarray) -> np.ndarray:
+        """Xᵀβ over the positive and over the negative β, reading the rows once."""
+        return self._reduce(self._signed_rmatvec, beta, (2, self.d))
 
     def _reduce(self, kernel: Callable, beta: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         def one(s: slice) -> np.ndarray:
@@ -251,6 +260,7 @@ class DenseMatrix(LocalMatrix):
     is_sparse = False
     _matvec = staticmethod(kernels.dense_matvec)
     _rmatvec = staticmethod(kernels.dense_rmatvec)
+    _signed_rmatvec = staticmethod(kernels.dense_signed_rmatvec)
     _hessian_product = staticmethod(kernels.dense_hessian_product)
     _matvec_with_size = staticmethod(kernels.dense_matvec_with_size)
     _rmatvec_with_size = staticmethod(kernels.dense_rmatvec_with_size)
@@ -294,6 +304,7 @@ class SparseMatrix(LocalMatrix):
     is_sparse = True
     _matvec = staticmethod(kernels.csr_matvec)
     _rmatvec = staticmethod(kernels.csr_rmatvec)
+    _signed_rmatvec = staticmethod(kernels.csr_signed_rmatvec)
     _hessian_product = staticmethod(kernels.csr_hessian_product)
     _matvec_with_size = staticmethod(kernels.csr_matvec_with_size)
     _rmatvec_with_size = staticmethod(kernels.csr_rmatvec_with_size)

@@ -76,9 +76,8 @@ class GradientDual:
     ) -> GradientDual:
         beta = np.empty(design.n)
         negative_gradient(problem.kind, g, problem.low, problem.high, problem.C, beta)
-        # Rows with β = 0 are not read: both products together read each row once.
-        sums = [design.rmatvec(part) for part in (np.maximum(beta, 0), np.minimum(beta, 0))]
-        return cls(problem, w, b, g, np.array(sums), np.array(signed_totals(beta)), beta)
+        totals = np.array(signed_totals(beta))
+        return cls(problem, w, b, g, design.signed_rmatvec(beta), totals, beta)
 
     def after_step(
         self, design: DesignMatrix, step: np.ndarray, delta_g: np.ndarray

@@ -29,6 +29,7 @@ __all__ = [
     "csr_rmatvec",
     "csr_rmatvec_doubled",
     "csr_rmatvec_with_size",
+    "csr_signed_rmatvec",
     "csr_sq_norms",
     "csr_weighted_gram",
     "dense_hessian_product",
@@ -36,6 +37,7 @@ __all__ = [
     "dense_matvec_with_size",
     "dense_rmatvec",
     "dense_rmatvec_with_size",
+    "dense_signed_rmatvec",
     "scaled_rows",
     "sum_doubled",
     "take_nonzeros",
@@ -73,6 +75,18 @@ def dense_rmatvec(X, beta, out):
             row = X[i]
             for j in range(d):
                 out[j] += c * row[j]
+
+
+@compiled(fastmath=REASSOCIATE)
+def dense_signed_rmatvec(X, beta, out):
+    """out[0] = Xᵀβ over the positive β, out[1] over the negative ones."""
+    out[:] = 0.0
+    for i in range(X.shape[0]):
+        c = beta[i]
+        if c != 0.0:
+            row, to = X[i], out[0 if c > 0.0 else 1]
+            for j in range(row.size):
+                to[j] += c * row[j]
 
 
 @compiled(fastmath=REASSOCIATE)
@@ -213,6 +227,16 @@ def csr_rmatvec(indptr, columns, values, beta, out):
         c = beta[i]
         if c != 0.0:
             csr_add(columns, values, c, out, indptr[i], indptr[i + 1])
+
+
+@compiled
+def csr_signed_rmatvec(indptr, columns, values, beta, out):
+    """out[0] = Xᵀβ over the positive β, out[1] over the negative ones."""
+    out[:] = 0.0
+    for i in range(indptr.size - 1):
+        c = beta[i]
+        if c != 0.0:
+            csr_add(columns, values, c, out[0 if c > 0.0 else 1], indptr[i], indptr[i + 1])
 
 
 @compiled
