@@ -13,6 +13,7 @@ from mercer.gram import BlockedGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, error_norm
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.kernels._samples import Samples
+from tests.gram.conformance import exact_value
 
 KERNELS = {
     "rbf": RBF(0.7),
@@ -21,23 +22,6 @@ KERNELS = {
     "cubic": Polynomial(3, 0.5, 1.0),
     "sum": 2 * RBF(0.3) + Linear(),
 }
-
-
-def exact_value(kernel, x, z):
-    """k(x, z) in mpmath's precision."""
-    name = type(kernel).__name__
-    if name == "RBF":
-        return mpmath.exp(
-            -mpmath.mpf(kernel.gamma) * sum((a - b) ** 2 for a, b in zip(x, z, strict=True))
-        )
-    dot = sum(a * b for a, b in zip(x, z, strict=True))
-    if name == "Linear":
-        return dot
-    if name == "Polynomial":
-        return (mpmath.mpf(kernel.gamma) * dot + mpmath.mpf(kernel.coef0)) ** kernel.degree
-    if name == "Scaled":
-        return mpmath.mpf(kernel.c) * exact_value(kernel.k, x, z)
-    return exact_value(kernel.k1, x, z) + exact_value(kernel.k2, x, z)
 
 
 def exact_matrix(kernel, X):

@@ -17,7 +17,7 @@ import numpy as np
 from mercer._threads import Workers
 from mercer.gram._base import Rows, never
 from mercer.gram._buffer_pool import BufferPool, borrow, give_back
-from mercer.gram._machine import MACHINE, MachineModel, pieces
+from mercer.gram._machine import MACHINE, MachineModel, pieces, snake_order
 from mercer.gram._row_cache import RowCache
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import (
@@ -31,7 +31,7 @@ from mercer.gram._tile_sums import (
 from mercer.kernels._diagonal import PlusDiagonal
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["BlockedGram", "pieces", "snake_order"]
+__all__ = ["BlockedGram", "pieces"]
 
 TILE_ROWS = MACHINE.tile_rows
 
@@ -399,16 +399,3 @@ class BlockedGram:
             held = np.empty(need, np.uint8)
             setattr(self._scratch, name, held)
         return held[:need].view(dtype).reshape(shape)
-
-
-def snake_order(n: int, n_lanes: int) -> list[list[int]]:
-    """Assign row blocks 0..n of a triangle to lanes in snake order, longest first.
-
-    >>> snake_order(5, 2)
-    [[4, 1, 0], [3, 2]]
-    """
-    lanes: list[list[int]] = [[] for _ in range(n_lanes)]
-    for turn, i in enumerate(reversed(range(n))):
-        place = turn % (2 * n_lanes)
-        lanes[min(place, 2 * n_lanes - 1 - place)].append(i)
-    return lanes

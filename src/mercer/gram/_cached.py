@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from mercer.gram._base import Gram, Rows, never
-from mercer.gram._blocked import BlockedGram, pieces, snake_order
+from mercer.gram._blocked import BlockedGram
+from mercer.gram._machine import pieces, snake_order
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import add_product
 from mercer.kernels._samples import SampleBlock

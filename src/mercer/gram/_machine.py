@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["MACHINE", "MachineModel", "pieces"]
+__all__ = ["MACHINE", "MachineModel", "pieces", "snake_order"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +66,16 @@ MACHINE = MachineModel()
 def pieces(n: int, size: int) -> list[slice]:
     """0..n cut into slices of ``size``."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def snake_order(n: int, n_lanes: int) -> list[list[int]]:
+    """Assign row blocks 0..n of a triangle to lanes in snake order, longest first.
+
+    >>> snake_order(5, 2)
+    [[4, 1, 0], [3, 2]]
+    """
+    lanes: list[list[int]] = [[] for _ in range(n_lanes)]
+    for turn, i in enumerate(reversed(range(n))):
+        place = turn % (2 * n_lanes)
+        lanes[min(place, 2 * n_lanes - 1 - place)].append(i)
+    return lanes
