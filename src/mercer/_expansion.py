@@ -102,7 +102,7 @@ class Expansion:
         """As the call, but only the signs are as good as float64's.
 
         ``is_decided(values, error)`` says which rows need no more than the signs that are certain:
-        those of |value| > error.
+        those of ``abs(values) > error``.
         """
         return self._rounded(X, n_jobs, np.inf, is_decided)
 

@@ -18,13 +18,21 @@ from mercer.solvers import Stopping
 from mercer.solvers.linear import SequentialDualMethod, as_design_matrix
 from tests.estimators.weights import with_tol
 from tests.oracles.dense_qp import solve_box_qp
+from tests.read_only import read_only
 
-rng = np.random.default_rng(3)
 N, D, K = 40, 3, 3
-X = rng.normal(size=(N, D)) + 0.5
-CODES = np.digitize(X[:, 0] - 0.5 + 0.4 * rng.normal(size=N), [-0.6, 0.5])
-NAMES = np.array(["low", "mid", "top"])[CODES]
-WEIGHT = rng.integers(0, 3, N).astype(float)
+
+
+def _data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, D)) + 0.5
+    CODES = np.digitize(X[:, 0] - 0.5 + 0.4 * rng.normal(size=N), [-0.6, 0.5])
+    NAMES = np.array(["low", "mid", "top"])[CODES]
+    WEIGHT = rng.integers(0, 3, N).astype(float)
+    return read_only(X, CODES, NAMES, WEIGHT)
+
+
+X, CODES, NAMES, WEIGHT = _data()
 TIGHT = {"multi_class": "crammer_singer", "loss": "hinge", "tol": 1e-8, "max_iter": -1}
 INTERCEPTS = {"free": {}, "penalised": {"intercept_scaling": 2.0}, "none": {"fit_intercept": False}}
 
@@ -135,7 +143,7 @@ def test_duals_are_made_feasible(seed):
     assert (beta <= 1e-15).all()
 
 
-def test_duals_that_are_nearly_feasible_hardly_change():
+def test_duals_that_are_nearly_feasible_hardly_change(rng):
     model = LinearSVC(**TIGHT).fit(X, NAMES)
     problem = CrammerSinger(CODES, np.ones(N), K, 0.0)
     beta = model.dual_coef_.toarray().T

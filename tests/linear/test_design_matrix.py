@@ -22,6 +22,7 @@ from mercer.solvers.linear._design_matrix import (
 from mercer.solvers.linear._newton import Newton
 from mercer.solvers.linear._smooth_newton import NewtonSettings
 from tests.linear.design_matrix_conformance import DesignMatrixConformance
+from tests.read_only import read_only
 
 SMALL_BLOCKS = BlockSettings(numbers_per_block=500, panel_rows=16)
 
@@ -75,9 +76,14 @@ class TestPartitioned(DesignMatrixConformance):
         return Partitioned(np.array_split(X, min(3, len(X))))
 
 
-rng = np.random.default_rng(2)
-X = rng.normal(size=(9_000, 6))  # enough rows for a subsample
-Y = np.where(X[:, 0] + rng.normal(size=9_000) > 0.2, 1.0, -1.0)
+def _data():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(9_000, 6))  # enough rows for a subsample
+    Y = np.where(X[:, 0] + rng.normal(size=9_000) > 0.2, 1.0, -1.0)
+    return read_only(X, Y)
+
+
+X, Y = _data()
 
 
 @pytest.mark.parametrize("direct_columns", [1500, 1], ids=["direct", "cg"])
@@ -100,7 +106,7 @@ def test_newton_needs_nothing_but_the_contract(loss, direct_columns):
 
 @pytest.mark.parametrize("make", [DenseMatrix, lambda X: SparseMatrix(sp.csr_matrix(X))])
 @pytest.mark.parametrize("doubled", [False, True])
-def test_bounds_of_rounding_hold(make, doubled):
+def test_bounds_of_rounding_hold(rng, make, doubled):
     """Against sums in rational numbers, with an offset that cancels."""
     from fractions import Fraction
 

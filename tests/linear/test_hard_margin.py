@@ -13,9 +13,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer import LinearSVC, verify
 from mercer.exceptions import NotSeparableError
+from tests.read_only import read_only
 
-rng = np.random.default_rng(4)
-X = rng.normal(size=(80, 3))
+
+def _data():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 3))
+    return read_only(X)
+
+
+X = _data()
 SIDE = X @ [1.0, -2.0, 0.5] + 0.3
 KEEP = np.abs(SIDE) > 0.4
 X, Y = X[KEEP], np.where(SIDE[KEEP] > 0, "yes", "no")
@@ -56,7 +63,7 @@ def test_is_the_linear_kernel_and_verified(rows, fit_intercept):
     assert verify(moved, data, y).gap > 2 * certificate.gap
 
 
-def test_one_against_the_rest():
+def test_one_against_the_rest(rng):
     centres = np.array([[0.0, 4.0], [4.0, -3.0], [-4.0, -3.0]])
     codes = np.arange(60) % 3
     points = centres[codes] + 0.5 * rng.normal(size=(60, 2))

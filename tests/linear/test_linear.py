@@ -16,14 +16,22 @@ from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer.problems import svc, svr
 from tests.estimators.weights import with_tol
 from tests.oracles.dense_qp import solve_problem
+from tests.read_only import read_only
 
-rng = np.random.default_rng(7)
 N, D = 60, 4
-X = rng.normal(size=(N, D))
-LABELS = np.where(X[:, 0] + 0.7 * rng.normal(size=N) > 0.3, 1, -1)
-CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
-TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.normal(size=N)
-WEIGHT = rng.integers(0, 3, N).astype(float)
+
+
+def _data():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(N, D))
+    LABELS = np.where(X[:, 0] + 0.7 * rng.normal(size=N) > 0.3, 1, -1)
+    CLASSES = np.digitize(X[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])
+    TARGETS = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.normal(size=N)
+    WEIGHT = rng.integers(0, 3, N).astype(float)
+    return read_only(X, LABELS, CLASSES, TARGETS, WEIGHT)
+
+
+X, LABELS, CLASSES, TARGETS, WEIGHT = _data()
 TIGHT = {"tol": 1e-9, "max_iter": -1}
 ROUTES = [True, False]
 
@@ -151,7 +159,7 @@ def test_the_gap_is_a_bound(seed, name, C):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_threads_do_not_change_the_model(loss):
+def test_threads_do_not_change_the_model(rng, loss):
     X = rng.normal(size=(200_000, 3))  # three blocks of rows, and large enough for threads
     y = np.where(X[:, 0] + rng.normal(size=200_000) > 0, 1, -1)
     one, two = (LinearSVC(loss=loss, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
@@ -169,7 +177,7 @@ def test_limits_leave_a_usable_model():
     assert stopped.certificate_.gap >= 0
 
 
-def test_the_solver_says_why():
+def test_the_solver_says_why(rng):
     chosen = LinearSVC(loss="hinge").fit(X, LABELS).solver_
     assert chosen.name == "newton"
     assert "proximal Newton with 4 × 4" in chosen.reason

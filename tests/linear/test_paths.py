@@ -25,10 +25,17 @@ from mercer.solvers.linear._free_variable_cg import (
     intercept_correction,
 )
 from mercer.solvers.linear._gradient_dual import GradientDual
+from tests.read_only import read_only
 
-rng = np.random.default_rng(5)
-TALL = rng.normal(size=(600, 8)) + np.arange(8) / 4
-SIGNS = np.where(TALL @ rng.normal(size=8) + 2 * rng.normal(size=600) > 1, 1.0, -1.0)
+
+def _data():
+    rng = np.random.default_rng(5)
+    TALL = rng.normal(size=(600, 8)) + np.arange(8) / 4
+    SIGNS = np.where(TALL @ rng.normal(size=8) + 2 * rng.normal(size=600) > 1, 1.0, -1.0)
+    return read_only(TALL, SIGNS)
+
+
+TALL, SIGNS = _data()
 WIDE = sp.random(120, 2_000, density=0.02, random_state=7, format="csr")
 TWINS = sp.vstack([WIDE, WIDE[:3]]).tocsr()  # some rows again, on the other side
 LABELS = np.where(np.arange(120) % 3 == 0, 1.0, -1.0)
@@ -77,7 +84,7 @@ def test_few_C_need_equations_of_their_own(name, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["logistic", "squared"])
 @pytest.mark.parametrize("keep", [(1.0, 1.0), (0.999999, 1.0), (1.0, 0.7), (0.0, 1.0)])
-def test_the_gap_at_the_gradient_is_that_of_scaled_duals(kind, keep):
+def test_the_gap_at_the_gradient_is_that_of_scaled_duals(rng, kind, keep):
     problem = smooth(kind, 0.3, 0.0)
     g = rng.normal(size=600) * np.repeat([0.1, 3.0, 40.0], 200)
     beta = np.empty(600)
@@ -90,7 +97,7 @@ def test_the_gap_at_the_gradient_is_that_of_scaled_duals(kind, keep):
 
 
 @pytest.mark.parametrize("kind", ["logistic", "squared"])
-def test_the_gradient_dual_knows_gradient_and_gap(kind):
+def test_the_gradient_dual_knows_gradient_and_gap(rng, kind):
     """Against differences of P, and against `evaluate` with the same duals."""
     problem, design = smooth(kind, 0.3, 0.5), as_design_matrix(TALL)
     w, b = rng.normal(size=8) / 8, 0.1
@@ -108,7 +115,7 @@ def test_the_gradient_dual_knows_gradient_and_gap(kind):
     assert_allclose((result.primal, result.gap), (again.primal, again.gap), rtol=1e-9)
 
 
-def test_signed_totals_are_two_sums():
+def test_signed_totals_are_two_sums(rng):
     beta = rng.normal(size=600)
     assert_allclose(signed_totals(beta), (np.maximum(beta, 0).sum(), -np.minimum(beta, 0).sum()))
 
@@ -120,7 +127,8 @@ def wide(kind, C):
 
 
 def feasible_start(problem):
-    beta = BOTH * rng.uniform(0.2, 0.6, BOTH.size) * min(float(problem.C[0]), 1.0)
+    fraction = np.random.default_rng(1).uniform(0.2, 0.6, BOTH.size)
+    beta = BOTH * fraction * min(float(problem.C[0]), 1.0)
     rows = as_design_matrix(TWINS, Workers(1))
     w = TWINS.T @ beta
     return rows, evaluate(problem, rows, w, 0.0, beta, w)
@@ -149,7 +157,7 @@ def test_a_cg_step_solves_the_equations_of_free_duals():
     assert_allclose(made.beta, np.linalg.solve(K, BOTH), rtol=1e-6)
 
 
-def test_the_intercept_correction_minimises_the_gap():
+def test_the_intercept_correction_minimises_the_gap(rng):
     problem = classification(BOTH, np.full(BOTH.size, 2.0), squared=True, intercept_penalty=0.0)
     beta = BOTH * rng.uniform(0.005, 0.01, BOTH.size)
     w = TWINS.T @ beta

@@ -24,11 +24,19 @@ from mercer.solvers.linear._newton import Newton
 from mercer.solvers.linear._proximal_newton import proximal_derivatives, update_duals
 from mercer.solvers.linear._selection import CoordinateDescentThenNewton, HandoverSettings
 from mercer.solvers.linear._smooth_newton import NewtonSettings
+from tests.read_only import read_only
 
-rng = np.random.default_rng(11)
 N, D = 300, 6
-X = rng.normal(size=(N, D))
-Y = np.where(X[:, 0] + rng.normal(size=N) > 0.2, 1.0, -1.0)
+
+
+def _data():
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(N, D))
+    Y = np.where(X[:, 0] + rng.normal(size=N) > 0.2, 1.0, -1.0)
+    return read_only(X, Y)
+
+
+X, Y = _data()
 PROBLEMS = {
     "hinge": lambda intercept_penalty: classification(
         Y, np.full(N, 0.7), squared=False, intercept_penalty=intercept_penalty
@@ -40,7 +48,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_smooth_dual_is_the_best_of_its_row(name):
+def test_the_smooth_dual_is_the_best_of_its_row(rng, name):
     """β(g) maximises low·β₊ − high·β₋ − gβ − ω(β − β₀)²/(2C) among all β of a fine grid."""
     problem = PROBLEMS[name](0.0)
     g, present, width = rng.normal(size=N), problem.C * rng.uniform(-1, 1, N), 0.4
@@ -59,7 +67,7 @@ def test_the_smooth_dual_is_the_best_of_its_row(name):
     assert apart >= 0
 
 
-def test_the_slope_is_that_of_its_integral():
+def test_the_slope_is_that_of_its_integral(rng):
     problem = PROBLEMS["regression"](0.0)
     g, h = rng.normal(size=N), rng.normal(size=N)
     present, width = np.zeros(N), 0.5
@@ -114,7 +122,7 @@ def test_descent_hands_over_only_where_it_must():
 
 @pytest.mark.parametrize("intercept_scaling", [None, 1.0])
 @pytest.mark.parametrize("spread", [1e3, 1e6])
-def test_uneven_weights_are_solved(spread, intercept_scaling):
+def test_uneven_weights_are_solved(rng, spread, intercept_scaling):
     weight = spread ** rng.uniform(-1, 1, N)
     params = {"loss": "hinge", "tol": 1e-6, "intercept_scaling": intercept_scaling}
     model = LinearSVC(dual=False, **params).fit(X, Y, sample_weight=weight)
@@ -122,7 +130,7 @@ def test_uneven_weights_are_solved(spread, intercept_scaling):
     assert model.certificate_.relative_gap <= 1.01e-6
 
 
-def test_arrays_with_few_nonzeros_are_kept_as_sparse_rows():
+def test_arrays_with_few_nonzeros_are_kept_as_sparse_rows(rng):
     wide = rng.normal(size=(400, 100)) * (rng.random((400, 100)) < 0.1)
     rows = as_design_matrix(wide, Workers(2))
     assert rows.is_sparse
@@ -258,7 +266,7 @@ def test_newton_takes_over_where_descent_is_too_slow():
 
 
 @pytest.mark.parametrize("kind", [EPSILON_INSENSITIVE, SQUARED])
-def test_what_duals_gain_is_the_dual_without_its_square(kind):
+def test_what_duals_gain_is_the_dual_without_its_square(rng, kind):
     """D = −ΣL*(−β) − ½‖Xᵀβ‖², and P − D is the gap of any model."""
     problem = classification(Y, np.full(N, 0.7), squared=kind == SQUARED, intercept_penalty=None)
     beta = Y * rng.uniform(0, 0.7, N)
@@ -289,7 +297,7 @@ def test_conjugate_gradients_end_where_the_equations_do(loss, intercept_penalty)
 
 
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_hessian_product_is_that_of_the_matrices(dense):
+def test_a_hessian_product_is_that_of_the_matrices(rng, dense):
     """XᵀD(Xw + b), rows without curvature included, in several pieces."""
     tall = rng.normal(size=(6_000, 200)) * (rng.random((6_000, 200)) < 0.5)
     curvature = np.maximum(rng.normal(size=6_000), 0.0)
