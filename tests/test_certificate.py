@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from mercer._result import Result, Status
-from mercer.certificates._certificate import certify, summarise
+from mercer.certificates._box_qp import certify
+from mercer.certificates._certificate import summarise
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
 from tests.oracles.dense_qp import solve_problem
 

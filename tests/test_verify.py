@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import mercer
 from mercer._result import Result, Status
-from mercer.certificates._certificate import certify
+from mercer.certificates._box_qp import certify
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
 from mercer.solvers._kernel_ridge import RidgeSettings

@@ -27,7 +27,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "separability": ("solvers.separability._hull",),
     "c_path": ("estimators.linear._path",),
     "calibration": ("_calibration",),
-    "certificate": ("certificates._certificate",),
+    "certificate": ("certificates._certificate", "certificates._box_qp"),
     "certify_others": ("certificates._duality_gap",),
     "residuals": ("certificates._residuals",),
     "columns": ("data._column_statistics",),

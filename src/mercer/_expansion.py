@@ -29,11 +29,11 @@ Decided = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # map and the product with the coefficients, and keeps Python's share of the time below a percent.
 ROWS_PER_TILE = 512
 VECTORS_PER_TILE = 1024
-# Products of float32 values are summed so many at a time, then in float64: a sum over all vectors
-# of one class is large, and its rounding would outweigh all the others once the classes cancel.
+# TERMS_PER_SUM products of float32 values are summed in float32, then in float64: a sum over all
+# vectors of one class is large, and its rounding would dominate once the classes cancel.
 TERMS_PER_SUM = 128
-# float32 tiles take half the time, and only time that matters is worth digits: models with fewer
-# multiplications per row than this are evaluated in float64.
+# float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row are
+# evaluated in float64.
 WORTH_FLOAT32 = 100_000
 # float32 values come with a bound on their error (`SumError`). Rows are evaluated again in float64
 # if a value may have the other sign, or if the bound is above LARGEST_ERROR of the largest value

@@ -19,7 +19,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._result import Status
-from mercer.certificates._certificate import certify
+from mercer.certificates._box_qp import certify
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
 from mercer.solvers import Stopping

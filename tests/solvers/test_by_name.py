@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from mercer import SVC, SVR, NotSeparableError, NuSVC, NuSVR, OneClassSVM
 from mercer._result import Status
-from mercer.certificates._certificate import certify
+from mercer.certificates._box_qp import certify
 from mercer.kernels import RBF, Linear, Precomputed, Sigmoid
 from mercer.kernels._base import Kernel
 from mercer.problems import svc

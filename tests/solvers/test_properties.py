@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer._result import Status
-from mercer.certificates._certificate import certify
+from mercer.certificates._box_qp import certify
 from mercer.kernels import RBF, Linear
 from mercer.problems import nu_svc, svc
 from tests.solvers.small import PROBLEMS, make_data, make_gram, small, solve

@@ -8,7 +8,7 @@ import pytest
 
 from mercer._result import Status
 from mercer._threads import Workers
-from mercer.certificates._certificate import certify
+from mercer.certificates._box_qp import certify
 from mercer.gram import BlockedGram
 from mercer.kernels import RBF, Callable, Samples
 from mercer.problems import svc

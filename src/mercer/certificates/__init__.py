@@ -1,7 +1,8 @@
 """How good a solution is, from (problem, solution) alone.
 
 =================  =========================================================================
-_certificate.py    `Certificate`, `certify`: box QPs in signed duals
+_certificate.py    `Certificate`, and the summary over several tasks
+_box_qp.py         `certify`: box QPs in signed duals
 _duality_gap.py    linear models, logistic regression, Pegasos
 _residuals.py      problems without a dual: ridge systems and eigenvectors
 _trace.py          `Trace`, a callback that records the certificates of the iterates of a fit

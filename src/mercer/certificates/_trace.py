@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certificates._certificate import Certificate, certify
+from mercer.certificates._box_qp import certify
+from mercer.certificates._certificate import Certificate
 from mercer.certificates._duality_gap import certify_linear, certify_logistic
 from mercer.problems import BoxQP
 from mercer.problems._regularized_loss import LinearPrimal

@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from mercer.certificates._certificate import kkt_groups
+from mercer.certificates._box_qp import kkt_groups
 
 __all__ = ["KKTGroup", "Loss", "TaskDuals"]
 

@@ -33,17 +33,32 @@ __all__ = [
 ]
 
 # Types taken as they are; all others become float64. Integers are converted a block at a time.
-DTYPES = [
-    np.float64, np.float32, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
-]  # fmt: skip
-# Sparse matrices of at most so many cells are fitted as dense ones (8 MB in float64).
-SMALL_CELLS = 1_000_000
-# Rows with many zeros stay as they are if their mean has at most this share of their squared norms.
-MEAN_SHARE = 0.67
-# Rows of a linear kernel are centred if their mean has more than MEAN_SHARE of their squared
-# norms; up to FEW_ROWS, which are fitted in float64, only where digits are lost: more than
-# LARGE_MEAN_SHARE.
-FEW_ROWS, LARGE_MEAN_SHARE = 768, 0.9999
+DTYPES = [np.dtype(code).type for code in ["d", "f", "b", "B", "h", "H", "i", "I", "q"]]
+
+
+@dataclass(frozen=True)
+class CentringSettings:
+    """When rows are densified and centred.
+
+    Attributes
+    ----------
+    dense_cells : int
+        Sparse matrices with at most this number of cells are fitted as dense ones (8 MB).
+    mean_fraction : float
+        Sparse or linear rows are centred if ‖mean‖² exceeds this fraction of the mean ‖x‖².
+    float64_rows : int
+        Up to this number of rows a fit is in float64, and linear rows are centred only beyond
+        ``float64_mean_fraction``: where digits would be lost.
+    float64_mean_fraction : float
+    """
+
+    dense_cells: int = 1_000_000
+    mean_fraction: float = 0.67
+    float64_rows: int = 768
+    float64_mean_fraction: float = 0.9999
+
+
+SETTINGS = CentringSettings()
 # Shown when positive weights are left on one class only.
 ONE_CLASS_LEFT = (
     "Invalid input - all samples with positive weights belong to the same class, "
@@ -97,7 +112,7 @@ def check_training(
 ) -> Data:
     """Validate the arguments of ``fit``; y may be two-dimensional if there are several targets.
 
-    An array of floats and one target for each row, all known to be finite, are not looked at again.
+    ``is_finite``: an array of floats with one target per row, which need no further checks.
     """
     precomputed = is_precomputed(estimator.kernel)
     if precomputed and sp.issparse(X):
@@ -174,7 +189,7 @@ def dense_if_small(X: Any) -> Any:
     if not sp.issparse(X):
         return X
     cells = X.shape[0] * X.shape[1]
-    return X.toarray() if cells <= SMALL_CELLS or X.nnz > DENSE_FROM * cells else X
+    return X.toarray() if cells <= SETTINGS.dense_cells or X.nnz > DENSE_FROM * cells else X
 
 
 def make_samples(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Samples:
@@ -193,11 +208,18 @@ def make_samples(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Samples:
         return points
     with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
         mean = centre(X)
-        if points.has_few_nonzeros and mean @ mean <= MEAN_SHARE * points.sq_norms.mean():
+        if (
+            points.has_few_nonzeros
+            and mean @ mean <= SETTINGS.mean_fraction * points.sq_norms.mean()
+        ):
             return points
         if not kernel.is_shift_invariant:
             offset, total = float(mean @ mean), float(points.sq_norms.mean())
-            share = MEAN_SHARE if len(X) > FEW_ROWS else LARGE_MEAN_SHARE
+            share = (
+                SETTINGS.mean_fraction
+                if len(X) > SETTINGS.float64_rows
+                else SETTINGS.float64_mean_fraction
+            )
             is_far = offset > share * total and np.isfinite(mean).all()
             return Samples(X, mean) if is_far else points
         shifted = Samples(X, _common_values(X, mean))

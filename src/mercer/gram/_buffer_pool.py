@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = ["BufferPool", "borrow", "give_back"]
 
-# More than this many fits at once do not leave memory behind.
+# Buffers of at most MOST_KEPT simultaneous fits are kept.
 MOST_KEPT = 2
 
 _lock = threading.Lock()

@@ -32,7 +32,7 @@ __all__ = ["Kernel"]
 
 # Sample types.
 VECTORS, OBJECTS = "vectors", "objects"
-# A value of a function on objects takes about as long as this many multiply-adds (microseconds).
+# Multiply-adds that take as long as a value of a function on objects (microseconds).
 OBJECT_COST = 1e4
 _SIDE = 1024  # rows of a tile when a whole matrix is asked for
 # Squared norms and kernel values beyond LARGEST are refused: products of a few of them, in sums of

@@ -1,30 +1,26 @@
 """Rows as kernels see them: dense or CSR, of any numeric type, never copied whole to another one.
 
 `Samples` keeps the array of the user as it is; `take` cuts a `SampleBlock` of it in one precision.
-Blocks are what `Kernel.tile` receives. They are lazy: a kernel that needs no norms, or only the
-index (a precomputed matrix), does not pay for the rest.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._compiled.sparse_dot import LINE_BYTES, Panels, gathered, nonzeros
+from mercer.kernels._compiled.sparse_dot import nonzeros
+from mercer.kernels._sample_block import CSR, SampleBlock
 
 __all__ = ["CSR", "SampleBlock", "Samples", "centre"]
 
-# Rows with at most this share of nonzeros are multiplied nonzero by nonzero (`_lines`): one takes
-# about 0.05 ns (float64: 0.1), a column of a dense product 0.02 (0.04).
-FEW_NONZEROS = 0.25
-# So many columns at most: a panel has a line for each, and should stay in the second-level cache.
-MOST_LINES = 4096
-# Dense rows of fewer columns are not worth it.
-FEWEST_LINES = 32
+# Rows whose fraction of nonzeros is at most FEW_NONZEROS are multiplied nonzero by nonzero
+# (`_compiled.sparse_dot`): one takes about 0.05 ns (float64: 0.1), a column of a dense product 0.02
+# (0.04). A panel has a line for each column and should stay in the second-level cache: at most
+# MOST_LINES columns. For dense rows it pays from FEWEST_LINES columns on.
+FEW_NONZEROS, FEWEST_LINES, MOST_LINES = 0.25, 32, 4096
 
 _INTEGER_ROWS = 4096  # rows (nonzeros of sparse ones) per step of the search for a fraction
 _NORM_ROWS = 4096  # rows per step when all norms are computed, so that no full-size copy is made
@@ -34,161 +30,6 @@ SAMPLED_ROWS = 512  # of dense rows, to estimate the share of nonzeros
 FAR_ROWS = 100.0
 MUCH_SMALLER = 0.5
 _listing = threading.Lock()
-
-
-class CSR(NamedTuple):
-    """Sparse rows as compiled code takes them; some of them are a view with a shorter indptr."""
-
-    indptr: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
-    d: int
-
-    @property
-    def nnz(self) -> int:
-        return int(self.indptr[-1] - self.indptr[0])
-
-    def part(self, start: int, stop: int) -> CSR:
-        return self._replace(indptr=self.indptr[start : stop + 1])
-
-
-class SampleBlock:
-    """Some rows in one precision.
-
-    Parameters
-    ----------
-    points : Samples
-    index : slice (with a start and a stop) or int array
-    dtype : float32 or float64
-
-    Attributes
-    ----------
-    X : ndarray (C-contiguous), CSR, or a list or object array (structured data)
-        The rows, shifted by the origin of their `Samples` where it has one.
-    sq_norms : float64 array
-        The squared norms ‖x‖² of the rows of ``X``, as rounded to its precision: distances from
-        ‖x‖² + ‖z‖² − 2 x·z lose fewer digits if all three are of the same rows.
-    index : slice or int array
-        Which rows of their `Samples` these are.
-    """
-
-    def __init__(self, points: Samples, index: Any, dtype: Any):
-        self.points = points
-        self.index = index
-        self.dtype = np.dtype(dtype)
-        self._whole: tuple[SampleBlock, slice] | None = None  # what this is a part of
-        # Filled when first asked for. Not cached_property: its lock would make threads wait for
-        # each other's casts; two threads that both fill one of these write the same.
-        self._X: Any = None
-        self._csr: CSR | None = None
-        self._panels: np.ndarray | None = None
-        self._room: Panels | None = None
-        self._sq_norms: np.ndarray | None = None
-        self._len = index.stop - index.start if isinstance(index, slice) else len(index)
-
-    def __len__(self) -> int:
-        return self._len
-
-    @property
-    def X(self) -> Any:
-        if self._X is None:
-            if self._whole is None:
-                self._X = self.points.rows(self.index, self.dtype)
-            else:
-                block, rows = self._whole
-                self._X = block.X[rows]
-        return self._X
-
-    @property
-    def csr(self) -> CSR:
-        """The nonzeros as arrays, indices in 32 bits (cheaper to cut than a SciPy matrix)."""
-        if self._csr is None and self._whole is not None:
-            block, rows = self._whole
-            self._csr = block.csr.part(rows.start, rows.stop)
-        elif self._csr is None:
-            self._csr = CSR(
-                *gathered(*self.points.csr[:3], self.row_numbers, self.dtype), self.points.d
-            )
-        return self._csr
-
-    @property
-    def panels(self) -> np.ndarray:
-        """The rows as `_lines` takes them; those of a part that starts with a panel are a view."""
-        if self._panels is None:
-            d, width = self.points.d, LINE_BYTES // self.dtype.itemsize
-            if self._whole is not None and self._whole[1].start % width == 0:
-                block, rows = self._whole
-                self._panels = block.panels[rows.start * d : -(-rows.stop // width) * width * d]
-            else:
-                room = self._room or Panels(len(self), d, self.dtype)
-                self._panels = room.lay(*self.points.csr[:3], self.row_numbers)
-        return self._panels
-
-    @property
-    def row_numbers(self) -> np.ndarray:
-        """The index as an array."""
-        if isinstance(self.index, slice):
-            return np.arange(self.index.start, self.index.stop)
-        return self.index
-
-    @property
-    def sq_norms(self) -> np.ndarray:
-        if self._sq_norms is None:
-            if self._whole is None:
-                self._sq_norms = self.points.norms(self.dtype)[self.index]
-            else:
-                block, rows = self._whole
-                self._sq_norms = block.sq_norms[rows]
-        return self._sq_norms
-
-    def part(self, k: int) -> SampleBlock:
-        """The same samples as the k-th part of a composed kernel takes them."""
-        parts = self.points.parts
-        return self if parts is None else parts[k].take(self.index, self.dtype)
-
-    @property
-    def is_sparse(self) -> bool:
-        return self.points.is_sparse
-
-    @property
-    def original(self) -> Any:
-        """The same rows in the type the user gave, for functions that work on those."""
-        return self.points.rows(self.index, None)
-
-    def __getitem__(self, rows: slice) -> SampleBlock:
-        """A contiguous part of the block, whose arrays are views of the block's."""
-        start, stop, _ = rows.indices(len(self))
-        stop = max(start, stop)
-        if isinstance(self.index, slice):
-            index: Any = slice(self.index.start + start, self.index.start + stop)
-        else:
-            index = self.index[start:stop]
-        part = SampleBlock(self.points, index, self.dtype)
-        part._whole = (self, slice(start, stop))
-        return part
-
-    def pick(self, which: np.ndarray) -> SampleBlock:
-        """Some rows of the block, in any order; dense ones are copied from the block."""
-        part = SampleBlock(self.points, self.row_numbers[which], self.dtype)
-        if isinstance(self._X, np.ndarray) and not self.points.are_objects:
-            part._X = self._X[which]
-        return part
-
-    def reserve(self, n: int, memory: Callable[[int], np.ndarray]) -> None:
-        """Have room for n rows, so that what is there is not laid out again when it is `extended`.
-
-        ``memory`` gives bytes, which are only touched if the kernel needs panels.
-        """
-        if self.points.has_few_nonzeros:
-            self._room = Panels(n, self.points.d, self.dtype, memory)
-
-    def extended(self, index: np.ndarray) -> SampleBlock:
-        """The block with more rows at its end; dense ones that are there are not cut again."""
-        whole = SampleBlock(self.points, np.concatenate([self.index, index]), self.dtype)
-        whole._room = self._room
-        if isinstance(self._X, np.ndarray) and not self.points.are_objects:
-            whole._X = np.concatenate([self._X, self.points.rows(index, self.dtype)])
-        return whole
 
 
 class Samples:

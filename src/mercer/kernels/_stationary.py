@@ -25,8 +25,8 @@ from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["RBF", "Chi2", "Laplacian"]
 
-# Up to so many columns float32 distances from differences take no longer than from dot products,
-# and lose fewer digits.
+# Up to FEW_COLUMNS columns float32 distances from differences take no longer than from dot
+# products, and lose fewer digits.
 FEW_COLUMNS = 12
 # Rows are far if dot products would lose more than this of γ‖x − z‖².
 LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}

@@ -14,7 +14,8 @@ from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel"]
 
-# A function is asked for squares of so many rows to get its diagonal: fewer calls, few extras.
+# The diagonal of a function comes from square tiles of _DIAGONAL_ROWS rows: fewer calls, and few
+# values that are not used.
 _DIAGONAL_ROWS = 4
 
 

@@ -18,7 +18,8 @@ import mercer
 from mercer._expansion import Expansion
 from mercer._result import Result, Status
 from mercer._threads import Workers
-from mercer.certificates._certificate import EPS, certify, kkt_groups, relative
+from mercer.certificates._box_qp import certify, kkt_groups
+from mercer.certificates._certificate import EPS, relative
 from mercer.estimators._dual_view import KKTGroup
 from mercer.gram import BlockedGram
 from mercer.kernels import Precomputed

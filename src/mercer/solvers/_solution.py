@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from mercer._result import Result, Status, final_status
-from mercer.certificates._certificate import certify
+from mercer.certificates._box_qp import certify
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP, gap_terms
 from mercer.solvers._violation import bounded_extremes
@@ -32,7 +32,7 @@ __all__ = [
 
 # A value this large stands for "no such variable".
 _FAR, _ABSENT = 1e300, 1e299
-# Up to this many points the whole diagonal of K is computed, also of a kernel function.
+# Up to FEW_POINTS points the whole diagonal of K is computed, also of a kernel function.
 FEW_POINTS = 2000
 # Factor that covers the rounding of k(x, x).
 DIAGONAL_ROUNDING = 1 + 1e-6

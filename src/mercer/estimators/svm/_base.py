@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from sklearn.base import _fit_context
 from mercer._multiclass import Task
 from mercer._result import Result, Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.certificates._certificate import Certificate, certify, summarise
+from mercer.certificates._box_qp import certify
+from mercer.certificates._certificate import Certificate, summarise
 from mercer.estimators._convergence import (
     is_converged,
     prove_not_separable,
@@ -47,22 +48,38 @@ from mercer.solvers.smo import SMOSettings
 
 __all__ = ["KernelMachine"]
 
-# Tasks of a multiclass fit share the cache budget. A task's share must not depend on the number of
-# threads (the model would), so it is never less than this part of the budget, and no more tasks run
-# at once than fit into it.
-FEWEST_SHARES = 4
-# Under a time limit no task takes more than so many times its part of what is left; those that were
-# cut short go on if time is left in the end.
-FAIR = 0.8
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Tuning constants of a fit with several tasks.
+
+    Attributes
+    ----------
+    cache_divisor : int
+        Tasks share the cache budget: each has at least budget / cache_divisor, whatever the number
+        of threads (else the model would depend on it); no more tasks run at once than that allows.
+    task_time_fraction : float
+        With a time limit, a task may use at most this multiple of its proportional part of the
+        remaining time. Tasks stopped early are resumed if time remains.
+    threads_from : int
+        Multiply-adds of all kernel values from which on threads are started (a millisecond).
+    map_cost : int
+        Multiply-adds that the map from a dot product to a kernel value counts as.
+    certified_from : int
+        Variables from which on the certificate is computed in ``fit``, so that the arrays it needs
+        are freed; for smaller problems it is computed at the first access.
+    """
+
+    cache_divisor: int = 4
+    task_time_fraction: float = 0.8
+    threads_from: int = 100_000_000
+    map_cost: int = 50
+    certified_from: int = 20_000
+
+
+SETTINGS = FitSettings()
 MEGABYTE = 1 << 20
-# Starting threads takes a millisecond, which must be small against the kernel values to compute:
-# so many multiplications, where the map from a dot product to a kernel value counts as MAP_COST.
-THREADS_PAY = 100_000_000
-MAP_COST = 50
-# A certificate takes a tenth of a millisecond that only small fits feel: theirs is made when it is
-# asked for. Larger ones let go of the arrays it is made of.
-CERTIFIED_AT_ONCE = 20_000
-# Ends of a hard margin for which a proof that there is none is looked for.
+# Statuses of a hard margin after which a proof that there is none is attempted.
 UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
 
 
@@ -142,10 +159,10 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         if not is_smo:
             self._refuse_problems(tasks, problems, gram)
         starts = warm_starts(self, data.X, problems)
-        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + MAP_COST)
-        threads = thread_count(self.n_jobs) if work > THREADS_PAY else 1
+        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + SETTINGS.map_cost)
+        threads = thread_count(self.n_jobs) if work > SETTINGS.threads_from else 1
         answers: dict[int, Result] = {}
-        if is_smo and work <= THREADS_PAY and len(tasks) > 1 and starts[0] is None:
+        if is_smo and work <= SETTINGS.threads_from and len(tasks) > 1 and starts[0] is None:
             answers = self._solve_at_once(problems, gram, stopping)
         # Longest first, so that no thread is left alone with the last long task.
         order = sorted(
@@ -188,7 +205,8 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
     ) -> dict[int, Result]:
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
-        share = budget if len(tasks) == 1 else min(budget, max(wanted, budget // FEWEST_SHARES))
+        least = max(wanted, budget // SETTINGS.cache_divisor)
+        share = budget if len(tasks) == 1 else min(budget, least)
         solver = self._make_solver(share)
         at_once = min(threads, len(order), max(1, budget // share))
 
@@ -197,7 +215,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         shared_bytes = 4 * sum(n**2 for n in sizes.values())
         shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
-        fair, waiting = FAIR, itertools.count(len(order), -1)
+        fair, waiting = SETTINGS.task_time_fraction, itertools.count(len(order), -1)
         answers: dict[int, Result] = {}
 
         def one(t: int) -> Result:
@@ -263,7 +281,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         self.shape_fit_ = data.shape
         self.n_iter_ = self._iterations(results)
         self._proof: Any = list(zip(problems, results, tasks, strict=True))
-        if sum(problem.n_variables for problem in problems) > CERTIFIED_AT_ONCE:
+        if sum(problem.n_variables for problem in problems) > SETTINGS.certified_from:
             self._certify()
         self._support_rows = support
         self._duals = Duals.of([result.furthest for result in results])

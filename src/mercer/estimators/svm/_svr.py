@@ -170,7 +170,7 @@ class NuSVR(KernelRegressor):
     ----------
     nu : float in (0, 1], default=0.5
     C : float, default=1.0
-        Price of the errors, positive and finite.
+        Penalty on the slack variables, positive and finite.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, solver, \
 time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
         As in `SVC`.

@@ -11,7 +11,7 @@ from mercer.kernels._samples import SampleBlock
 
 __all__ = ["products"]
 
-# CSR rows with more than this share of nonzeros are multiplied as dense ones. A multiply-add costs
+# CSR rows with a larger fraction of nonzeros are multiplied as dense ones. A multiply-add costs
 # about 0.08 ns (float64: 0.14) in `sparse_products` and 0.025 (0.06) in BLAS, whose rows are full.
 DENSE_FROM = 0.3
 

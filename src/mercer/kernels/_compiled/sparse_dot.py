@@ -27,7 +27,7 @@ REGISTERS = 8
 REGISTER_BYTES = 32
 # A line is as long as the registers together, and starts where a line of the cache does.
 LINE_BYTES = REGISTERS * REGISTER_BYTES
-# Panels between these sizes are asked for ahead: of smaller ones the processor does so itself soon
+# Panels between these sizes are prefetched: of smaller ones the processor does so itself soon
 # enough, of larger ones two do not stay in the second-level cache.
 FETCHED_BYTES = 1 << 17, 1 << 18
 CACHE_LINE_BYTES = 64

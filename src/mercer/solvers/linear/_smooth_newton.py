@@ -37,7 +37,7 @@ __all__ = [
 class NewtonSettings:
     """Tuning of Newton's method, smooth and proximal, and of path following."""
 
-    # Up to this many columns the Newton equations are factorised; beyond, conjugate gradients.
+    # Up to direct_columns columns the Newton equations are factorised, beyond solved by CG.
     direct_columns: int = 1500
     # Conjugate gradients: limit of steps, and the reduction of the residual at which they stop.
     cg_steps: int = 200
@@ -48,8 +48,8 @@ class NewtonSettings:
     # XᵀDX of more rows is multiplied in float32: early directions need few digits, and later steps
     # have fewer rows with a free dual.
     float32_rows: int = 30_000
-    # A subsample is solved first from this many rows on; it has this fraction of the rows, at least
-    # this many rows per column, and is solved to this relative gap.
+    # From subsample_from rows on a subsample is solved first, to the relative gap subsample_gap. It
+    # has subsample_fraction of the rows, and at least subsample_rows_per_column rows per column.
     subsample_from: int = 8_000
     subsample_fraction: float = 1 / 16
     subsample_rows_per_column: int = 5

@@ -1,0 +1,249 @@
+"""Certificates of box QPs: primal and dual value, gap and violation, from (problem, result) alone.
+
+With f = Kβ at the data points, b the multipliers and r = target − f[row] − b[group]:
+
+the primal value is a sum of losses, and P − D a sum of non-negative terms that vanish at the
+optimum (`mercer.problems._dual_qp`). P and D agree in most of their digits, so their difference is
+not taken.
+
+**Rounding.** f is off by up to δ = `Result.f_error` at each point. Each loss and each term of the
+gap is convex in r, so its largest value over r ± δ is at one of the two ends. ``primal`` is an
+upper bound of the model's value, ``dual`` a lower bound of the optimum, and ``gap`` their
+difference. Samples well beyond the margin, and points at their bound well within it, have a term of
+zero.
+
+**Feasibility.** The sums of β are computed without rounding. What is left of Σβ = sum is moved, in
+thought, onto the variable where that costs least; the cost is part of the gap (`_drift_cost`).
+
+**Infinite bounds** leave no room for r on the wrong side. There w and b are multiplied by the
+smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the terms of finite bounds).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer._result import Result
+from mercer.certificates._certificate import (
+    BOUND,
+    EPS,
+    FREE,
+    MARGIN,
+    ROUNDING_UNITS,
+    ZERO,
+    Certificate,
+    relative,
+)
+from mercer.problems import BoxQP
+
+__all__ = ["certify", "kkt_groups", "multipliers"]
+
+# A published coefficient is its bound up to the rounding of a factor or two.
+AT_BOUND = 1 - 1e-12
+
+
+def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
+    """The certificate of a solver's answer, in the scale of the fitted model."""
+    n = result.f.shape[0]
+    beta = _net(problem, result.beta)
+    f = problem.at_variables(result.f)
+    b_low, b_high = _bias_intervals(problem, beta, problem.target - f)
+    f_error = problem.at_variables(np.broadcast_to(result.f_error, n))
+    if problem.diag is not None:  # f of the solver is Kβ + Dβ
+        slack = problem.at_variables(problem.diag * problem.at_points(beta, n))
+        f, f_error = f - slack, f_error + EPS * (np.abs(f) + 2 * np.abs(slack))
+    primal, dual = _bounds(problem, replace(result, beta=beta), f, f_error)
+    gap = primal - dual if np.isfinite(primal) else np.inf
+    model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
+    if problem.group is not None:
+        ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
+        interval = float(min(ends)), float(max(ends))
+    groups = kkt_groups(*(problem.at_points(v, n) for v in (beta, problem.lower, problem.upper)))
+    n_zero, n_free, n_bound = np.bincount(groups, minlength=3).tolist()
+    norm = np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale)
+    return Certificate(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal),
+        kkt_violation=float(result.violation),
+        bias_interval=interval,
+        margin=float(2 / norm) if norm > 0 else np.inf,
+        n_zero=n_zero,
+        n_free=n_free,
+        n_bound=n_bound,
+        status=result.status,
+        iterations=int(result.iterations),
+        rounds=int(result.rounds),
+        seconds=float(result.seconds),
+        certificate_seconds=float(result.certificate_seconds),
+        name=name,
+    )
+
+
+def _net(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
+    """ε-SVR: cancel the two variables of a point against each other, as the model's sum does.
+
+    The dual value can only rise, by 2ε times what is cancelled.
+    """
+    if problem.row is None or problem.n_groups == 2:
+        return beta
+    net = problem.at_points(beta, beta.shape[0] // 2)[problem.row]
+    return np.clip(net, problem.lower, problem.upper)
+
+
+def multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """The multiplier of each group.
+
+    ν-SVR: the model keeps the intercept b only, so the half width ε of its tube is the best one for
+    it: the weighted ν-quantile of |y − f − b|.
+    """
+    if problem.row is not None and problem.n_groups == 2:
+        n = e.shape[0] // 2
+        middle, total = float(np.mean(b)), problem.group_sums[0] * 2
+        residual = np.abs(e[:n] - middle)
+        order = np.argsort(-residual)
+        outside = np.cumsum(problem.upper[:n][order])
+        epsilon = residual[order[min(int(np.searchsorted(outside, total)), n - 1)]]
+        return np.array([middle + epsilon, middle - epsilon])
+    return b
+
+
+def _bounds(
+    problem: BoxQP, result: Result, f: np.ndarray, f_error: np.ndarray
+) -> tuple[float, float]:
+    """An upper bound of the model's primal value and a lower bound of the optimal value."""
+    beta, target = result.beta, problem.target
+    b_group = multipliers(problem, result.b, target - f)
+    b = np.zeros(1) if problem.group is None else b_group[problem.group]
+    delta = f_error + 2 * EPS * (np.abs(target) + np.abs(f) + np.abs(b))
+    if not np.isfinite(delta).all():  # f is not known at some points
+        return np.inf, -np.inf
+    of_sums = float(b_group @ problem.group_sums) if problem.n_groups else 0.0
+    sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
+    quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
+    quad_error = float(np.abs(beta) @ delta) * MARGIN + _sum_rounding(beta.size) * size
+    if problem.is_hard:
+        return _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
+    r = target - f - b
+    loss = problem.losses(r)
+    worst = np.maximum(problem.losses(r + delta), problem.losses(r - delta))
+    least = problem.losses(np.sign(r) * np.maximum(np.abs(r) - delta, 0.0))
+    rounding = _sum_rounding(beta.size) * (worst.sum() + sizes) + EPS * sizes * ROUNDING_UNITS
+    middle = quad / 2 + loss.sum() + of_sums
+    primal = quad / 2 + worst.sum() + of_sums + quad_error / 2 + rounding
+    low = quad / 2 + least.sum() + of_sums - quad_error / 2 - rounding
+    if problem.diag is not None:  # the gap is that of K + D
+        slack = problem.at_variables(problem.diag) * beta
+        r, delta = r - slack, delta + 2 * EPS * (np.abs(r) + np.abs(slack))
+    gap = float(problem.gap_terms(beta, r, delta).sum()) * (1 + _sum_rounding(beta.size))
+    gap += _drift_cost(problem, result, r, delta) + _indefinite_cost(problem, result)
+    units = ROUNDING_UNITS * EPS * (abs(middle) + abs(middle - gap))
+    return float(primal + units), float(low - gap - units)
+
+
+def _sum_rounding(n: int) -> float:
+    """Relative rounding of a sum of n numbers, pairwise in blocks of 128 (NumPy's and BLAS's)."""
+    return EPS * (128 + 2 * np.log2(max(n, 2)))
+
+
+def _drift_cost(problem: BoxQP, result: Result, r: np.ndarray, delta: np.ndarray) -> float:
+    """What the rounding of Σβ costs, moved onto the variable k where that is least.
+
+    D(β + d e_k) = D(β) + d (target_k − f_k) − ½ d² K_kk, and P − D has the term b d: together
+    at most |d| |r_k| + ½ d² K_kk.
+    """
+    cost = 0.0
+    for g, drift in enumerate(problem.drift(result.beta)):
+        if drift == 0:
+            continue
+        if result.diag is None:  # a snapshot
+            cost += abs(float(result.b[g]) * drift)
+            continue
+        room = problem.upper - result.beta if drift > 0 else result.beta - problem.lower
+        able = (problem.group == g) & (room >= abs(drift))
+        each = abs(drift) * (np.abs(r) + delta) + drift**2 * problem.at_variables(result.diag) / 2
+        cost += float(np.min(each[able], initial=np.inf))
+    return cost * MARGIN
+
+
+def _indefinite_cost(problem: BoxQP, result: Result) -> float:
+    """½ δ max ‖β* − β‖² where only K + δI is known to be positive semidefinite."""
+    if not result.psd_delta:
+        return 0.0
+    if problem.diag is not None:  # nothing, where K + D is positive semidefinite
+        return 0.0 if result.psd_delta <= problem.diag.min() else np.inf
+    far = np.maximum(result.beta - problem.lower, problem.upper - result.beta)
+    return float(result.psd_delta * (far @ far) / 2) * MARGIN
+
+
+def _hard_margin_bounds(
+    problem: BoxQP,
+    result: Result,
+    f: np.ndarray,
+    delta: np.ndarray,
+    quad: float,
+    quad_error: float,
+) -> tuple[float, float]:
+    """With infinite bounds: w and b are multiplied by the smallest feasible factor s."""
+    beta, lower, upper, target = result.beta, problem.lower, problem.upper, problem.target
+    b_group = result.b
+    b = np.zeros(1) if problem.group is None else b_group[problem.group]
+    dual = float(target @ beta - quad / 2)
+    dual -= quad_error / 2 + _sum_rounding(beta.size) * float(np.abs(target) @ np.abs(beta))
+    dual -= _drift_cost(problem, result, target - f, delta)
+    if result.psd_delta:  # no bound on how far β may be
+        return np.inf, -np.inf
+    s = _smallest_feasible_scale(problem, f + b, delta)
+    if not np.isfinite(s):
+        return np.inf, dual
+    r = target - s * (f + b)
+    finite = np.where(r > 0, upper, -lower)
+    wrong = np.where(np.isfinite(finite), finite, 0.0)  # where infinite, r is on the right side
+    primal = s * s * (quad + quad_error) / 2 + wrong @ (np.abs(r) + s * delta)
+    primal += s * (b_group @ problem.group_sums) if problem.n_groups else 0.0
+    primal += ROUNDING_UNITS * EPS * (abs(primal) + abs(dual))
+    return float(primal), float(min(dual, primal))
+
+
+def _smallest_feasible_scale(problem: BoxQP, g: np.ndarray, delta: np.ndarray) -> float:
+    """The smallest s ≥ 0 with target ≤ s·g where upper is infinite and target ≥ s·g where lower is.
+
+    Infinite where there is none; g is taken δ on its worse side.
+    """
+    above, below = np.isinf(problem.upper), np.isinf(problem.lower)
+    need = np.concatenate([problem.target[above], -problem.target[below]])
+    have = np.concatenate([(g - delta)[above], -(g + delta)[below]])
+    if np.any((have <= 0) & (need > 0)):
+        return np.inf
+    rising, falling = have > 0, have < 0
+    s = max(0.0, float(np.max(need[rising] / have[rising], initial=0.0))) * (1 + 4 * EPS)
+    most = float(np.min(need[falling] / have[falling], initial=np.inf))
+    return s if s <= most else np.inf
+
+
+def _bias_intervals(
+    problem: BoxQP, beta: np.ndarray, e: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Per group: β < upper asks for b ≥ e, β > lower for b ≤ e, with e = target − f."""
+    group = np.zeros(beta.shape[0], dtype=np.int8) if problem.group is None else problem.group
+    low, high = (np.full(max(problem.n_groups, 1), end) for end in (-np.inf, np.inf))
+    rise, fall = beta < problem.upper, beta > problem.lower
+    np.maximum.at(low, group[rise], e[rise])
+    np.minimum.at(high, group[fall], e[fall])
+    return low, high
+
+
+def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
+    """ν-SVC publishes β and b divided by ρ, half the difference of its multipliers."""
+    if problem.row is None and problem.n_groups == 2 and b[1] > b[0]:
+        return float(2 / (b[1] - b[0]))
+    return 1.0
+
+
+def kkt_groups(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """`ZERO`, `FREE` or `BOUND` for the coefficient of every point in its box."""
+    at_bound = (coef <= AT_BOUND * lower) | (coef >= AT_BOUND * upper)
+    return np.where(coef == 0, ZERO, np.where(at_bound, BOUND, FREE)).astype(np.int8)
