@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -29,7 +30,52 @@ from mercer.kernels import Kernel
 from mercer.kernels._base import LARGEST
 from mercer.kernels._samples import Samples
 
-__all__ = ["HasWeights", "KernelEstimator"]
+__all__ = ["BoundData", "HasWeights", "KernelEstimator"]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundData:
+    """Validated training data with a kernel bound to its rows: what several fits can share.
+
+    Attributes
+    ----------
+    data : Data
+    gram : BlockedGram
+    kernel : Kernel
+    gamma : float
+        The number that the estimator's ``gamma`` stands for.
+    zero_sum : bool
+        Whether the rows may be centred because coefficients sum to zero.
+    attributes : dict
+        ``n_features_in_`` and ``feature_names_in_``.
+    """
+
+    data: Data
+    gram: BlockedGram
+    kernel: Kernel
+    gamma: float
+    zero_sum: bool
+    attributes: dict[str, Any]
+
+    @classmethod
+    def of(cls, estimator: Any, data: Data, gram: BlockedGram) -> BoundData:
+        names = ("n_features_in_", "feature_names_in_")
+        attributes = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+        zero_sum = estimator._has_zero_sum
+        return cls(data, gram, estimator.kernel_, estimator._gamma, zero_sum, attributes)
+
+    def adopt(self, estimator: Any) -> tuple[Kernel, float]:
+        """Give an estimator what validation would have set; its kernel must be the bound one."""
+        kernel, gamma = resolve_kernel(estimator, dense_if_small(self.data.X), self.data.weight)
+        if kernel != self.kernel or estimator._has_zero_sum != self.zero_sum:
+            raise ValueError(
+                f"The data are bound to {self.kernel!r} with fit_intercept={self.zero_sum}, but "
+                f"this {type(estimator).__name__} has {kernel!r} and "
+                f"fit_intercept={estimator._has_zero_sum}. Bind the data again."
+            )
+        for name, value in self.attributes.items():
+            setattr(estimator, name, value)
+        return kernel, gamma
 
 
 class KernelEstimator(BaseEstimator):

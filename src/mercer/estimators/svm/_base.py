@@ -34,7 +34,7 @@ from mercer.estimators._convergence import (
     warn_not_converged,
 )
 from mercer.estimators._dual_view import HasDualView
-from mercer.estimators._kernel_base import HasWeights, KernelEstimator
+from mercer.estimators._kernel_base import BoundData, HasWeights, KernelEstimator
 from mercer.estimators._validation import Data, check_training
 from mercer.estimators._warm_start import Duals, warm_starts
 from mercer.estimators.svm._centring import InterceptShift
@@ -115,12 +115,65 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
             data = self._validate(X, y, sample_weight)
             tasks = self._encode(data)
             gram = self._bind(data)
-            problems = [self._pose(task, data) for task in tasks]
-            results = self._solve(data, tasks, problems, gram, stopping)
-            self._keep(data, tasks, problems, gram, results, stopping)
+            self._fit_tasks(data, tasks, gram, stopping)
+            gram.release()
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def bind(self, X: Any, y: Any, sample_weight: Any = None) -> BoundData:
+        """Validate the data and bind the kernel to the rows, for several calls of `fit_bound`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        bound : BoundData
+            Kernel rows that one fit computes are reused by the next while the cache holds them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer import SVC
+        >>> X, y = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 2.0]]), [1, -1, 1]
+        >>> bound = SVC(kernel="linear").bind(X, y)
+        >>> [SVC(kernel="linear", C=C).fit_bound(bound).dual_coef_.max() for C in (0.1, 1.0)]
+        [0.1, 0.5]
+        """
+        data = self._validate(X, y, sample_weight)
+        return BoundData.of(self, data, self._bind(data))
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_bound(self, bound: BoundData) -> KernelMachine:
+        """Fit to data that were bound by an estimator of the same kernel; see `bind`.
+
+        Parameters
+        ----------
+        bound : BoundData
+            Of `bind`. ``kernel`` and ``fit_intercept`` must be those it was bound with; C, ν, ε,
+            the loss, tolerances and limits may differ.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator, equal to that of `fit`.
+        """
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+            self.kernel_, self._gamma = bound.adopt(self)
+            self._fit_tasks(bound.data, self._encode(bound.data), bound.gram, stopping)
         return self
 
     # ------------------------------------------------------------------ the six steps
+
+    def _fit_tasks(
+        self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
+    ) -> None:
+        """Pose, solve, keep."""
+        problems = [self._pose(task, data) for task in tasks]
+        results = self._solve(data, tasks, problems, gram, stopping)
+        self._keep(data, tasks, problems, gram, results, stopping)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
         if self._needs_intercept and not self.fit_intercept:
@@ -153,7 +206,7 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         stopping: Stopping,
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
-        gram = _with_slack(gram, tasks, problems)
+        bound, gram = gram, _with_slack(gram, tasks, problems)
         self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
         is_smo = self.solver_.name == "smo"
         if not is_smo:
@@ -171,6 +224,8 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
         )
         if order:
             answers |= self._solve_each(order, tasks, problems, gram, stopping, starts, threads)
+        if gram is not bound:
+            gram.release()
         return [answers[t] for t in range(len(tasks))]
 
     def _make_solver(self, cache_bytes: int) -> Any:
@@ -241,7 +296,6 @@ class KernelMachine(HasDualView, HasWeights, KernelEstimator):
                 cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 order = cut if has_time else []
                 fair *= 2  # going on takes time, too
-        gram.release()
         return answers
 
     def _keep(
