@@ -43,8 +43,7 @@ class BlockedGram:
     ----------
     kernel : Kernel
     points : Samples
-    workers : Workers
-        See `threads`.
+    workers : Workers, see `threads`
     index : int array, optional
         Which of the samples; all by default.
     machine : MachineModel

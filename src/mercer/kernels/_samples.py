@@ -42,6 +42,11 @@ class Samples:
         array too) is kept as it is; only kernels made from a callable can take it.
     origin : array of shape (d,), optional
         Subtracted from dense rows as they are cut: kernels of differences lose fewer digits there.
+
+    Attributes
+    ----------
+    n, d : int
+        Samples and columns (of objects: 0).
     """
 
     def __init__(self, X: Any, origin: np.ndarray | None = None):
@@ -56,6 +61,8 @@ class Samples:
         self.X = X
         self.origin = origin
         self.are_objects = isinstance(X, list) or X.dtype == object
+        self.n: int = len(X) if isinstance(X, list) else X.shape[0]
+        self.d: int = 0 if self.are_objects else X.shape[1]
         if self.is_sparse and origin is not None:
             raise ValueError("origin must be None for sparse rows: shifting them would fill them.")
         self._norms: dict[np.dtype, np.ndarray] = {}
@@ -68,15 +75,6 @@ class Samples:
         # Rows are compared with those of other `Samples`, which need not be integers.
         self.is_compared = False
         self.prepared: dict[Any, Any] = {}  # what a kernel computes once per data set, by its key
-
-    @property
-    def n(self) -> int:
-        return len(self.X) if isinstance(self.X, list) else self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        """The number of columns (of structured data: 0)."""
-        return 0 if self.are_objects else self.X.shape[1]
 
     @property
     def terms(self) -> int:

@@ -24,7 +24,7 @@ are handed K + D instead of K, so that their f is Kβ + Dβ.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -57,10 +57,10 @@ class BoxQP:
     row: np.ndarray | None = None
     group: np.ndarray | None = None
     diag: np.ndarray | None = None
+    n_variables: int = field(init=False)
 
-    @property
-    def n_variables(self) -> int:
-        return self.target.shape[0]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_variables", self.target.shape[0])
 
     @cached_property
     def n_groups(self) -> int:

@@ -1,11 +1,9 @@
 """The problem in matrix form, handed to a QP library (Clarabel, an interior point method).
 
 The dual, `QP`, in β, equality constraints as equalities (two inequalities have no interior):
-
     minimise ½ βᵀQβ − targetᵀβ   subject to  lower ≤ β ≤ upper,  Aβ = sums,   Q = K[row, row]
 
 The primal, `QPPrimal`, in (w, b, ξ), one slack for each finite bound:
-
     minimise ½‖w‖² + sums·b + Σ upper ξ + Σ (−lower) ξ'
     subject to  target − Φw − b[group] ≤ ξ,   Φw + b[group] − target ≤ ξ',   ξ, ξ' ≥ 0
 
@@ -13,11 +11,9 @@ whose multipliers are β again; an infinite bound leaves no slack (hard margin).
 the linear kernel. For any other it is the factor of K = ΦΦᵀ by its eigenvectors, √λ e (the
 empirical feature map): the same problem, in the space that the data span.
 
-An interior point ends near the bounds, not at them. `_Library._polish` puts each β that is closer
-to its bound than to the margin there, solves the equations of the others, and repeats while signs
-disagree: violations of 1e-3 become some 1e-12.
-
-Reference: Goulart and Chen, Clarabel, arXiv:2405.12762.
+An interior point ends near the bounds. `_Library._polish` moves each β that is closer to its bound
+than to the margin there, solves the equations of the others, and repeats while signs disagree:
+violations of 1e-3 become some 1e-12. Reference: Goulart and Chen, Clarabel, arXiv:2405.12762.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernel SVMs and kernel logistic regression recomputed: objective, gap and violation as bounds.
 
 With f = Kβ, g = f + b, α = |β|, the bounds 0 ≤ α ≤ s and a₊ = max(0, a), every formulation has
-variables with a signed distance a from the edge of its hinge loss (`_losses`), and
+variables with a signed distance a from the edge of its loss (`_losses`; squared slack: a₊²), and
 
     C-SVC      P = ½βᵀf + Σ s a₊                     a = 1 − y g
     ν-SVC      P = ½ρ²βᵀf + ρ Σ s a₊ − ν ρ Σs        the same; ρ = ν Σs / Σα, α and b times ρ
@@ -19,7 +19,6 @@ e: an upper bound of the gap; at the better end it is a lower bound. δ is the d
 
 Without a bound (C = ∞), β and b are scaled by the smallest t that makes all rows feasible, in the
 worst case over e, and P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
-
     logistic   P = ½βᵀf + Σ s log(1 + exp(−y g))    gap = ½(β − β̃)ᵀK(β − β̃),  β̃ = y s σ(−y g)
 """
 

@@ -2,6 +2,7 @@
 
 =================  ================================================================
 _base.py           `KernelMachine`: ``fit`` as six steps
+_solve.py          the step "solve": tasks side by side, budgets of cache and time
 _classifier.py     classes, votes and probabilities, shared by SVC and NuSVC
 _svc.py            `SVC`, `NuSVC`
 _svr.py            `SVR`, `NuSVR`

@@ -1,0 +1,179 @@
+"""The step *solve* of a fit: binary tasks side by side, within the budgets of cache and time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._multiclass import Task
+from mercer._result import Result, Status
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.estimators._validation import Data
+from mercer.estimators._warm_start import warm_starts
+from mercer.gram import BlockedGram
+from mercer.problems import BoxQP
+from mercer.solvers import Stopping, choose, make_solver, require
+
+__all__ = ["SETTINGS", "FitSettings", "SolvesTasks"]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Tuning constants of a fit with several tasks.
+
+    Attributes
+    ----------
+    cache_divisor : int
+        Tasks share the cache budget: each has at least budget / cache_divisor, whatever the number
+        of threads (else the model would depend on it); no more tasks run at once than that allows.
+    task_time_fraction : float
+        With a time limit, a task may use at most this multiple of its proportional part of the
+        remaining time. Tasks stopped early are resumed if time remains.
+    threads_from : int
+        Multiply-adds of all kernel values from which on threads are started (a millisecond).
+    map_cost : int
+        Multiply-adds that the map from a dot product to a kernel value counts as.
+    certified_from : int
+        Variables from which on the certificate is computed in ``fit``, so that the arrays it needs
+        are freed; for smaller problems it is computed at the first access.
+    """
+
+    cache_divisor: int = 4
+    task_time_fraction: float = 0.8
+    threads_from: int = 100_000_000
+    map_cost: int = 50
+    certified_from: int = 20_000
+
+
+SETTINGS = FitSettings()
+MEGABYTE = 1 << 20
+
+
+class SolvesTasks:
+    """Solves the box QPs of an estimator's tasks."""
+
+    C: float
+    tol: float
+    gap_tol: float | None
+    max_iter: int
+    cache_size: float
+    shrinking: bool
+    solver: Any
+    solver_: Any
+    n_jobs: int | None
+
+    def _solve(
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: BlockedGram,
+        stopping: Stopping,
+    ) -> list[Result]:
+        """Several tasks run side by side, a single one with threads inside."""
+        bound, gram = gram, _with_slack(gram, tasks, problems)
+        self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
+        is_smo = self.solver_.name == "smo"
+        if not is_smo:
+            self._refuse_problems(tasks, problems, gram)
+        starts = warm_starts(self, data.X, problems)
+        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + SETTINGS.map_cost)
+        threads = thread_count(self.n_jobs) if work > SETTINGS.threads_from else 1
+        answers: dict[int, Result] = {}
+        if is_smo and work <= SETTINGS.threads_from and len(tasks) > 1 and starts[0] is None:
+            answers = self._solve_at_once(problems, gram, stopping)
+        # Longest first, so that no thread is left alone with the last long task.
+        order = sorted(
+            (t for t in range(len(tasks)) if t not in answers),
+            key=lambda t: -problems[t].n_variables,
+        )
+        if order:
+            answers |= self._solve_each(order, tasks, problems, gram, stopping, starts, threads)
+        if gram is not bound:
+            gram.release()
+        return [answers[t] for t in range(len(tasks))]
+
+    def _make_solver(self, cache_bytes: int) -> Any:
+        return make_solver(
+            self.solver, self.tol, self.max_iter, cache_bytes, self.shrinking, self.gap_tol
+        )
+
+    def _refuse_problems(
+        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: BlockedGram
+    ) -> None:
+        """Raise before any work is done if the solver cannot do one of the problems."""
+        solver = self._make_solver(0)
+        for task, problem in zip(tasks, problems, strict=True):
+            part = gram if task.rows is None else gram.take(task.rows)
+            require(solver, problem, part, f"the problem of {type(self).__name__}")
+
+    def _solve_at_once(
+        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping
+    ) -> dict[int, Result]:
+        """Answers to those of many small tasks that can be solved together; here, to none."""
+        return {}
+
+    def _solve_each(
+        self,
+        order: Sequence[int],
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: BlockedGram,
+        stopping: Stopping,
+        starts: Sequence[np.ndarray | None],
+        threads: int,
+    ) -> dict[int, Result]:
+        budget = int(self.cache_size * MEGABYTE)
+        wanted = 4 * max(problem.n_variables for problem in problems) ** 2
+        least = max(wanted, budget // SETTINGS.cache_divisor)
+        share = budget if len(tasks) == 1 else min(budget, least)
+        solver = self._make_solver(share)
+        at_once = min(threads, len(order), max(1, budget // share))
+
+        # Tasks of a class share K within it, if all classes together fit into the budget.
+        sizes = {c: n for task in tasks for c, n in task.parts}
+        shared_bytes = 4 * sum(n**2 for n in sizes.values())
+        shared = len(tasks) > 1 and shared_bytes <= budget // 2
+
+        fair, waiting = SETTINGS.task_time_fraction, itertools.count(len(order), -1)
+        answers: dict[int, Result] = {}
+
+        def one(t: int) -> Result:
+            last = answers.get(t)
+            if last is not None and stopping.stopped is not None:
+                return last
+            rows = tasks[t].rows
+            parts = tasks[t].parts if shared else ()
+            part = gram if rows is None else gram.take(rows, inner, parts)
+            mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
+            result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
+            return result if last is None else result.after(last)
+
+        with (
+            Workers(at_once) as outer,
+            gram.threads(threads if at_once == 1 else 1) as inner,
+            single_threaded_blas() if len(order) > 1 else nullcontext(),  # once for all
+        ):
+            while order:
+                waiting = itertools.count(len(order), -1)
+                answers |= dict(zip(order, outer.map(one, order), strict=True))
+                has_time = stopping.stopped is None and self.max_iter == -1
+                cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
+                order = cut if has_time else []
+                fair *= 2  # going on takes time, too
+        return answers
+
+
+def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:
+    """With squared slack the BlockedGram of K + D; D of a row is the same in all tasks."""
+    if problems[0].diag is None:
+        return gram
+    d = np.zeros(gram.n)
+    for task, problem in zip(tasks, problems, strict=True):
+        d[slice(None) if task.rows is None else task.rows] = problem.diag
+    return gram.with_diagonal(d)
