@@ -263,7 +263,8 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self.classes_[self._decide_codes(self._values(X))]
+        values = self._values(X)  # raises if there is no fit
+        return self.classes_[self._decide_codes(values)]
 
 
 class PegasosRegressor(RegressorMixin, PegasosBase):
