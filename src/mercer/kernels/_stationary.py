@@ -29,7 +29,7 @@ __all__ = ["RBF", "Chi2", "Laplacian"]
 # products, and lose fewer digits.
 FEW_COLUMNS = 12
 # Rows are far if dot products would lose more than this of γ‖x − z‖².
-LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}
+LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-10}
 
 
 # Integer squared distances up to this are mapped by a table, which stays in the first-level cache.
