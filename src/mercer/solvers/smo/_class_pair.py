@@ -2,8 +2,8 @@
 
 The problem and the method are those of `_dense`, with float32 kernel values: K within a class is
 computed once for all pairs of classes with it, K between the two classes for this pair. Rows of the
-whole matrix are assembled when a pair step needs them. Most points are never support vectors, so
-that the final f = Kβ in float64, a sum over those that are, costs less than a float64 matrix.
+whole matrix are assembled when a pair step needs them. f = Kβ comes from these rows with a bound on
+its error, and in float64 only at support vectors and points near the margin.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram._tile_sums import add_tile_bounded
+from mercer.gram._tile_sums import add_rows, add_tile_bounded
 from mercer.solvers.smo._dense import DenseSMO
+from mercer.solvers.smo._gradient import FLOAT32_SUMS
 from mercer.solvers.smo._pair_update import solve_class_pair
 
 __all__ = ["ClassPairSMO"]
@@ -51,17 +52,36 @@ class ClassPairSMO(DenseSMO):
         )
 
     def _sum_f(self) -> None:
-        coef = self.beta
-        support = np.flatnonzero(coef)
-        error = self.gram.sum_error(np.float64)
-        weight = error.weight(coef[support], support)
-        f, bound = np.zeros(coef.size), np.zeros(coef.size)
-        start = 0
-        for tile in self._tiles(support):
-            rows = slice(start, start + tile.shape[0])
-            add_tile_bounded(tile, coef[support], weight, f[rows], bound[rows])
-            start = rows.stop
-        self.f, self.f_error = f, error.bound(bound, coef)
+        """f from the float32 rows, with its bound; in float64 where the certificate needs it."""
+        support = np.flatnonzero(self.beta)
+        rows = np.arange(self.beta.size)
+        if self.is_filled[support].all():
+            coef, error = self.beta[support], self.gram.sum_error(np.float32)
+            f, sums = np.zeros(rows.size), np.zeros(rows.size, np.float32)
+            weight = error.weight(coef, support)
+            add_rows(self.K, support, coef, weight, 0, rows.size, f, sums)
+            self.f, self.f_error = f, error.bound(FLOAT32_SUMS * sums, self.beta)
+            rows = self._relevant()
+        self._recompute(rows, support)
+
+    def _relevant(self) -> np.ndarray:
+        """Support vectors, and points whose gap term or violation can be above zero."""
+        p, v = self.problem, self.problem.target - self.f
+        rises, falls = self.beta < p.upper, self.beta > p.lower
+        top, bottom = v[rises].max(initial=-np.inf), v[falls].min(initial=np.inf)
+        wide = 2 * (self.f_error + self.f_error.max(initial=0.0)) + self.tol
+        near = rises & (v + wide >= min(top, bottom)) | falls & (v - wide <= max(top, bottom))
+        return np.flatnonzero(near | (self.beta != 0))
+
+    def _recompute(self, rows: np.ndarray, support: np.ndarray) -> None:
+        """f in float64 at some points."""
+        coef, error = self.beta[support], self.gram.sum_error(np.float64)
+        tile = self.gram.scratch_block(
+            self.gram.sample_block(rows, np.float64), self.gram.sample_block(support, np.float64)
+        )
+        f, sums = np.zeros((2, rows.size))
+        add_tile_bounded(tile, coef, error.weight(coef, support), f, sums)
+        self.f[rows], self.f_error[rows] = f, error.bound(sums, self.beta, rows)
 
     def _matrix(self, rows: np.ndarray) -> np.ndarray:
         return np.concatenate([tile.copy() for tile in self._tiles(rows)])
