@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mercer
 from mercer import SVC, SVR
 from mercer._result import Status
-from mercer.estimators.svm import _base as base
+from mercer.estimators.svm._solve import FitSettings
 from mercer.solvers import SMO, Stopping
 from tests.solvers.small import make_data, small
 
@@ -79,12 +79,13 @@ def test_time_limit_covers_all_tasks_of_a_multiclass_fit():
     assert np.isfinite(model.certificate_.gap)
 
 
-def test_tasks_that_used_up_their_share_go_on_while_there_is_time(monkeypatch):
+def test_tasks_that_used_up_their_share_go_on_while_there_is_time():
     """Cut short at once, all of them, they end where a fit without a limit does."""
-    monkeypatch.setattr(base, "FAIR", 1e-5)
     labels = np.digitize(X[:900, 0] + t[:900], [-0.5, 0.5])
     free = SVC(C=2.0, tol=1e-6, solver=smo()).fit(X[:900], labels).certificate_
-    cut = SVC(C=2.0, tol=1e-6, solver=smo(), time_limit=1000.0).fit(X[:900], labels).certificate_
+    model = SVC(C=2.0, tol=1e-6, solver=smo(), time_limit=1000.0)
+    model._fit_settings = FitSettings(task_time_fraction=1e-5)
+    cut = model.fit(X[:900], labels).certificate_
     assert cut.status is Status.SOLVED
     assert cut.dual == pytest.approx(free.dual, abs=cut.gap + free.gap)
 

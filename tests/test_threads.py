@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from mercer import SVC, SVR, NotSeparableError
 from mercer import _threads as threads
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.estimators.svm import _base as base
+from mercer.estimators.svm._solve import FitSettings
 from mercer.solvers import SMO
 from tests.solvers.small import make_data, small
 
@@ -44,25 +44,34 @@ def smo(**given):
     return {"solver": SMO(settings=small(), **given)}
 
 
+def fitted(model, rows, targets):
+    """Fitted with threads, however small the problem is."""
+    model._fit_settings = FitSettings(threads_from=0)
+    return model.fit(rows, targets)
+
+
+def case(estimator, rows, targets, cache=None, **given):
+    """A fit as a function of the number of threads and of settings of the solver."""
+    cache = {} if cache is None else {"cache_bytes": cache}
+    return lambda n_jobs, **how: fitted(
+        estimator(n_jobs=n_jobs, **given, **smo(**cache, **how)), rows, targets
+    )
+
+
 CASES = {
-    "binary": lambda n_jobs, **how: SVC(C=10, n_jobs=n_jobs, **smo(**how)).fit(X, y),
-    "sparse": lambda n_jobs, **how: SVC(C=10, n_jobs=n_jobs, **smo(**how)).fit(sp.csr_matrix(X), y),
-    "regression": lambda n_jobs, **how: SVR(C=3, n_jobs=n_jobs, **smo(**how)).fit(X, t),
-    "four classes": lambda n_jobs, **how: SVC(C=2, n_jobs=n_jobs, **smo(**how)).fit(X, CLASSES),
-    "tiny cache": lambda n_jobs, **how: SVC(
-        C=10, n_jobs=n_jobs, **smo(cache_bytes=50_000, **how)
-    ).fit(X, y),
-    "four classes, tiny cache": lambda n_jobs, **how: SVC(
-        C=2, n_jobs=n_jobs, cache_size=0.05, **smo(cache_bytes=50_000, **how)
-    ).fit(X, CLASSES),
+    "binary": case(SVC, X, y, C=10),
+    "sparse": case(SVC, sp.csr_matrix(X), y, C=10),
+    "regression": case(SVR, X, t, C=3),
+    "four classes": case(SVC, X, CLASSES, C=2),
+    "tiny cache": case(SVC, X, y, cache=50_000, C=10),
+    "four classes, tiny cache": case(SVC, X, CLASSES, cache=50_000, C=2, cache_size=0.05),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("shrinking", [True, False])
-def test_the_same_bits_with_any_number_of_threads(monkeypatch, case, shrinking):
-    monkeypatch.setattr(base, "THREADS_PAY", 0)
-    one, *others = (CASES[case](n_jobs, shrinking=shrinking) for n_jobs in (1, 2, 3))
+def test_the_same_bits_with_any_number_of_threads(name, shrinking):
+    one, *others = (CASES[name](n_jobs, shrinking=shrinking) for n_jobs in (1, 2, 3))
     for other in others:
         assert_same_model(one, other)
 
@@ -95,9 +104,8 @@ def test_results_come_in_order_and_errors_go_through(n_threads):
         assert workers.map(square, [5]) == [25]
 
 
-def test_threads_are_used(monkeypatch):
+def test_threads_are_used():
     """The caller and another thread are seen in the kernel, and with n_jobs=1 the caller alone."""
-    monkeypatch.setattr(base, "THREADS_PAY", 0)
 
     def names(n_jobs):
         seen, barrier = set(), threading.Event()
@@ -107,7 +115,7 @@ def test_threads_are_used(monkeypatch):
             barrier.wait(0.001)
             return A @ B.T
 
-        SVC(kernel=kernel, n_jobs=n_jobs, **smo()).fit(X[:300], y[:300])
+        fitted(SVC(kernel=kernel, n_jobs=n_jobs, **smo()), X[:300], y[:300])
         return seen
 
     caller = threading.current_thread().name
@@ -116,9 +124,8 @@ def test_threads_are_used(monkeypatch):
     assert names(1) == {caller}
 
 
-def test_fits_in_two_python_threads_at_once_are_those_alone(monkeypatch):
-    monkeypatch.setattr(base, "THREADS_PAY", 0)
-    jobs = [CASES[case] for case in CASES] * 2
+def test_fits_in_two_python_threads_at_once_are_those_alone():
+    jobs = [*CASES.values()] * 2
     alone = [job(2) for job in jobs]
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import mercer
 from mercer import SVC, SVR, NotSeparableError, NuSVC, NuSVR, OneClassSVM
 from mercer.certificates._certificate import Certificate
-from mercer.estimators.svm import _base as base
+from mercer.estimators.svm._solve import FitSettings
 from mercer.exceptions import ConvergenceWarning, WarmStartWarning
 from mercer.kernels import RBF, Linear, Precomputed
 
@@ -237,10 +237,10 @@ def test_pickle_keeps_the_function(noisy):
 
 
 @pytest.mark.parametrize("at_once", [0, 10**9])
-def test_certificate_is_the_same_whenever_it_is_made(noisy, monkeypatch, at_once):
+def test_certificate_is_the_same_whenever_it_is_made(noisy, at_once):
     X, y = noisy
-    monkeypatch.setattr(base, "CERTIFIED_AT_ONCE", at_once)
     model = SVC()
+    model._fit_settings = FitSettings(certified_from=at_once)
     assert not hasattr(model, "certificate_")
     model.fit(X, y)
     assert isinstance(model._proof, Certificate) == (at_once == 0)

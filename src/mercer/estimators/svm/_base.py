@@ -36,7 +36,7 @@ from mercer.estimators._validation import Data, check_training
 from mercer.estimators._warm_start import Duals
 from mercer.estimators.svm._centring import InterceptShift
 from mercer.estimators.svm._definiteness import judge_definiteness
-from mercer.estimators.svm._solve import SETTINGS, SolvesTasks
+from mercer.estimators.svm._solve import SolvesTasks
 from mercer.gram import BlockedGram
 from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
 from mercer.problems import BoxQP
@@ -202,7 +202,7 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         self.shape_fit_ = data.shape
         self.n_iter_ = self._iterations(results)
         self._proof: Any = list(zip(problems, results, tasks, strict=True))
-        if sum(problem.n_variables for problem in problems) > SETTINGS.certified_from:
+        if sum(problem.n_variables for problem in problems) > self._fit_settings.certified_from:
             self._certify()
         self._support_rows = support
         self._duals = Duals.of([result.furthest for result in results])

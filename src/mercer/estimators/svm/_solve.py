@@ -19,7 +19,7 @@ from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping, choose, make_solver, require
 
-__all__ = ["SETTINGS", "FitSettings", "SolvesTasks"]
+__all__ = ["FitSettings", "SolvesTasks"]
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class FitSettings:
     certified_from: int = 20_000
 
 
-SETTINGS = FitSettings()
 MEGABYTE = 1 << 20
 
 
 class SolvesTasks:
     """Solves the box QPs of an estimator's tasks."""
 
+    _fit_settings = FitSettings()
     C: float
     tol: float
     gap_tol: float | None
@@ -82,10 +82,12 @@ class SolvesTasks:
         if not is_smo:
             self._refuse_problems(tasks, problems, gram)
         starts = warm_starts(self, data.X, problems)
-        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + SETTINGS.map_cost)
-        threads = thread_count(self.n_jobs) if work > SETTINGS.threads_from else 1
+        settings = self._fit_settings
+        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + settings.map_cost)
+        is_large = work > settings.threads_from
+        threads = thread_count(self.n_jobs) if is_large else 1
         answers: dict[int, Result] = {}
-        if is_smo and work <= SETTINGS.threads_from and len(tasks) > 1 and starts[0] is None:
+        if is_smo and not is_large and len(tasks) > 1 and starts[0] is None:
             answers = self._solve_at_once(problems, gram, stopping)
         # Longest first, so that no thread is left alone with the last long task.
         order = sorted(
@@ -130,7 +132,7 @@ class SolvesTasks:
     ) -> dict[int, Result]:
         budget = int(self.cache_size * MEGABYTE)
         wanted = 4 * max(problem.n_variables for problem in problems) ** 2
-        least = max(wanted, budget // SETTINGS.cache_divisor)
+        least = max(wanted, budget // self._fit_settings.cache_divisor)
         share = budget if len(tasks) == 1 else min(budget, least)
         solver = self._make_solver(share)
         at_once = min(threads, len(order), max(1, budget // share))
@@ -140,7 +142,7 @@ class SolvesTasks:
         shared_bytes = 4 * sum(n**2 for n in sizes.values())
         shared = len(tasks) > 1 and shared_bytes <= budget // 2
 
-        fair, waiting = SETTINGS.task_time_fraction, itertools.count(len(order), -1)
+        fair, waiting = self._fit_settings.task_time_fraction, itertools.count(len(order), -1)
         answers: dict[int, Result] = {}
 
         def one(t: int) -> Result:
