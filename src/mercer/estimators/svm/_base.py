@@ -107,8 +107,10 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         >>> from mercer import SVC
         >>> X, y = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 2.0]]), [1, -1, 1]
         >>> bound = SVC(kernel="linear").bind(X, y)
-        >>> [SVC(kernel="linear", C=C).fit_bound(bound).dual_coef_.max() for C in (0.1, 1.0)]
-        [0.1, 0.5]
+        >>> for C in (0.1, 1.0):
+        ...     print(SVC(kernel="linear", C=C).fit_bound(bound).dual_coef_.max())
+        0.1
+        0.5
         """
         data = self._validate(X, y, sample_weight)
         return BoundData.of(self, data, self._bind(data))
