@@ -181,6 +181,12 @@ def test_gap_terms_sum_to_primal_minus_dual(seed, is_svr):
         assert (worst >= problem.gap_terms(beta, r - D * beta + side * error) - 1e-12).all()
 
 
+def test_pegasos_refuses_squared_slack():
+    X, y, _ = data(10)
+    with pytest.raises(ValueError, match="its loss is the hinge, not its square"):
+        SVC(loss="squared_hinge", solver="pegasos", fit_intercept=False).fit(X, y)
+
+
 def test_other_losses_are_refused():
     X, y, _ = data(10)
     for model in (SVC(loss="log"), SVR(loss="squared_hinge")):

@@ -126,6 +126,8 @@ class Pegasos(DenseSolver):
                 "it minimises the hinge loss of classification, and this is a regression. "
                 "Use solver='coordinate-ascent' or 'smo'."
             )
+        if problem.diag is not None:
+            return "its loss is the hinge, not its square. Use solver='coordinate-ascent' or 'smo'."
         if problem.n_groups == 0 and np.isinf(problem.upper - problem.lower).any():
             return "C=inf makes its λ = 1/(nC) zero. Use a finite C, or solver='smo'."
         return super().refuses(problem, gram)
