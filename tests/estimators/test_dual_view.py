@@ -26,6 +26,8 @@ KERNEL = [
     mercer.OneClassSVM(nu=0.3, tol=1e-9),
     mercer.SVR(epsilon=0.2, tol=1e-9),
     mercer.NuSVR(nu=0.4, tol=1e-9),
+    mercer.SVC(tol=1e-9, loss="squared_hinge"),
+    mercer.SVR(epsilon=0.2, tol=1e-9, loss="squared_epsilon_insensitive"),
 ]
 LINEAR = [
     mercer.LinearSVC(loss="hinge", tol=1e-10, class_weight={0: 0.5, 1: 3.0}),
@@ -175,7 +177,9 @@ def test_w_is_the_sum_of_the_duals(estimator):
     assert np.allclose(task.beta @ rows[task.rows], np.ravel(model.coef_), atol=1e-4 * scale)
 
 
-@pytest.mark.parametrize("estimator", [*KERNEL[:3], KERNEL[4], KERNEL[6], *LINEAR[:4], *LINEAR[5:]])
+@pytest.mark.parametrize(
+    "estimator", [*KERNEL[:3], KERNEL[4], KERNEL[6], *KERNEL[8:], *LINEAR[:4], *LINEAR[5:]]
+)
 def test_loss_is_that_of_the_certificate(estimator):
     """P = ½‖w‖² + ½ (b/s)² + Σ s L, with ‖w‖² = Σ β (f − b)."""
     rows, target = data_of(estimator)

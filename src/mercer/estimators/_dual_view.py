@@ -267,7 +267,7 @@ def _best_epsilon(residual: np.ndarray, cost: np.ndarray, nu: float) -> float:
 # ------------------------------------------------------------------ the table
 
 
-def _linear_loss(model: Any) -> Loss:
+def _loss_parameter(model: Any) -> Loss:
     if getattr(model, "multi_class", "ovr") == "crammer_singer":
         return Loss.HINGE if model.classes_.size == 2 else Loss.MULTICLASS_HINGE
     return {
@@ -303,14 +303,14 @@ class _Spec:
 
 # By the name of the class: the classes import this module.
 _SPECS = {
-    "SVC": _Spec(Loss.HINGE, _pairs),
+    "SVC": _Spec(_loss_parameter, _pairs),
     "NuSVC": _Spec(Loss.HINGE, _pairs, is_nu=True),
-    "SVR": _Spec(Loss.EPSILON_INSENSITIVE, _targets),
+    "SVR": _Spec(_loss_parameter, _targets),
     "NuSVR": _Spec(Loss.EPSILON_INSENSITIVE, _targets, is_nu=True),
     "OneClassSVM": _Spec(Loss.ONE_CLASS, _one_class),
     "KernelLogisticRegression": _Spec(Loss.LOGISTIC, _rest),
-    "LinearSVC": _Spec(_linear_loss, _rest, _linear_cost, is_kernel=False),
-    "LinearSVR": _Spec(_linear_loss, _targets, _linear_cost, is_kernel=False),
+    "LinearSVC": _Spec(_loss_parameter, _rest, _linear_cost, is_kernel=False),
+    "LinearSVR": _Spec(_loss_parameter, _targets, _linear_cost, is_kernel=False),
     "LogisticRegression": _Spec(Loss.LOGISTIC, _rest, _linear_cost, is_kernel=False),
     "PegasosClassifier": _Spec(Loss.HINGE, _rest, _pegasos_cost, is_kernel=False),
     "PegasosRegressor": _Spec(Loss.EPSILON_INSENSITIVE, _targets, _pegasos_cost, is_kernel=False),
