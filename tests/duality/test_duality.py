@@ -230,3 +230,16 @@ def test_a_missing_library_is_named(monkeypatch):
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_dual_that_is_not_attained_without_slaters_condition():
+    """min w subject to w² ≤ 0: p* = 0, q(α) = −1/(4α) approaches d* = 0 and has no maximiser."""
+    found = Program(lambda w: w, [(-2, 2)], inequalities=[lambda w: w**2]).solve()
+    assert found.primal == pytest.approx(0.0, abs=1e-6)
+    assert found.dual == pytest.approx(0.0, abs=1e-5)
+    assert found.alpha[0] == np.inf
+
+
+def test_without_a_feasible_point_the_dual_is_infinite():
+    found = Program(lambda w: w, [(-2, 2)], inequalities=[lambda w: w**2 + 1]).solve()
+    assert found.dual == np.inf

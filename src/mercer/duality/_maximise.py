@@ -17,8 +17,9 @@ from scipy.optimize import bisect, linprog
 
 __all__ = ["maximise"]
 
-# Multipliers beyond this count as infinite: no feasible point has been found.
-LARGEST = 1e6
+# Multipliers beyond LARGEST count as infinite. If the slope of q there, the value of the constraint,
+# is above FLAT, no feasible point exists; else q approaches its supremum.
+LARGEST, FLAT = 1e6, 1e-9
 
 # α ↦ q(α), and at a minimiser f(w) and the constraints' values g(w)
 Oracle = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -49,7 +50,11 @@ def _bisection(oracle: Oracle, free: bool) -> tuple[np.ndarray, float, float]:
     outer = sign
     while sign * slope(outer) > 0:  # in the direction of growth, until the slope changes its sign
         if abs(outer) >= LARGEST:
-            return np.array([sign * np.inf]), np.inf, np.inf
+            value, left = tried[outer][0], abs(tried[outer][1])
+            if left > FLAT:  # no feasible point: q grows without bound
+                value = np.inf
+            # else without Slater's condition: the supremum is approached, not attained
+            return np.array([sign * np.inf]), value, value + left * LARGEST
         outer *= 2
     inner = outer / 2 if abs(outer) > 1 else 0.0
     turn = float(outer)
