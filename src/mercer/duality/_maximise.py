@@ -17,8 +17,8 @@ from scipy.optimize import bisect, linprog
 
 __all__ = ["maximise"]
 
-# Multipliers beyond LARGEST count as infinite. If the slope of q there, the value of the constraint,
-# is above FLAT, no feasible point exists; else q approaches its supremum.
+# Multipliers beyond LARGEST count as infinite. If the slope of q there, the constraint's value, is
+# above FLAT, no feasible point exists; else q approaches its supremum.
 LARGEST, FLAT = 1e6, 1e-9
 
 # α ↦ q(α), and at a minimiser f(w) and the constraints' values g(w)
