@@ -29,7 +29,10 @@ __all__ = ["RBF", "Chi2", "Laplacian"]
 # products, and lose fewer digits.
 FEW_COLUMNS = 12
 # Rows are far if dot products would lose more than this of γ‖x − z‖².
-LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-10}
+LOST_IN_PRODUCTS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-12}
+# Differences take some thirty times as long: where more than MANY_FAR of more than FEW_ROWS rows
+# are far, products may lose LARGER_LOSS in float64.
+MANY_FAR, FEW_ROWS, LARGER_LOSS = 0.01, 2048, 1e-10
 
 
 # Integer squared distances up to this are mapped by a table, which stays in the first-level cache.
@@ -157,9 +160,12 @@ class RBF(Kernel):
         """Of rows whose distances come from dot products: those lose less than differences do."""
         key = "largest norm", self.gamma, np.dtype(dtype)
         if key not in points.prepared:
-            limit = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, _difference_error(points))
             error = max(self.gamma * _distance_error(points, dtype), 1e-300)
-            points.prepared[key] = limit / error
+            least = _difference_error(points)
+            largest = max(LOST_IN_PRODUCTS[np.dtype(dtype)] / 2, least) / error
+            if points.n > FEW_ROWS and np.mean(points.norms(dtype) > largest) > MANY_FAR:
+                largest = max(largest, LARGER_LOSS / 2 / error)
+            points.prepared[key] = largest
         return points.prepared[key]
 
     @staticmethod

@@ -21,6 +21,8 @@ __all__ = ["judge_definiteness"]
 # Up to these numbers of rows K + δI is factored; a function of Python is asked for K once more.
 FACTORED_ROWS = 4000
 FACTORED_ROWS_OF_FUNCTION = 1000
+# Up to QUICK_ROWS rows that takes milliseconds and is done after a time limit, too.
+QUICK_ROWS = 500
 
 
 def judge_definiteness(
@@ -46,7 +48,10 @@ def judge_definiteness(
 def _bound(gram: BlockedGram, stopping: Stopping) -> PSDBound:
     is_function = not gram.kernel._has_formula and gram.points.are_objects
     most = FACTORED_ROWS_OF_FUNCTION if is_function else FACTORED_ROWS
-    return psd_bound(gram, max_rows=most, stop=lambda: stopping.stopped is not None)
+    is_quick = gram.n <= QUICK_ROWS
+    return psd_bound(
+        gram, max_rows=most, stop=lambda: not is_quick and stopping.stopped is not None
+    )
 
 
 def _judged(result: Result, bound: PSDBound, tol: float) -> Result:
