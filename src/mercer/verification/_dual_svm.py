@@ -361,6 +361,11 @@ def recompute_logistic(
     v, error = task.residuals(np.zeros(len(y)))
     a, s = y * v, model.C * task.weight  # a = −y g
     closing = y * LOGISTIC.dual(s, a)
+    if model.fit_intercept:  # a feasible dual point: the side with the larger sum is scaled
+        sums = [math.fsum(closing[side]) for side in (closing > 0, closing < 0)]
+        least = min(abs(part) for part in sums)
+        factors = [least / abs(part) if part else 1.0 for part in sums]
+        closing = closing * np.where(closing > 0, *factors)
     wrong = s * (error / 4 + 4 * EPS)  # of β̃: the slope of σ is at most ¼
     quad, quad_error = task.squared_norm()
     loss = [math.fsum(LOGISTIC.value(s, a + k * error)) for k in (-1, 1)]
@@ -375,6 +380,9 @@ def recompute_logistic(
     primal_low = ((quad - quad_error) / 2 + loss[0]) * (1 - one)
     primal = ((quad + quad_error) / 2 + loss[1]) * (1 + one)
     gap = (norms[1] * norms[1] / 2 + drift + drift_error) * (1 + one)
+    if model.fit_intercept:  # what scaling costs
+        terms = [LOGISTIC.gap_terms(s, np.abs(closing), a + k * error) for k in (-1, 1)]
+        gap += math.fsum(np.maximum(*terms)) * (1 + one)
     gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - one))
     relative_gap, n_zero = relative(gap, primal), int(np.count_nonzero(beta == 0))
     is_solved = relative_gap <= model.tol * (1 + SETTINGS.gap_tol_slack)
