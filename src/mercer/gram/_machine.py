@@ -25,8 +25,8 @@ class MachineModel:
     fewest_cached_rows : int
         Rows that a row cache holds at least, whatever its byte budget.
     costly_entry : float
-        A kernel value that takes at least costly_entry multiplications is copied from a cached row; a cheaper
-        one is computed again, which takes less time than a cache miss.
+        Multiplications from which on a kernel value is copied from a cached row; a cheaper one is
+        computed again, which takes less time than a cache miss.
     """
 
     l2_bytes: int = 2 << 20

@@ -50,7 +50,7 @@ UNBOUNDED = 1e200
 UNIT = 2.0**-53
 # A dual counts as at its bound C up to the rounding of a few products.
 _AT_BOUND = 1 - 1e-12
-# Bounds are summed in blocks of BLOCK rows, so that the rounding of the sum itself is small.
+# Bounds are summed in blocks of _BLOCK rows, so that the rounding of the sum itself is small.
 _BLOCK = 256
 
 
