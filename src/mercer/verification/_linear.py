@@ -370,7 +370,7 @@ def _certificate(model: Any, values: _Recomputed) -> Certificate:
     is_solved = relative_gap <= model.tol * (1 + SETTINGS.gap_tol_slack)
     return Certificate(
         primal=primal,
-        dual=primal - gap,
+        dual=primal - gap if np.isfinite(gap) else -np.inf,
         gap=gap,
         relative_gap=relative_gap,
         kkt_violation=values.violation,
