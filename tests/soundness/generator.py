@@ -126,7 +126,7 @@ def _has_linear() -> bool:
 
 def kind_of(seed: int) -> str:
     """The name under which the problem of this number is counted."""
-    return "linear machines" if is_linear(seed) else problem(seed).kind
+    return "linear models" if is_linear(seed) else problem(seed).kind
 
 
 def code_of(seed: int) -> str:

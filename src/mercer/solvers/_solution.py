@@ -171,7 +171,8 @@ def intercepts(
         ends = [end for end in (low, high) if np.isfinite(end)]
         middle = sum(ends) / max(len(ends), 1)
         b[g] = free_v.mean() if free_v.size else middle
-        if problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
+        is_box = problem.is_finite and problem.diag is None
+        if problem.n_groups == 1 and len(ends) == 2 and is_box:
             mean_gap = gap_terms(beta, v - b[g], problem.lower, problem.upper).sum()
             middle_gap = gap_terms(beta, v - middle, problem.lower, problem.upper).sum()
             b[g] = middle if middle_gap < mean_gap else b[g]
