@@ -1,4 +1,4 @@
-"""Kernel matrices that are not positive semidefinite, or not symmetric: what was seen to go wrong."""
+"""Kernel matrices that are not positive semidefinite or not symmetric: what was seen of them."""
 
 from __future__ import annotations
 
