@@ -254,7 +254,7 @@ def _greedy(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -
 
 def _rpcholesky(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Stop) -> np.ndarray:
     residual, smallest = _start(gram)
-    F = np.empty((gram.n, m))
+    F = np.empty((m, gram.n))  # by rows: each step writes some, and others cost no memory
     chosen = np.empty(0, dtype=np.intp)
     limit = _SETTINGS.max_entries // gram.n
     block = max(1, min(round(_SETTINGS.proposed_fraction * m), limit))
@@ -263,15 +263,15 @@ def _rpcholesky(gram: BlockedGram, m: int, rng: np.random.RandomState, stop: Sto
         proposed = draw_proportional(residual, block, rng)
         different, which = np.unique(proposed, return_inverse=True)
         K = _columns(gram, different)
-        H = K[proposed][:, which] - F[proposed, :k] @ F[proposed, :k].T
+        H = K[proposed][:, which] - F[:k, proposed].T @ F[:k, proposed]
         # Rows whose residual is rounding are never proposed again.
         residual[proposed[np.diag(H) <= smallest]] = 0.0
         accepted, factor = _thin(H, residual[proposed], smallest, m - k, rng)
         new = proposed[accepted]
-        G = K[:, which[accepted]] - F[:, :k] @ F[new, :k].T
+        G = K[:, which[accepted]].T - F[:k, new].T @ F[:k]
         end = k + new.size
-        F[:, k:end] = la.solve_triangular(factor, G.T, lower=True).T
-        residual -= np.einsum("ij,ij->i", F[:, k:end], F[:, k:end])
+        F[k:end] = la.solve_triangular(factor, G, lower=True)
+        residual -= np.einsum("ij,ij->j", F[k:end], F[k:end])
         np.maximum(residual, 0.0, out=residual)
         chosen = np.concatenate([chosen, new])
         residual[chosen] = 0.0

@@ -65,6 +65,8 @@ class EigenSettings:
     short_components, min_landmarks, max_landmarks : int
         Components that are computed where there is no time for all, and limits on the landmarks
         where there is no time for a product.
+    multiply_adds_per_second : float
+        Of a fast computer: a first product that would not end in time on it is not begun.
     """
 
     dense_rows: int = 300
@@ -80,6 +82,7 @@ class EigenSettings:
     short_components: int = 20
     min_landmarks: int = 64
     max_landmarks: int = 512
+    multiply_adds_per_second: float = 1e11
 
 
 DEFAULTS = EigenSettings()
@@ -163,7 +166,9 @@ class EigenSolver:
         self, gram: BlockedGram, k: int, seed: np.random.RandomState, stopping: Stopping
     ) -> EigenSolution:
         settings = self.settings
-        if stopping.stopped is not None:
+        work = gram.n**2 * (k + settings.extra + gram.cost_per_entry / 2)
+        has_time = work <= stopping.remaining * settings.multiply_adds_per_second
+        if stopping.stopped is not None or not has_time:
             return self._from_landmarks(gram, k, stopping)
         product = SymmetricGram(gram, self.cache_bytes, stopping.is_stopped)
         start = seed.standard_normal((gram.n, min(k + settings.extra, gram.n)))
