@@ -17,7 +17,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-__all__ = ["WATCHDOG", "Pool"]
+__all__ = ["PATIENCE", "WATCHDOG", "Pool", "processor_seconds"]
 
 WATCHDOG = 20.0
 ORACLE = 120.0
@@ -25,6 +25,15 @@ ORACLE = 120.0
 PATIENCE = 10.0
 # Seconds until a new process has imported and compiled everything.
 START = 180.0
+
+
+def processor_seconds(pid: int | None) -> float:
+    """What a process has used of its processors; infinite where that is not known."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return math.inf
 
 
 class Pool:
@@ -90,11 +99,7 @@ class _Worker:
 
     def _work(self) -> float:
         """Seconds of processor time since the stage began; infinite where they are not known."""
-        try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") - self.before
-        except (OSError, ValueError, IndexError):
-            return math.inf
+        return processor_seconds(self.process.pid) - self.before
 
     def give(self, seed: int | None) -> None:
         """Send the next problem, if there is one."""
