@@ -18,8 +18,8 @@ from sklearn.utils.validation import (
 
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels._base import OBJECTS
+from mercer.kernels._binding import SETTINGS
 from mercer.kernels._compiled.products import DENSE_FROM
-from mercer.kernels._samples import SAMPLED_ROWS, Samples, centre
 
 __all__ = [
     "Data",
@@ -29,36 +29,12 @@ __all__ = [
     "class_weights",
     "dense_if_small",
     "is_precomputed",
-    "make_samples",
 ]
 
 # Types taken as they are; all others become float64. Integers are converted a block at a time.
 DTYPES = [np.dtype(code).type for code in ["d", "f", "b", "B", "h", "H", "i", "I", "q"]]
 
 
-@dataclass(frozen=True)
-class CentringSettings:
-    """When rows are densified and centred.
-
-    Attributes
-    ----------
-    dense_cells : int
-        Sparse matrices with at most this number of cells are fitted as dense ones (8 MB).
-    mean_fraction : float
-        Sparse or linear rows are centred if ‖mean‖² exceeds this fraction of the mean ‖x‖².
-    float64_rows : int
-        Up to this number of rows a fit is in float64, and linear rows are centred only beyond
-        ``float64_mean_fraction``: where digits would be lost.
-    float64_mean_fraction : float
-    """
-
-    dense_cells: int = 1_000_000
-    mean_fraction: float = 0.67
-    float64_rows: int = 768
-    float64_mean_fraction: float = 0.9999
-
-
-SETTINGS = CentringSettings()
 # Shown when positive weights are left on one class only.
 ONE_CLASS_LEFT = (
     "Invalid input - all samples with positive weights belong to the same class, "
@@ -190,47 +166,6 @@ def dense_if_small(X: Any) -> Any:
         return X
     cells = X.shape[0] * X.shape[1]
     return X.toarray() if cells <= SETTINGS.dense_cells or X.nnz > DENSE_FROM * cells else X
-
-
-def make_samples(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Samples:
-    """The rows as the kernel takes them, dense ones shifted if only differences count.
-
-    Where coefficients sum to zero (``zero_sum``) that is so of the linear kernel, too; its rows are
-    shifted if their mean is most of what they are.
-
-    Zeros that are worth keeping are kept, unless the mean is most of what the rows are. Otherwise
-    the rows lie around their mean (or median: `centre`), or around the values that most of them
-    share where that gives zeros worth having (a column of two values that was standardised).
-    """
-    points = Samples(X)
-    may_shift = kernel.is_shift_invariant or (zero_sum and kernel.is_centrable)
-    if not may_shift or sp.issparse(X) or X.ndim != 2 or not len(X):
-        return points
-    with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
-        mean = centre(X)
-        if (
-            points.has_few_nonzeros
-            and mean @ mean <= SETTINGS.mean_fraction * points.sq_norms.mean()
-        ):
-            return points
-        if not kernel.is_shift_invariant:
-            offset, total = float(mean @ mean), float(points.sq_norms.mean())
-            share = (
-                SETTINGS.mean_fraction
-                if len(X) > SETTINGS.float64_rows
-                else SETTINGS.float64_mean_fraction
-            )
-            is_far = offset > share * total and np.isfinite(mean).all()
-            return Samples(X, mean) if is_far else points
-        shifted = Samples(X, _common_values(X, mean))
-        return shifted if shifted.has_few_nonzeros else Samples(X, mean)
-
-
-def _common_values(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Of each column the value that more than half of some rows have, or else the mean."""
-    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
-    middle = np.sort(some, axis=0)[some.shape[0] // 2]
-    return np.where((some == middle).mean(axis=0) > 0.5, middle, mean)
 
 
 def _holds_objects(kernel: Any, X: Any) -> bool:
