@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -91,11 +92,10 @@ class BlockedGram:
         ``parts`` (key, count) name the two consecutive classes that the samples consist of:
         `class_blocks` then computes K within a class once for all Grams taken with its key.
         """
-        part = BlockedGram(
-            self.kernel, self.points, workers or self.workers, self.original(index), self.machine
-        )
-        part.scratch, part.borrowed = self.scratch, self.borrowed
-        part._shared, part.parts = self._shared, parts
+        part = copy(self)
+        part.index, part.n, part.parts = self.original(index), index.size, parts
+        part.workers = workers or self.workers
+        part._diag, part._sum_errors = None, {}
         return part
 
     def with_diagonal(self, d: np.ndarray) -> BlockedGram:

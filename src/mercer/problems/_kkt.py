@@ -8,6 +8,8 @@ Neural Computation 13, 2001). Reads β and f; only `restore_sums` changes β.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mercer.problems._dual_qp import BoxQP, gap_terms
@@ -46,29 +48,31 @@ def intercepts(
     smallest that may fall. The violation is an upper bound: f may be off by ``f_error``, and where
     that is infinite f counts for nothing else.
     """
-    lower, upper = problem.lower, problem.upper
     v = problem.target - problem.at_variables(f)
-    error = np.zeros(v.size) if f_error is None else problem.at_variables(f_error)
-    rises, falls, known = beta < upper, beta > lower, np.isfinite(error)
+    above, below, known = v, v, True
+    if f_error is not None:
+        error = problem.at_variables(f_error)
+        above, below, known = v + error, v - error, np.isfinite(error)
+    rises, falls = beta < problem.upper, beta > problem.lower
     if problem.n_groups == 0:  # zero stands in as a partner of every variable
-        top, bottom = (v + error)[rises].max(initial=0.0), (v - error)[falls].min(initial=0.0)
+        top, bottom = above[rises].max(initial=0.0), below[falls].min(initial=0.0)
         return np.zeros(0), np.empty((0, 2)), float(top - bottom)
     b, interval, violation = np.zeros(problem.n_groups), np.empty((problem.n_groups, 2)), 0.0
     for g in range(problem.n_groups):
         up, down = rises, falls
         if problem.n_groups > 1:
             up, down = rises & (problem.group == g), falls & (problem.group == g)
-        top = (v + error)[up].max(initial=-FAR)
-        violation = float(np.maximum(violation, top - (v - error)[down].min(initial=FAR)))
-        low = float(v[up & known].max(initial=-np.inf))
-        high = float(v[down & known].min(initial=np.inf))
+        most = above[up].max(initial=-FAR) - below[down].min(initial=FAR)
+        violation = float(np.maximum(violation, most))
+        up, down = up & known, down & known
+        low, high = float(v[up].max(initial=-np.inf)), float(v[down].min(initial=np.inf))
         interval[g] = low, high
-        ends = [end for end in (low, high) if np.isfinite(end)]
+        ends = [end for end in (low, high) if math.isfinite(end)]
         middle = sum(ends) / max(len(ends), 1)
-        free = v[up & down & known]
+        free = v[up & down]
         b[g] = free.mean() if free.size else middle
-        if problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
-            mean_gap = gap_terms(beta, v - b[g], lower, upper).sum()
-            middle_gap = gap_terms(beta, v - middle, lower, upper).sum()
-            b[g] = middle if middle_gap < mean_gap else b[g]
+        if free.size and problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
+            r = v - np.array([[b[g]], [middle]])
+            of_mean, of_middle = gap_terms(beta, r, problem.lower, problem.upper).sum(axis=1)
+            b[g] = middle if of_middle < of_mean else b[g]
     return b, interval, violation
