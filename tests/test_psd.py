@@ -29,7 +29,7 @@ from mercer._threads import Workers
 from mercer.gram import BlockedGram
 from mercer.gram import _psd as psd
 from mercer.gram._psd import psd_bound
-from mercer.gram._symmetry import require_symmetric
+from mercer.kernels._symmetry import require_symmetric
 from mercer.kernels import (
     RBF,
     IndefiniteKernelWarning,

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 pytest.importorskip("flint", reason="needs python-flint")
 
-from mercer.estimators._validation import make_samples
+from mercer.kernels._binding import make_samples
 from mercer.kernels import (
     RBF,
     AllSubsets,

@@ -22,12 +22,13 @@ from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, common, resolve_kernel
-from mercer.estimators._validation import Data, check_rows, check_training, make_samples
+from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.estimators.pegasos._certificates import Effort, certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
 from mercer.gram import BlockedGram
 from mercer.gram._bounded_products import bounded_columns, gram_error
 from mercer.kernels import Linear
+from mercer.kernels._binding import make_samples
 from mercer.kernels._samples import Samples
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import kernel_matrix
