@@ -23,9 +23,7 @@ _DIAGONAL_ROWS = 4
 class Precomputed(Kernel):
     """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
 
-    @property
-    def _has_formula(self) -> bool:
-        return False
+    _has_formula = False
 
     def magnitude(self, points: Samples) -> np.ndarray:
         """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
@@ -78,20 +76,15 @@ class Callable(Kernel):
 
     function: Function[[Any, Any], Any]
 
+    sample_type = OBJECTS
+    _has_formula = False
+
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
 
-    @property
-    def sample_type(self) -> str:
-        return OBJECTS
-
     def cost_per_entry(self, samples: Samples) -> float:
         return OBJECT_COST
-
-    @property
-    def _has_formula(self) -> bool:
-        return False
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """The function decides which samples it takes; its values are checked in `tile`."""

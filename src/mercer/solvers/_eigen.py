@@ -23,9 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
 
-from mercer._result import Status
+from mercer._result import Status, final_status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._residuals import eigen_status
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
@@ -199,7 +198,7 @@ class EigenSolver:
         residuals = np.linalg.norm(_centred(image) - vectors * values, axis=0)
         residuals = residuals + error + gamma(64) * size
         goal = max(self._goal * float(values.max(initial=0.0)), centring.rounding)
-        status = eigen_status(residuals, goal, Status.SOLVED)
+        status = final_status(Status.SOLVED, float(residuals.max(initial=0.0)), goal)
         return EigenSolution(values, vectors, residuals, centring, status, "dense", 0)
 
     def _from_landmarks(self, gram: BlockedGram, k: int, stopping: Stopping) -> EigenSolution:
@@ -313,7 +312,7 @@ class _Krylov:
             if image is not None:
                 fresh = np.linalg.norm(_centred(image) - vectors * values, axis=0)
                 bound = np.minimum(bound, fresh + self.error)
-        return bound, eigen_status(bound, goal, why)
+        return bound, final_status(why, float(bound.max(initial=0.0)), goal)
 
     def _image_error(self) -> float:
         """Of a unit combination of the image's columns: their errors, and the sum's rounding."""
