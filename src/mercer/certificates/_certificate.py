@@ -197,10 +197,9 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
     if len(tasks) == 1:
         return tasks[0]
 
-    sums = ("primal", "dual", "gap", "n_zero", "n_free", "n_bound", "iterations", "rounds")
-    sums += ("seconds", "certificate_seconds")
+    sums = "primal dual gap n_zero n_free n_bound iterations rounds seconds certificate_seconds"
     return Certificate(
-        **{name: sum(getattr(task, name) for task in tasks) for name in sums},
+        **{name: sum(getattr(task, name) for task in tasks) for name in sums.split()},
         relative_gap=max(task.relative_gap for task in tasks),
         kkt_violation=max(task.kkt_violation for task in tasks),
         bias_interval=tuple(task.bias_interval for task in tasks),

@@ -166,4 +166,3 @@ def certify_ridge(
         iterations=solution.iterations,
         seconds=seconds,
     )
-

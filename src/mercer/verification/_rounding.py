@@ -20,7 +20,7 @@ from mercer.kernels._double_double import UNIT_ROUNDOFF
 
 __all__ = ["EPS", "SETTINGS", "UNIT_ROUNDOFF", "Settings", "column_sums", "scores", "total"]
 
-EPS = 2 * UNIT_ROUNDOFF
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,10 @@ class Settings:
     open_linear_gap : fraction of the gap of a linear model
     factored_rows : rows up to which an indefinite kernel's matrix is factored
     smallest_C : C of a row whose class has the weight zero
+    dual_steps : steps of L-BFGS-B at the most, for the dual bound of a Pegasos model
+    default_eigen_tol : the tolerance that KernelPCA documents for tol=0
+    slice_rows : rows of a linear model that are taken to float64 at once
+    underflow : what a product that underflows loses
     """
 
     summed: float = 1e-14
@@ -61,11 +65,13 @@ class Settings:
     open_linear_gap: float = 1e-3
     factored_rows: int = 3000
     smallest_C: float = 1e-300
+    dual_steps: int = 5000
+    default_eigen_tol: float = 1e-8
+    slice_rows: int = 65_536
+    underflow: float = 1e-320
 
 
 SETTINGS = Settings()
-_ROWS = 65_536  # taken to float64 at once
-_UNDERFLOW = 1e-320  # lost by a product that underflows
 
 
 def total(values: Any) -> float:
@@ -83,7 +89,7 @@ def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, 
         rows = X[part].astype(np.float64)
         g[part], size[part] = rows @ w + b, abs(rows) @ np.abs(w) + abs(b)
     if not precise:
-        return g, 1.01 * (d + 3) * UNIT_ROUNDOFF * size + d * _UNDERFLOW
+        return g, 1.01 * (d + 3) * UNIT_ROUNDOFF * size + d * SETTINGS.underflow
     g, rest = np.full(n, float(b)), np.zeros(n)
     for j, rows, x in _columns(X):
         if w[j] != 0:
@@ -92,7 +98,7 @@ def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, 
             rest[rows] += error + more
     g += rest
     error = UNIT_ROUNDOFF * np.abs(g) + ((d + 3) * UNIT_ROUNDOFF) ** 2 * size
-    return g, 1.01 * error + d * _UNDERFLOW
+    return g, 1.01 * error + d * SETTINGS.underflow
 
 
 def column_sums(X: Any, beta: np.ndarray, precise: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -105,14 +111,14 @@ def column_sums(X: Any, beta: np.ndarray, precise: bool) -> tuple[np.ndarray, np
         for j, rows, x in _columns(X):
             product, error = dd.two_product(x, beta[rows])
             out[j] = math.fsum(chain(product.tolist(), error.tolist()))
-        return out, 1.01 * UNIT_ROUNDOFF * np.abs(out) + n * _UNDERFLOW
+        return out, 1.01 * UNIT_ROUNDOFF * np.abs(out) + n * SETTINGS.underflow
     out, size = np.zeros(d), np.zeros(d)
     for part in _slices(n):
         rows = X[part].astype(np.float64)
         out += rows.T @ beta[part]
         size += abs(rows).T @ np.abs(beta[part])
-    units = min(n, _ROWS) + n // _ROWS + 3
-    return out, 1.01 * units * UNIT_ROUNDOFF * size + n * _UNDERFLOW
+    units = min(n, SETTINGS.slice_rows) + n // SETTINGS.slice_rows + 3
+    return out, 1.01 * units * UNIT_ROUNDOFF * size + n * SETTINGS.underflow
 
 
 def _columns(X: Any) -> Iterator[tuple[int, Any, np.ndarray]]:
@@ -128,4 +134,5 @@ def _columns(X: Any) -> Iterator[tuple[int, Any, np.ndarray]]:
 
 
 def _slices(n: int) -> list[slice]:
-    return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]
+    step = SETTINGS.slice_rows
+    return [slice(start, start + step) for start in range(0, n, step)]

@@ -83,7 +83,7 @@ def certify_one_pass(bound: OnePassBound, tol: float, effort: Effort) -> Certifi
     """
     dual, theta = bound.solve()
     primal = bound.primal
-    gap = max(primal - dual, 0.0) + (ROUNDING_UNITS + bound.n) * EPS * (primal + dual)
+    gap = max(primal - dual, 0.0) + (ROUNDING.units + bound.n) * EPS * (primal + dual)
     n_zero, n_bound = (int(bound.counts[theta == end].sum()) for end in (0.0, 1.0))
     counts = n_zero, bound.n - n_zero - n_bound, n_bound
     status = Status.SOLVED if gap <= tol * primal else Status.ITERATION_LIMIT
