@@ -29,25 +29,19 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class RoundingSettings:
-    """What certificates add for the rounding of their own sums.
+    """What certificates add for the rounding of their own sums."""
 
-    Attributes
-    ----------
-    units : int
-        Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of
-        rounding alone is found between half as large and as large as stated.
-    margin : float
-        Factor on bounds on the error of f, for sums of another order round otherwise.
-    norms : float
-        Factor on norms of n numbers and products of bounds, which are rounded, too.
-    at_bound : float
-        A published coefficient is at its bound from this fraction of it on: it is the bound up to
-        the rounding of a factor or two.
-    """
-
+    # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of
+    # rounding alone is found between half as large and as large as stated.
     units: int = 16
+    # Factor on bounds on the error of f, for sums of another order round otherwise.
     margin: float = 1.001
+    # Factor that covers the rounding of k(x, x).
+    diagonal: float = 1 + 1e-6
+    # Factor on norms of n numbers and products of bounds, which are rounded, too.
     norms: float = 1 + 1e-9
+    # A published coefficient is at its bound from this fraction of it on: it is the bound up to the
+    # rounding of a factor or two.
     at_bound: float = 1 - 1e-12
 
 

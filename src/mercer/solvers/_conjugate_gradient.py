@@ -29,6 +29,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer._result import Status
+from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
@@ -44,8 +45,6 @@ __all__ = [
     "column_dots",
     "conjugate_gradient",
 ]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def column_dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -175,7 +174,7 @@ class NystromPreconditioner:
         F = self._F
         squares = sum(self._workers.map(lambda rows: F[rows].T @ F[rows], self._cut))
         values, vectors = linalg.eigh(squares, check_finite=False)
-        kept = values > _EPS * rank * max(float(values.max(initial=0.0)), 0.0)
+        kept = values > EPS * rank * max(float(values.max(initial=0.0)), 0.0)
         self._values = values[kept]
         self._rotation = vectors[:, kept] / np.sqrt(self._values)
 
@@ -241,9 +240,9 @@ class KernelSystem:
         """
         size = self.trace + self.alpha
         added = np.abs(now.step) * np.linalg.norm(now.P, axis=0)
-        added *= self.error_norm + 4 * _EPS * size
+        added *= self.error_norm + 4 * EPS * size
         norms = size * np.linalg.norm(now.X, axis=0) + np.linalg.norm(now.R, axis=0)
-        return added + 2 * _EPS * norms
+        return added + 2 * EPS * norms
 
     def checked(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """K V and a bound on the error of each entry; None if the product was stopped."""

@@ -25,6 +25,7 @@ from scipy import linalg
 
 from mercer._result import Status, final_status
 from mercer._threads import single_threaded_blas
+from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
@@ -34,48 +35,33 @@ from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["Centring", "EigenSettings", "EigenSolution", "EigenSolver", "has_equal_rows"]
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class EigenSettings:
-    """Tuning constants of `EigenSolver`.
+    """Tuning constants of `EigenSolver`."""
 
-    Attributes
-    ----------
-    dense_rows : int
-        Up to this number of rows a dense decomposition takes milliseconds.
-    dense_fraction : float
-        Beyond this fraction of all eigenvectors an iteration saves nothing.
-    all_vectors_rows : int
-        Up to this number of rows all eigenvectors are computed: LAPACK may lose some of many equal
-        eigenvalues where only some are asked for.
-    extra : int
-        Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
-    basis, basis_per_vector : int
-        Size at which the Krylov basis is restarted, and what each vector asked for adds to it.
-    finest, default_tol : float
-        With tol = 0, the relative residual that iterations aim at and the one to be proved; the
-        latter includes the rounding.
-    aim : float
-        With tol > 0, iterations aim at this fraction of it.
-    min_products : int
-        Limit on products without ``max_products``, if that is more than one for each row.
-    short_components, min_landmarks, max_landmarks : int
-        Components that are computed where there is no time for all, and limits on the landmarks
-        where there is no time for a product.
-    """
-
+    # Up to this number of rows a dense decomposition takes milliseconds.
     dense_rows: int = 300
+    # Beyond this fraction of all eigenvectors an iteration saves nothing.
     dense_fraction: float = 0.1
+    # Up to this number of rows all eigenvectors are computed: LAPACK may lose some of many equal
+    # eigenvalues where only some are asked for.
     all_vectors_rows: int = 256
+    # Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
     extra: int = 8
+    # Size at which the Krylov basis is restarted, and what each vector asked for adds to it.
     basis: int = 120
     basis_per_vector: int = 8
+    # With tol = 0, the relative residual that iterations aim at and the one to be proved; the
+    # latter includes the rounding.
     finest: float = 1e-12
     default_tol: float = 1e-8
+    # With tol > 0, iterations aim at this fraction of it.
     aim: float = 0.25
+    # Limit on products without ``max_products``, if that is more than one for each row.
     min_products: int = 100
+    # Components that are computed where there is no time for all, and limits on the landmarks where
+    # there is no time for a product.
     short_components: int = 20
     min_landmarks: int = 64
     max_landmarks: int = 512
@@ -101,7 +87,7 @@ class Centring:
         means = row_sums / gram.n
         mean = float(means.mean())
         total = float(gram.diag().sum())
-        return Centring(means, mean, max(total - gram.n * mean, 0.0), _EPS * abs(total))
+        return Centring(means, mean, max(total - gram.n * mean, 0.0), EPS * abs(total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,13 +194,13 @@ class EigenSolver:
         factor = nystrom_factor(gram, random_landmarks(n, m))
         assert factor is not None
         F = factor.F
-        left_out = total - float(np.einsum("ij,ij->", F, F)) + 1e3 * m * n * _EPS * total
+        left_out = total - float(np.einsum("ij,ij->", F, F)) + 1e3 * m * n * EPS * total
         means = F @ F.mean(axis=0)
         centring = Centring.of(gram, n * means)
         F -= F.mean(axis=0)
         values, rotation = linalg.eigh(F.T @ F, check_finite=False)
         values, rotation = values[::-1][:k], rotation[:, ::-1][:, :k]
-        kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
+        kept = values > 1e3 * n * EPS * max(float(values[0]), 0.0) if values.size else values > 0
         values, vectors = values[kept], F @ (rotation[:, kept] / np.sqrt(values[kept]))
         bound = max(left_out, 0.0) if gram.is_psd is True else np.inf
         status = stopping.stopped or Status.TIME_LIMIT

@@ -41,22 +41,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LloydSettings:
-    """Tuning constants of k-means.
+    """Tuning constants of k-means."""
 
-    Attributes
-    ----------
-    tile_rows, cached_rows : int
-        Kernel rows that are added to the sums at a time, if they are computed, and if the matrix is
-        kept: about ten milliseconds.
-    rounding : float
-        A gain up to this fraction of the largest k(x, x) is rounding.
-    sums_bytes : int
-        Starts run at once as long as their sums S take at most this memory.
-    """
-
+    # Kernel rows that are added to the sums at a time, if they are computed, and if the matrix is
+    # kept: about ten milliseconds.
     tile_rows: int = 256
     cached_rows: int = 4096
+    # A gain up to this fraction of the largest k(x, x) is rounding.
     rounding: float = 1e-13
+    # Starts run at once as long as their sums S take at most this memory.
     sums_bytes: int = 64 << 20
 
 

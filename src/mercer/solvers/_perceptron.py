@@ -32,23 +32,16 @@ __all__ = ["Perceptron", "Updates", "count_votes", "rows_for"]
 
 @dataclass(frozen=True)
 class PerceptronSettings:
-    """Tuning constants of the perceptron.
+    """Tuning constants of the perceptron."""
 
-    Attributes
-    ----------
-    direct_rows : int
-        Up to this number of rows K is held whole at any budget.
-    min_block, max_block, first_block : int
-        A block has about as many rows as the last epoch had mistakes, within these limits: then K
-        of the block costs no more than the rows of its mistakes.
-    work_per_call : int
-        Multiplications of one compiled call, about ten milliseconds.
-    """
-
+    # Up to this number of rows K is held whole at any budget.
     direct_rows: int = 2048
+    # A block has about as many rows as the last epoch had mistakes, within these limits: then K of
+    # the block costs no more than the rows of its mistakes.
     min_block: int = 32
     max_block: int = 512
     first_block: int = 256
+    # Multiplications of one compiled call, about ten milliseconds.
     work_per_call: int = 10_000_000
 
 

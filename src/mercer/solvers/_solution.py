@@ -16,6 +16,7 @@ import numpy as np
 
 from mercer._result import Result, Status, final_status
 from mercer.certificates._box_qp import certify
+from mercer.certificates._certificate import ROUNDING
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP, gap_terms
 from mercer.solvers._violation import bounded_extremes
@@ -29,13 +30,6 @@ __all__ = [
     "snapshot",
     "upper_diagonal",
 ]
-
-# A value this large stands for "no such variable".
-_FAR, _ABSENT = 1e300, 1e299
-# Up to FEW_POINTS points the whole diagonal of K is computed, also of a kernel function.
-FEW_POINTS = 2000
-# Factor that covers the rounding of k(x, x).
-DIAGONAL_ROUNDING = 1 + 1e-6
 
 
 class Run(Protocol):
@@ -124,21 +118,24 @@ def restore_sums(problem: BoxQP, beta: np.ndarray) -> dict[int, float]:
     return changed
 
 
-def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray) -> np.ndarray:
-    """An upper bound of k(x, x) at the points; infinite where it would be costly to compute."""
-    if gram.n <= FEW_POINTS or gram.kernel._has_formula:
+def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray, few_points: int = 2000) -> np.ndarray:
+    """An upper bound of k(x, x) at the points; infinite where it would be costly to compute.
+
+    Up to ``few_points`` the whole diagonal is computed, also of a kernel function.
+    """
+    if gram.n <= few_points or gram.kernel._has_formula:
         return upper_diagonal(gram)
     out = np.full(gram.n, np.inf)
     room = np.minimum(beta - problem.lower, problem.upper - beta)
     some = np.argsort(-room)[:8]
     rows = np.unique(some if problem.row is None else problem.row[some])
-    out[rows] = np.abs(gram.diag(rows)) * DIAGONAL_ROUNDING
+    out[rows] = np.abs(gram.diag(rows)) * ROUNDING.diagonal
     return out
 
 
 def upper_diagonal(gram: Gram) -> np.ndarray:
     """An upper bound of k(x, x) at all points."""
-    return np.abs(gram.diag()) * DIAGONAL_ROUNDING
+    return np.abs(gram.diag()) * ROUNDING.diagonal
 
 
 def intercepts(
@@ -155,7 +152,7 @@ def intercepts(
     group = np.zeros(m, np.int8) if problem.group is None else problem.group
     v, error = np.empty(m), np.zeros(f.size) if f_error is None else f_error
     ends_of = np.empty((4, max(problem.n_groups, 1)))
-    ends_of[::2], ends_of[1::2] = -_FAR, _FAR
+    ends_of[::2], ends_of[1::2] = -np.inf, np.inf
     box = beta, problem.lower, problem.upper
     bounded_extremes(f, error, row, problem.target, *box, group, problem.n_groups, v, ends_of)
     top, bottom, top_at_most, bottom_at_least = ends_of
@@ -165,10 +162,8 @@ def intercepts(
     free = (beta > problem.lower) & (beta < problem.upper) & np.isfinite(error)[row]
     for g in range(problem.n_groups):
         free_v = v[free if problem.n_groups == 1 else free & (group == g)]
-        low = top[g] if top[g] > -_ABSENT else -np.inf
-        high = bottom[g] if bottom[g] < _ABSENT else np.inf
-        interval[g] = low, high
-        ends = [end for end in (low, high) if np.isfinite(end)]
+        interval[g] = top[g], bottom[g]
+        ends = [end for end in (top[g], bottom[g]) if np.isfinite(end)]
         middle = sum(ends) / max(len(ends), 1)
         b[g] = free_v.mean() if free_v.size else middle
         if problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:

@@ -25,49 +25,45 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Settings:
-    """What `mercer.verify` takes for rounding, and where it computes more precisely.
+    """What `mercer.verify` takes for rounding, and where it computes more precisely."""
 
-    Attributes
-    ----------
-    summed : relative error of a sum of non-negative float64 terms of a few factors each
-    at_bound : a dual variable is at its bound from this fraction of it on, because the bound
-        C · class weight · sample weight was rounded
-    infeasible : dual variables violate a bound or an equality constraint if they are off by more
-        than this, relatively; the model then has no dual value
-    tol_slack : relative excess over ``tol`` that is rounding
-    gap_tol_slack : the same for estimators that stop at a relative gap
-    open_gap : rows are recomputed in double-double if rounding leaves open more than this fraction
-        of the gap or of ``tol``
-    open_primal : or more than this fraction of the objective
-    precise_values : number of kernel values that are computed in double-double at the most
-    precise_residual_values : the same for residuals of ridge systems and eigenvectors
-    precise_entries : entries of X up to which linear models are recomputed in doubled precision at
-        once; larger ones only if rounding exceeds ``open_linear_gap``
-    open_linear_gap : fraction of the gap of a linear model
-    factored_rows : rows up to which an indefinite kernel's matrix is factored
-    smallest_C : C of a row whose class has the weight zero
-    dual_steps : steps of L-BFGS-B at the most, for the dual bound of a Pegasos model
-    default_eigen_tol : the tolerance that KernelPCA documents for tol=0
-    slice_rows : rows of a linear model that are taken to float64 at once
-    underflow : what a product that underflows loses
-    """
-
+    # Relative error of a sum of non-negative float64 terms of a few factors each.
     summed: float = 1e-14
+    # A dual variable is at its bound from this fraction of it on, because the bound C · class
+    # weight · sample weight was rounded.
     at_bound: float = 1 - 1e-12
+    # Dual variables violate a bound or an equality constraint if they are off by more than this,
+    # relatively; the model then has no dual value.
     infeasible: float = 1e-8
+    # Relative excess over ``tol`` that is rounding.
     tol_slack: float = 1e-6
+    # The same for estimators that stop at a relative gap.
     gap_tol_slack: float = 0.01
+    # Rows are recomputed in double-double if rounding leaves open more than this fraction of the
+    # gap or of ``tol``.
     open_gap: float = 0.02
+    # Or more than this fraction of the objective.
     open_primal: float = 1e-11
+    # Number of kernel values that are computed in double-double at the most.
     precise_values: int = 20_000_000
+    # The same for residuals of ridge systems and eigenvectors.
     precise_residual_values: int = 1_000_000
+    # Entries of X up to which linear models are recomputed in doubled precision at once; larger
+    # ones only if rounding exceeds ``open_linear_gap``.
     precise_entries: int = 2_000_000
+    # Fraction of the gap of a linear model.
     open_linear_gap: float = 1e-3
+    # Rows up to which an indefinite kernel's matrix is factored.
     factored_rows: int = 3000
+    # C of a row whose class has the weight zero.
     smallest_C: float = 1e-300
+    # Steps of L-BFGS-B at the most, for the dual bound of a Pegasos model.
     dual_steps: int = 5000
+    # The tolerance that KernelPCA documents for tol=0.
     default_eigen_tol: float = 1e-8
+    # Rows of a linear model that are taken to float64 at once.
     slice_rows: int = 65_536
+    # What a product that underflows loses.
     underflow: float = 1e-320
 
 

@@ -40,60 +40,42 @@ __all__ = ["LIMITS", "Features", "ProofSettings", "find_weights"]
 
 @dataclass(frozen=True)
 class ProofSettings:
-    """Limits of the search for a proof.
+    """Limits of the search for a proof."""
 
-    Attributes
-    ----------
-    most_points, most_features, most_entries : int
-        The support of a proof is sought among this many variables, those with the largest |β|, with
-        no more features and entries than these: what least squares does in some tenths of a second.
-    few_variables : int
-        Up to this number a proof is sought once, among all variables.
-    first_try, next_try : float
-        For more variables it is sought among the support vectors when the squared distance of the
-        hulls is below this fraction of the kernel's scale, and again each time it was reduced by
-        this factor.
-    exact_seconds, quick_seconds : float
-        Exact elimination is tried if it takes no longer than the first; what takes longer than the
-        second is left to enclosures where they succeed.
-    simplex_seconds : float
-        What is left unclear goes through the simplex method on integers, if that takes no longer.
-    residual, separable_residual : float
-        Least squares that leaves more than the first of its right-hand side found no support. More
-        than the second, from features of a condition up to ``condition``, and the rows are
-        separable.
-    condition : float
-    supports : int
-        Supports that are tried, each for another scaling of the variables.
-    rank : float
-        Fraction of the largest at which a pivot counts as zero.
-    denominator : int
-        Variables that need not be solved for are multiples of 1 over this.
-    few_entries : int
-        Entries of the largest system that is converted to integers as a whole.
-    few_terms : int
-        Terms of a combination of equations that another one may be.
-    most_enclosed : int
-        Unknowns of the largest system whose solution is enclosed.
-    """
-
+    # The support of a proof is sought among this many variables, those with the largest |β|, with
+    # no more features and entries than these: what least squares does in some tenths of a second.
     most_points: int = 1000
     most_features: int = 2000
     most_entries: int = 1_000_000
+    # Up to this number a proof is sought once, among all variables.
     few_variables: int = 500
+    # For more variables it is sought among the support vectors when the squared distance of the
+    # hulls is below this fraction of the kernel's scale, and again each time it was reduced by this
+    # factor.
     first_try: float = 1e-2
     next_try: float = 1e-2
+    # Exact elimination is tried if it takes no longer than the first; what takes longer than the
+    # second is left to enclosures where they succeed.
     exact_seconds: float = 0.6
     quick_seconds: float = 0.01
+    # What is left unclear goes through the simplex method on integers, if that takes no longer.
     simplex_seconds: float = 0.2
+    # Least squares that leaves more than the first of its right-hand side found no support. More
+    # than the second, from features of a condition up to ``condition``, and the rows are separable.
     residual: float = 1e-5
     separable_residual: float = 1e-3
     condition: float = 1e6
+    # Supports that are tried, each for another scaling of the variables.
     supports: int = 3
+    # Fraction of the largest at which a pivot counts as zero.
     rank: float = 1e-13
+    # Variables that need not be solved for are multiples of 1 over this.
     denominator: int = 1 << 30
+    # Entries of the largest system that is converted to integers as a whole.
     few_entries: int = 20_000
+    # Terms of a combination of equations that another one may be.
     few_terms: int = 100
+    # Unknowns of the largest system whose solution is enclosed.
     most_enclosed: int = 400
 
 
