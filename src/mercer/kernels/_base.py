@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._rounding import ROUNDED_MAGNITUDE, Rounding, unit
+from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
 
 __all__ = ["Kernel"]
@@ -139,7 +139,7 @@ class Kernel(ABC):
                 self.diag(points.take(slice(start, min(start + _SIDE, points.n))))
                 for start in range(0, points.n, _SIDE)
             ]
-            return np.sqrt(ROUNDED_MAGNITUDE * np.abs(np.concatenate([np.zeros(0), *parts])))
+            return np.sqrt(MODEL.rounded_magnitude * np.abs(np.concatenate([np.zeros(0), *parts])))
 
     @property
     def _has_formula(self) -> bool:

@@ -42,9 +42,6 @@ __all__ = [
     "sigmoid",
 ]
 
-# Error of γ‖x − z‖² from dot products beyond which differences of the rows are squared.
-_LOST_IN_PRODUCTS = 1e-12
-
 Values = tuple[np.ndarray, np.ndarray]
 Evaluator = Callable[[np.ndarray], Values]
 Precise = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -160,7 +157,8 @@ def rbf(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
         np.maximum(D, 0.0, out=D)
         E = lost * (a_sq[:, None] + z_sq)
         for far, columns in ((z_sq, True), (a_sq, False)):
-            which = np.flatnonzero(~(gamma * lost * far <= _LOST_IN_PRODUCTS / 2))
+            # An error of γ‖x − z‖² beyond 1e-12: the differences of the rows are squared.
+            which = np.flatnonzero(~(gamma * lost * far <= 1e-12 / 2))
             if which.size:
                 part = (slice(None), which) if columns else (which, slice(None))
                 pair = (rows, support[which]) if columns else (rows[which], support)

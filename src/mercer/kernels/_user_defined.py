@@ -14,10 +14,6 @@ from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel"]
 
-# The diagonal of a function comes from square tiles of _DIAGONAL_ROWS rows: fewer calls, and few
-# values that are not used.
-_DIAGONAL_ROWS = 4
-
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
@@ -93,10 +89,11 @@ class Callable(Kernel):
         out[...] = self._values(A, B)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
+        """From square tiles of four rows: fewer calls, and few values that are not used."""
         out = np.empty(len(A))
-        for start in range(0, len(A), _DIAGONAL_ROWS):
-            part = A[start : start + _DIAGONAL_ROWS]
-            out[start : start + _DIAGONAL_ROWS] = np.diagonal(self._values(part, part))
+        for start in range(0, len(A), 4):
+            part = A[start : start + 4]
+            out[start : start + 4] = np.diagonal(self._values(part, part))
         return out
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> Any:

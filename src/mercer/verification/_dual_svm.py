@@ -33,7 +33,8 @@ import numpy as np
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
-from mercer.kernels._reference import UNKNOWN, Sums
+from mercer.kernels._reference import SETTINGS as REFERENCE
+from mercer.kernels._reference import Sums
 from mercer.verification._formulations import Formulation, Posed, Task
 from mercer.verification._losses import LOGISTIC
 from mercer.verification._rounding import EPS, SETTINGS
@@ -150,7 +151,7 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
         primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
     if posed.off > SETTINGS.infeasible:
         gap = (np.inf, np.inf)
-    elif not gap[1] < UNKNOWN * 1e-50:
+    elif not gap[1] < REFERENCE.unknown * 1e-50:
         gap = (gap[0], np.inf)
     violation, interval, extreme = _violation(model, params, task, posed)
     part = part + extreme

@@ -16,11 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels import _double_double as dd
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer.kernels._double_double import EPS, UNIT_ROUNDOFF
 
 __all__ = ["EPS", "SETTINGS", "UNIT_ROUNDOFF", "Settings", "column_sums", "scores", "total"]
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)

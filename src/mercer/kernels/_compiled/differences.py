@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
-from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT
+from mercer.kernels._rounding import MODEL
 from mercer.kernels._samples import SampleBlock
 
 __all__ = ["replace_far_values"]
@@ -39,7 +39,7 @@ def replace_far_values(
         They are off by ``error`` · (‖x‖² + ‖z‖²) at most.
     """
     slack = error * (A.sq_norms[far][:, None] + B.sq_norms)
-    near = gamma * (sq_dist - slack) < NEGLIGIBLE_EXPONENT
+    near = gamma * (sq_dist - slack) < MODEL.negligible_exponent
     values = np.zeros(sq_dist.shape)
     if A.is_sparse:
         _sparse_values(*_raw_csr(A, far), *_raw_csr(B, None), near, gamma, values)
