@@ -36,7 +36,8 @@ EPS = float(np.finfo(np.float64).eps)
 UNIT_ROUNDOFF = float(np.finfo(np.float64).epsneg)  # 2⁻⁵³
 UNIT = EPS * EPS
 
-DD = tuple[np.ndarray, np.ndarray]
+# Arrays or numbers, which are broadcast.
+DD = tuple[Any, Any]
 
 
 def two_sum(a: Any, b: Any) -> DD:
@@ -98,15 +99,13 @@ def sum_rows(x: DD) -> tuple[np.ndarray, np.ndarray, int]:
     rounds = 0
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
-        rest = (high[..., 2 * half :], low[..., 2 * half :])
-        high, low = add(
-            (high[..., :half], low[..., :half]),
-            (high[..., half : 2 * half], low[..., half : 2 * half]),
+        first, second, rest = (
+            (high[..., part], low[..., part])
+            for part in (slice(half), slice(half, 2 * half), slice(2 * half, None))
         )
-        if rest[0].shape[-1]:
-            high, low = (
-                np.concatenate([a, b], axis=-1) for a, b in zip((high, low), rest, strict=True)
-            )
+        high, low = (
+            np.concatenate([a, b], axis=-1) for a, b in zip(add(first, second), rest, strict=True)
+        )
         rounds += 1
     if high.shape[-1] == 0:
         return np.zeros(high.shape[:-1]), np.zeros(high.shape[:-1]), 0
@@ -129,11 +128,10 @@ def exp_negative(x: DD) -> tuple[np.ndarray, np.ndarray, float]:
     t = (r[0] / 2.0**halvings, r[1] / 2.0**halvings)
     p: DD = (np.zeros_like(high), np.zeros_like(high))
     for k in range(9, 0, -1):  # p = t (1 + p) / k
-        one = add(p, (np.ones_like(high), np.zeros_like(high)))
-        p = _divide(multiply(one, t), float(k))
+        p = _divide(multiply(add(p, (1.0, 0.0)), t), float(k))
     for _ in range(halvings):
         p = add((2 * p[0], 2 * p[1]), multiply(p, p))
-    e = add(p, (np.ones_like(high), np.zeros_like(high)))
+    e = add(p, (1.0, 0.0))
     scale = np.exp2(m)
     return np.where(tiny, 0.0, e[0] * scale), np.where(tiny, 0.0, e[1] * scale), 1e-28
 
@@ -165,7 +163,7 @@ def matmul(A: Any, B: Any, kept_bits: int = 115) -> tuple[np.ndarray, np.ndarray
             if i < len(left) and order - i < len(right):
                 part = left[i] @ right[order - i]
                 part = part.toarray() if sp.issparse(part) else np.asarray(part)
-                out = add(out, (part, np.zeros(shape)))
+                out = add(out, (part, 0.0))
                 size += np.abs(part)
     error = np.multiply.outer(4.0 * d * (count + 2) * 2.0 ** (-bits * count) * a_max, b_max)
     error += 4 * count**2 * UNIT * size

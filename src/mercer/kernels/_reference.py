@@ -119,13 +119,17 @@ def precise_sums(
         part = slice(start, start + step)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             K, K_low, K_error = evaluate(rows[part])
-            high, low, error = dd.matmul(K, coef)
-            rest = K_low @ coef
-            out.high[part], out.low[part] = dd.add((high, low), (rest, np.zeros_like(rest)))
             K_error = K_error + (len(support) + 2) * UNIT_ROUNDOFF * np.abs(K_low)
-            error += 1.01 * (K_error @ size) + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
-            out.error[part] = error + SETTINGS.tiny * size.sum(axis=0)
+            _set(out, part, dd.matmul(K, coef), K_low @ coef, K_error @ size, size)
     return _checked(out)
+
+
+def _set(out: Sums, part: slice, product: Any, rest: Any, error: Any, size: np.ndarray) -> None:
+    """Sums of a slice: a product in double-double and the rest of it, in float64."""
+    high, low, lost = product
+    out.high[part], out.low[part] = dd.add((high, low), (rest, 0.0))
+    lost += 1.01 * error + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
+    out.error[part] = lost + SETTINGS.tiny * size.sum(axis=0)
 
 
 def _checked(sums: Sums) -> Sums:
@@ -162,10 +166,7 @@ def _linear_sums(X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         A = float64_rows(X, rows[part])
-        high, low, error = dd.matmul(A, np.ascontiguousarray(w_high.T))
-        rest = np.asarray(A @ w_low.T)
-        out.high[part], out.low[part] = dd.add((high, low), (rest, np.zeros_like(rest)))
+        product = dd.matmul(A, np.ascontiguousarray(w_high.T))
         reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * UNIT_ROUNDOFF * np.abs(w_low)).T
-        error += 1.01 * np.asarray(reach) + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
-        out.error[part] = error + SETTINGS.tiny * np.abs(coef).sum(axis=0)
+        _set(out, part, product, np.asarray(A @ w_low.T), np.asarray(reach), np.abs(coef))
     return _checked(out)
