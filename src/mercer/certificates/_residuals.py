@@ -21,28 +21,16 @@ __all__ = ["EigenCertificate", "RidgeCertificate", "RidgeSolution", "certify_rid
 
 @dataclass(frozen=True, eq=False)
 class RidgeSolution:
-    """Coefficients and f = K coef (n × m, float64), and how they were computed.
-
-    Attributes
-    ----------
-    coef, f : float64 arrays of shape (n, m)
-    error : float64 array of shape (m,)
-        A bound on ‖D(f̂ − f)‖ of each target, D = diag(√s).
-    status : Status
-        Why the solver stopped.
-    solver : str
-    iterations : int
-    gradient : float64 array of shape (m,) or None
-        Of targets with α = 0, whose system may be singular and is then solved by least squares: a
-        bound on ‖DK S r‖ over ‖DKD‖ ‖Dy‖, else infinite.
-    """
+    """Coefficients and f = K coef (n × m, float64), and how they were computed."""
 
     coef: np.ndarray
     f: np.ndarray
-    error: np.ndarray
-    status: Status
+    error: np.ndarray  # a bound on ‖D(f̂ − f)‖ of each target, D = diag(√s)
+    status: Status  # why the solver stopped
     solver: str
     iterations: int = 0
+    # Of targets with α = 0, whose system may be singular and is then solved by least squares: a
+    # bound on ‖DK S r‖ over ‖DKD‖ ‖Dy‖, else infinite.
     gradient: np.ndarray | None = None
 
 

@@ -63,18 +63,10 @@ def smallest(dtype: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """The arrays of the bound above, for the rows of some points.
+    """The arrays of the bound above, for the rows of some points."""
 
-    Attributes
-    ----------
-    relative : float64 array
-        ρ.
-    pairs : sequence of (float64 array, float64 array)
-        (p_t, q_t).
-    """
-
-    relative: np.ndarray
-    pairs: tuple[Pair, ...] = ()
+    relative: np.ndarray  # ρ
+    pairs: tuple[Pair, ...] = ()  # (p_t, q_t)
 
     @classmethod
     def of(cls, relative: float | np.ndarray, n: int, *pairs: Pair) -> Rounding:

@@ -105,24 +105,12 @@ class EigenSolution:
 
 @dataclass(frozen=True)
 class EigenSolver:
-    """Computes eigenpairs with residuals of at most tol λ₁.
+    """Computes eigenpairs with residuals of at most tol λ₁."""
 
-    Parameters
-    ----------
-    solver : {"auto", "dense", "krylov"}
-    tol : float
-        0 stands for ``default_tol``, with iterations to ``finest``.
-    max_products : int or None
-        Limit on products of K with a block of vectors.
-    cache_bytes : int
-        Memory for tiles of K.
-    settings : EigenSettings
-    """
-
-    solver: str = "auto"
-    tol: float = 0.0
-    max_products: int | None = None
-    cache_bytes: int = 1000 << 20
+    solver: str = "auto"  # or "dense", "krylov"
+    tol: float = 0.0  # 0 stands for ``default_tol``, with iterations to ``finest``
+    max_products: int | None = None  # of K with a block of vectors
+    cache_bytes: int = 1000 << 20  # memory for tiles of K
     settings: EigenSettings = DEFAULTS
 
     def solve(
@@ -170,11 +158,9 @@ class EigenSolver:
         centring = Centring.of(gram, K.sum(axis=0))
         K -= centring.row_means
         K -= centring.row_means[:, np.newaxis] - centring.mean
-        how: dict = (
-            {"driver": "evd"}
-            if n <= self.settings.all_vectors_rows
-            else {"subset_by_index": (n - k, n - 1)}
-        )
+        how: dict = {"subset_by_index": (n - k, n - 1)}
+        if n <= self.settings.all_vectors_rows:
+            how = {"driver": "evd"}
         values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
         del K
         values, vectors = values[-k:][::-1], vectors[:, -k:][:, ::-1]
@@ -280,7 +266,9 @@ class _Krylov:
         """All Ritz values, the leading vectors, their residuals, and the rotation of the basis."""
         values, rotation = linalg.eigh(self.H[: self.m, : self.m], check_finite=False)
         values, rotation = values[::-1], rotation[:, ::-1]
-        vectors, residual = self._ritz(values[: self.k], rotation[:, : self.k])
+        leading = rotation[:, : self.k]
+        vectors = self.Q[:, : self.m] @ leading
+        residual = self.image[:, : self.m] @ leading - vectors * values[: self.k]
         return values, vectors, residual, rotation
 
     def _sizes(self, near: np.ndarray) -> np.ndarray:
@@ -301,20 +289,19 @@ class _Krylov:
         return bound, final_status(why, float(bound.max(initial=0.0)), goal)
 
     def _image_error(self) -> float:
-        """Of a unit combination of the image's columns: their errors, and the sum's rounding."""
-        return (self.lost + gamma(self.m + 8) * self._size()) * np.sqrt(self.m)
+        """Of a unit combination of the image's columns: their errors, and the sum's rounding.
 
-    def _size(self) -> float:
-        """The largest column of the image, which is no longer than ‖HKH‖."""
-        return float(np.linalg.norm(self.image[:, : self.m], axis=0).max(initial=0.0))
+        No column of the image is longer than ‖HKH‖.
+        """
+        size = float(np.linalg.norm(self.image[:, : self.m], axis=0).max(initial=0.0))
+        return (self.lost + gamma(self.m + 8) * size) * np.sqrt(self.m)
 
     def _status(self, norms: np.ndarray, goal: float, max_products: int) -> Status | None:
         """Why to stop now, or None."""
         worst = float(norms.max(initial=0.0))
         relative = worst * self.tol / goal if goal > 0 else 0.0
-        self.stopping.report(
-            Progress(self.stopping.seconds, self.products, self.products, relative, self.tol)
-        )
+        effort = self.stopping.seconds, self.products, self.products
+        self.stopping.report(Progress(*effort, relative, self.tol))
         if worst <= goal:
             return Status.SOLVED
         if self.products >= max_products:
@@ -329,10 +316,6 @@ class _Krylov:
         self.H[m:end, :end] = part.T
         self.m = end
         self.products += 1
-
-    def _ritz(self, values: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        vectors = self.Q[:, : self.m] @ rotation
-        return vectors, self.image[:, : self.m] @ rotation - vectors * values
 
     def _restart(self, values: np.ndarray, rotation: np.ndarray) -> None:
         keep = min(2 * self.k + self.extra, self.m - 1)

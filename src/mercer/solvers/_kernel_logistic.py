@@ -107,19 +107,10 @@ class _Task:
 
 @dataclass(frozen=True)
 class NewtonCG:
-    """Solver of `Logistic` tasks that share their points.
+    """Solver of `Logistic` tasks that share their points."""
 
-    Parameters
-    ----------
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Newton steps.
-    settings : NewtonSettings
-    """
-
-    tol: float = 1e-6
-    max_iter: int = 100
+    tol: float = 1e-6  # relative duality gap at which to stop
+    max_iter: int = 100  # Newton steps
     settings: NewtonSettings = DEFAULTS
 
     def solve(

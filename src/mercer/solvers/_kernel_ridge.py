@@ -84,23 +84,12 @@ DEFAULTS = RidgeSettings()
 
 @dataclass(frozen=True)
 class RidgeSolver:
-    """Solves until ‖residual‖ ≤ tol ‖y‖.
+    """Solves until ‖residual‖ ≤ tol ‖y‖."""
 
-    Parameters
-    ----------
-    solver : {"auto", "cholesky", "cg", "eigen"}
-    tol : float
-    max_iter : int
-        Of conjugate gradients; −1 for no limit but 10 n.
-    cache_bytes : int
-        Memory for tiles of K.
-    settings : RidgeSettings
-    """
-
-    solver: str = "auto"
+    solver: str = "auto"  # or "cholesky", "cg", "eigen"
     tol: float = RidgeSettings.default_tol
-    max_iter: int = -1
-    cache_bytes: int = 1000 << 20
+    max_iter: int = -1  # of conjugate gradients; −1 for no limit but 10 n
+    cache_bytes: int = 1000 << 20  # memory for tiles of K
     settings: RidgeSettings = DEFAULTS
 
     def solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:

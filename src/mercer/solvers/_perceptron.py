@@ -127,26 +127,13 @@ def count_votes(K, slots, signs, bias, survival, out):
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """All updates, from which every variant of the model is computed.
+    """All updates, from which every variant of the model is computed."""
 
-    Attributes
-    ----------
-    rows : int array
-        The point of each mistake, in order.
-    visits : int array
-        How many points had been visited before it.
-    n_visits, epochs : int
-    f : float64 array or None
-        Kβ of the last model at all points, in float64; None if there was no time for it.
-    b : float
-    status : Status
-    """
-
-    rows: np.ndarray
-    visits: np.ndarray
+    rows: np.ndarray  # the point of each mistake, in order
+    visits: np.ndarray  # how many points had been visited before it
     n_visits: int
     epochs: int
-    f: np.ndarray | None
+    f: np.ndarray | None  # Kβ of the last model in float64; None if there was no time for it
     b: float
     status: Status
 

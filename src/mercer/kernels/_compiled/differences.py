@@ -30,13 +30,7 @@ def replace_far_values(
 ) -> None:
     """Write the values of the rows ``far`` of A against all rows of B into ``out[far]``.
 
-    Parameters
-    ----------
-    far : int array
-    sq_dist : float64 array of shape (len(far), len(B))
-        Squared distances from dot products.
-    error : float
-        They are off by ``error`` · (‖x‖² + ‖z‖²) at most.
+    ``sq_dist``, squared distances from dot products, are off by error · (‖x‖² + ‖z‖²) at most.
     """
     slack = error * (A.sq_norms[far][:, None] + B.sq_norms)
     near = gamma * (sq_dist - slack) < MODEL.negligible_exponent

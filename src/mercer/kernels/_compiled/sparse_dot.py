@@ -34,15 +34,9 @@ def _fresh(n_bytes: int) -> np.ndarray:
 
 
 class Panels:
-    """Room for the panels of n rows, filled as they come.
+    """Room for the panels of n rows of d columns, filled as they come.
 
-    Parameters
-    ----------
-    n, d : int
-        Rows at most, and their columns.
-    dtype : float32 or float64
-    memory : callable
-        Gives flat memory of a size in bytes.
+    ``memory`` gives flat memory of a size in bytes.
     """
 
     def __init__(self, n: int, d: int, dtype: Any, memory: Callable[[int], np.ndarray] = _fresh):

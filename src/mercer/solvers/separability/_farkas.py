@@ -84,20 +84,11 @@ LIMITS = ProofSettings()
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The features of some rows: rounded for least squares, and exact for a few of them.
+    """The features of some rows: rounded for least squares, and exact for a few of them."""
 
-    Attributes
-    ----------
-    rows : array, the numbers features are made of, one row per variable
-    shift : array or None
-        Subtracted from the rows, where that leaves the space of functions as it is.
-    found : list of monomials
-        With an intercept, the constant is one of them.
-    """
-
-    rows: np.ndarray
-    shift: np.ndarray | None
-    found: list[tuple[int, ...]]
+    rows: np.ndarray  # the numbers that features are made of, one row per variable
+    shift: np.ndarray | None  # subtracted from the rows where that keeps their functions
+    found: list[tuple[int, ...]]  # monomials; with an intercept, the constant is one of them
 
     @classmethod
     def of(cls, rows: np.ndarray, found: Monomials, has_intercept: bool) -> Features:
@@ -135,13 +126,7 @@ def find_weights(
 ) -> tuple[np.ndarray, np.ndarray, str] | None:
     """Rows, their signed weights v = s∘u and how these were shown, or None.
 
-    Parameters
-    ----------
-    features : Features
-    s : float64 array of ±1
-        The side each row is asked to be on.
-    target : float64 array
-        Of which value.
+    s = ±1 is the side that each row is asked to be on, ``target`` of which value.
     """
     centre = np.median(target) if () in features.found and np.ptp(s * target) else 0.0
     asked = s * (target - centre)

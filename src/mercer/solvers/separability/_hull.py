@@ -68,11 +68,6 @@ class HardMarginWatch:
     """Called between rounds with (β, f): a proof as soon as there is one, else None.
 
     Without an infinite bound there is nothing to watch, and a call costs nothing.
-
-    Parameters
-    ----------
-    problem : BoxQP
-    gram : BlockedGram
     """
 
     def __init__(self, problem: Any, gram: Any):
@@ -113,14 +108,8 @@ def prove_inseparable(
 ) -> HullProof | None:
     """A proof that a hard margin (regression: all residuals within ε) is impossible, or None.
 
-    Parameters
-    ----------
-    problem : BoxQP
-    gram : BlockedGram
-    beta : float64 array, optional
-        Only variables with β ≠ 0 may have a weight; all by default.
-    equal_rows : bool
-        Whether to compare all rows for equal ones, too.
+    Only variables with β ≠ 0 may have a weight (default: all). ``equal_rows``: whether to compare
+    all rows for equal ones, too.
     """
     proof = _equal_rows(problem, gram) if equal_rows else None
     if proof is not None or not _has_features(gram.kernel):
@@ -141,15 +130,7 @@ def prove_inseparable(
 
 
 def separates(X: Any, y: np.ndarray, w: np.ndarray, b: float = 0.0) -> bool:
-    """Whether yᵢ (w·xᵢ + b) > 0 for every row, in exact arithmetic.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-    y : array of n labels, positive or negative numbers
-    w : array of d numbers
-    b : float
-    """
+    """Whether yᵢ (w·xᵢ + b) > 0 for every row of an array or sparse matrix, in exact arithmetic."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X)
     y, w = np.asarray(y, dtype=np.float64), np.asarray(w, dtype=np.float64)
     if not (np.isfinite(w).all() and np.isfinite(b)):

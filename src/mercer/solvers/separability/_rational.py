@@ -191,10 +191,7 @@ def feasible_point(A: np.ndarray, rhs: np.ndarray, seconds: float) -> np.ndarray
 def encloses_positive(A: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, float] | None:
     """û and a bound on |û − u| for the solution of A u = rhs, if it is shown to be positive.
 
-    Parameters
-    ----------
-    A : square object array of integers
-    rhs : object array of integers
+    A is a square array of Python integers, as is ``rhs``.
     """
     s = A.shape[0]
     # Rows are divided by powers of two (exact, and the same equations), then rounded once each.
