@@ -46,16 +46,18 @@ class Status(Enum):
         return self.value
 
 
-def final_status(stopped: Status, measure: float, tol: float) -> Status:
+def final_status(stopped: Status, measure: float, tol: float, is_psd: bool = True) -> Status:
     """Whether a fit is solved, from its certificate alone; else what stopped it.
 
-    ``measure`` is an upper bound of what ``tol`` speaks of: the KKT violation, or the relative gap.
-    A solver that stopped because it believed to be done, and is not, met the limit of float64.
+    ``measure`` is an upper bound of what ``tol`` speaks of: the KKT violation, the relative gap, or
+    a residual. Where the kernel is not known to be positive semidefinite (``is_psd``) a fit is
+    solved on that condition. A solver that stopped because it believed to be done, and is not, met
+    the limit of float64.
     """
     if stopped in (Status.NOT_PSD, Status.NOT_SEPARABLE):
         return stopped
     if measure <= tol:
-        return Status.SOLVED
+        return Status.SOLVED if is_psd else Status.SOLVED_IF_PSD
     return Status.STALLED if stopped.is_solved else stopped
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._rounding import ROUNDED_MAGNITUDE, Rounding, unit
+from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
 
 __all__ = ["Kernel"]
@@ -156,7 +156,7 @@ class Kernel(ABC):
     def magnitude(self, points: Samples) -> np.ndarray:
         """m with m(x) m(z) not below the size of k(x, z), also rounded: that of a PSD kernel."""
         with np.errstate(over="ignore"):
-            return np.sqrt(ROUNDED_MAGNITUDE * np.abs(self._diagonal(points)))
+            return np.sqrt(MODEL.rounded_magnitude * np.abs(self._diagonal(points)))
 
     @property
     def _has_formula(self) -> bool:

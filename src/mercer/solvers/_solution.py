@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer._result import Result, Status, final_status
 from mercer.certificates._box_qp import certify
+from mercer.certificates._certificate import ROUNDING
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._kkt import intercepts
@@ -21,11 +22,6 @@ __all__ = [
     "snapshot",
     "upper_diagonal",
 ]
-
-# Up to FEW_POINTS points the whole diagonal of K is computed, also of a kernel function.
-FEW_POINTS = 2000
-# Factor that covers the rounding of k(x, x).
-DIAGONAL_ROUNDING = 1 + 1e-6
 
 
 class Run(Protocol):
@@ -97,18 +93,21 @@ def snapshot(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> list[tuple[BoxQ
     return [(problem, Result(beta, f, 0.0, b, interval, violation, Status.STOPPED, 0, 0, 0.0))]
 
 
-def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray) -> np.ndarray:
-    """An upper bound of k(x, x) at the points; infinite where it would be costly to compute."""
-    if gram.n <= FEW_POINTS or gram.kernel._has_formula:
+def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray, few_points: int = 2000) -> np.ndarray:
+    """An upper bound of k(x, x) at the points; infinite where it would be costly to compute.
+
+    Up to ``few_points`` the whole diagonal is computed, also of a kernel function.
+    """
+    if gram.n <= few_points or gram.kernel._has_formula:
         return upper_diagonal(gram)
     out = np.full(gram.n, np.inf)
     room = np.minimum(beta - problem.lower, problem.upper - beta)
     some = np.argsort(-room)[:8]
     rows = np.unique(some if problem.row is None else problem.row[some])
-    out[rows] = np.abs(gram.diag(rows)) * DIAGONAL_ROUNDING
+    out[rows] = np.abs(gram.diag(rows)) * ROUNDING.diagonal
     return out
 
 
 def upper_diagonal(gram: Gram) -> np.ndarray:
     """An upper bound of k(x, x) at all points."""
-    return np.abs(gram.diag()) * DIAGONAL_ROUNDING
+    return np.abs(gram.diag()) * ROUNDING.diagonal
