@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._result import Status
+from mercer.estimators._fields import KernelParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram
@@ -19,21 +19,20 @@ from mercer.solvers import Stopping
 __all__ = ["KernelFeatures"]
 
 
-class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+@estimator
+class KernelFeatures(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelParameters, KernelEstimator
+):
     """Common to `EmpiricalKernelMap` and `Nystroem`."""
 
-    time_limit: float | None
-    status_: Status
-
-    _parameter_constraints: ClassVar[dict] = {
-        name: CONSTRAINTS[name]
-        for name in ("kernel", "gamma", "degree", "coef0", "n_jobs", "time_limit", "on_interrupt")
-    }
+    n_jobs: int | None = None
+    time_limit: float | None = None
+    on_interrupt: str = "raise"
 
     def _validate(self, X: Any) -> Data:
         return check_training(self, X, np.zeros(_num_samples(X)), None)
 
-    def _warn_if_stopped(self, stopping: Stopping) -> None:
+    def _warn_if_stopped(self: Any, stopping: Stopping) -> None:
         """Say what a time limit left."""
         if self.status_ is Status.TIME_LIMIT and not stopping.interrupted:
             warn_user(

@@ -8,7 +8,7 @@ an average of its neighbours' (`_extend`).
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -24,9 +24,9 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.estimators._fields import COUNT, estimator
 from mercer.exceptions import warn_user
 from mercer.gram._symmetry import require_symmetric
 from mercer.kernels import Kernel
@@ -59,14 +59,19 @@ class GraphSettings:
     block_cells: int = 1 << 21
 
 
+@estimator
 class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Common to `LaplacianEigenmaps` and `LocallyLinearEmbedding`."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [COUNT],
+        "n_neighbors": [COUNT],
         "n_jobs": [None, Integral],
     }
+    n_components: int = field(default=2, kw_only=False)
+    n_neighbors: int = 10
+    n_jobs: int | None = None
+
     _settings = GraphSettings()
 
     @property

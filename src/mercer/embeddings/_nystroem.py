@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
+from mercer.estimators._fields import COUNT, estimator
 from mercer.gram._low_rank import LANDMARK_RULES, choose_landmarks, landmark_basis
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import rows_in_time
@@ -20,6 +21,7 @@ from mercer.solvers._dense_algebra import rows_in_time
 __all__ = ["Nystroem"]
 
 
+@estimator
 class Nystroem(KernelFeatures):
     """Features of a kernel from some of the training rows, the landmarks.
 
@@ -64,36 +66,13 @@ class Nystroem(KernelFeatures):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **KernelFeatures._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [COUNT],
         "landmarks": [StrOptions(set(LANDMARK_RULES))],
-        "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        landmarks: str = "rpcholesky",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        on_interrupt: str = "raise",
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.landmarks = landmarks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.on_interrupt = on_interrupt
+    n_components: int = field(default=100, kw_only=False)
+    landmarks: str = "rpcholesky"
+    random_state: Any = None
 
     # Landmarks kept at any time limit (their matrix takes milliseconds), and rows whose features
     # are evaluated at a time.
