@@ -26,9 +26,6 @@ from mercer.solvers._kernel_ridge import RidgeSettings, RidgeSolver, Spectrum
 
 __all__ = ["KernelRidge"]
 
-# Candidates for alpha="loo" where none are given, times the mean of k(x, x).
-DEFAULT_ALPHAS = np.logspace(-7, 2, 28)
-
 
 @estimator
 class KernelRidge(
@@ -198,7 +195,7 @@ class KernelRidge(
         """Errors of all candidates, and the solution for the best."""
         if self.alphas is None:
             size = float(np.mean(gram.diag()))
-            alphas = DEFAULT_ALPHAS * (size if size > 0 else 1.0)
+            alphas = np.logspace(-7, 2, 28) * (size if size > 0 else 1.0)
         else:
             alphas = np.atleast_1d(np.asarray(self.alphas, np.float64))
         if alphas.ndim != 1 or alphas.size == 0 or not (alphas > 0).all():

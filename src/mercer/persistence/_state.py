@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from mercer._result import Status
 from mercer.data._arrays import check_csr
 from mercer.persistence._container import DTYPES
-from mercer.persistence._registry import OBJECTS, arguments, find, name_of, present_fields
+from mercer.persistence._registry import arguments, find, name_of, objects, present_fields
 from mercer.persistence._validity import check_text_size
 
 __all__ = ["Decoder", "Encoder"]
@@ -62,7 +62,7 @@ class Encoder:
         return self._object(value, where)
 
     def _object(self, value: Any, where: str) -> Any:
-        name = name_of(value, OBJECTS)
+        name = name_of(value, objects())
         if name is not None:
             parts = arguments(type(value))
             return {
@@ -176,7 +176,7 @@ class Decoder:
         return self._seen[key]
 
     def _object(self, node: dict) -> Any:
-        cls = find(node["object"], OBJECTS)
+        cls = find(node["object"], objects())
         given = present_fields(cls, node["of"])
         values = {name: self(value) for name, value in given.items()}
         late = [f.name for f in fields(cls) if not f.init] if is_dataclass(cls) else []
