@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._result import Status
@@ -46,6 +47,43 @@ class KernelFeatures(
         """Features are kernel values against these rows times ``coef``."""
         no_b = np.zeros(coef.shape[1])
         self.expansion_ = self._expansion(data, gram, rows, coef.T, no_b)
+
+    @abstractmethod
+    def _fit(self, X: Any, wants_features: bool) -> np.ndarray | None:
+        """Fit; the features of the training rows if they are wanted."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute the features' coefficients from the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+
+        Returns
+        -------
+        self : object
+        """
+        self._fit(X, wants_features=False)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and the features of the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+        y : ignored
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_components)
+        """
+        features = self._fit(X, wants_features=True)
+        assert features is not None
+        return features
 
     def transform(self, X: Any) -> np.ndarray:
         """Features of the rows.

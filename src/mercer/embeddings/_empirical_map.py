@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as la
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from mercer._result import Status
@@ -114,39 +113,7 @@ class EmpiricalKernelMap(KernelFeatures):
 
     _settings = MapSettings()
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> EmpiricalKernelMap:
-        """Decompose the kernel matrix of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
-        self._fit(X)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the features √λ e of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
-        vectors = self._fit(X)
-        return vectors * np.sqrt(self.eigenvalues_)
-
-    def _fit(self, X: Any) -> np.ndarray:
+    def _fit(self, X: Any, wants_features: bool) -> np.ndarray:
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
             data = self._validate(X)
             gram = self._bind(data)
@@ -160,7 +127,7 @@ class EmpiricalKernelMap(KernelFeatures):
                     assert K is not None
                     vectors = self._from_all_rows(data, gram, K, found)
             self._warn_if_stopped(stopping)
-        return vectors
+        return vectors * np.sqrt(self.eigenvalues_)
 
     def _from_all_rows(
         self, data: Data, gram: BlockedGram, K: np.ndarray, found: tuple

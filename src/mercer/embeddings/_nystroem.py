@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
@@ -78,58 +77,25 @@ class Nystroem(KernelFeatures):
     # are evaluated at a time.
     _min_landmarks, _rows_per_block = 256, 4096
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Nystroem:
-        """Choose the landmarks and compute the trace of the residual.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+    def _fit(self, X: Any, wants_features: bool) -> np.ndarray | None:
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
-            rows, total, own = self._fit(X, stopping)
-            explained = 0.0
-            for i in range(0, rows.shape[0], self._rows_per_block):
+            rows, total, own = self._choose(X, stopping)
+            features, explained = None, 0.0
+            if wants_features:
+                features = self.expansion_.exact(rows, self.n_jobs)
+                explained = float(np.square(features).sum())
+            for i in range(0, 0 if wants_features else rows.shape[0], self._rows_per_block):
                 if stopping.stopped is not None:
                     break
-                features = self.expansion_.exact(rows[i : i + self._rows_per_block], self.n_jobs)
-                explained += float(np.square(features).sum())
-            self._finish(total, explained, own, stopping)
-        return self
-
-    def _finish(self, total: float, explained: float, own: float, stopping: Stopping) -> None:
-        """Set the trace of the residual; ``own`` is the trace of the landmarks' matrix."""
-        stopped = stopping.stopped
-        if stopped is not None:
-            self.status_, explained = stopped, own
-        self.trace_residual_ = max(0.0, total - explained)
-        self._warn_if_stopped(stopping)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the features of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
-        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
-            rows, total, own = self._fit(X, stopping)
-            features = self.expansion_.exact(rows, self.n_jobs)
-            self._finish(total, float(np.square(features).sum()), own, stopping)
+                part = self.expansion_.exact(rows[i : i + self._rows_per_block], self.n_jobs)
+                explained += float(np.square(part).sum())
+            if stopping.stopped is not None:
+                self.status_, explained = stopping.stopped, own
+            self.trace_residual_ = max(0.0, total - explained)
+            self._warn_if_stopped(stopping)
         return features
 
-    def _fit(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
+    def _choose(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
         """Choose the landmarks; returns the rows, and the traces of K and of the landmarks' K."""
         data = self._validate(X)
         gram = self._bind(data)
