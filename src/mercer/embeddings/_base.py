@@ -54,49 +54,19 @@ class KernelFeatures(
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute the features' coefficients from the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Compute the features' coefficients from the rows."""
         self._fit(X, wants_features=False)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the features of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
+        """Fit, and the features of the training rows."""
         features = self._fit(X, wants_features=True)
         assert features is not None
         return features
 
     def transform(self, X: Any) -> np.ndarray:
-        """Features of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
+        """Features of the rows."""
         check_is_fitted(self, "expansion_")
         return self.expansion_.exact(check_rows(self, X), self.n_jobs)
 

@@ -97,18 +97,7 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> NeighbourEmbedding:
-        """Compute the coordinates of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Rows, or the precomputed matrix of their similarities.
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Compute the coordinates of the rows."""
         X = self._check(X, reset=True)
         n = X.shape[0]
         if self.n_components >= n:
@@ -161,31 +150,11 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             self._search = self._index() if self._similarity is None else None
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the coordinates of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_components)
-        """
+        """Fit, and the coordinates of the training rows."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates of the rows; those of the training set keep theirs.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_fitted)
-            Rows, or their precomputed similarities to the training rows.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_components)
-        """
+        """Coordinates of the rows; those of the training set keep theirs."""
         check_is_fitted(self, "embedding_")
         X = self._check(X, reset=False)
         if sp.issparse(self._rows) != sp.issparse(X):

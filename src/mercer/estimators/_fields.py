@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from sklearn.utils._param_validation import Interval
 
+from mercer.estimators._docs import document_methods
 from mercer.estimators._parameters import CONSTRAINTS
 
 __all__ = [
@@ -38,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def estimator(cls: type[T]) -> type[T]:
-    """Give a class its constructor, and the constraints of all its parameters."""
+    """Give a class its constructor, the constraints of its parameters, and complete docstrings."""
     cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
     own: dict[str, list] = {}
     for base in reversed(cls.__mro__):
@@ -47,6 +48,7 @@ def estimator(cls: type[T]) -> type[T]:
         f.name: own.get(f.name) or CONSTRAINTS.get(f.name) or {"bool": ["boolean"]}[str(f.type)]
         for f in fields(cls)  # type: ignore[arg-type]
     }
+    document_methods(cls)
     return cls
 
 

@@ -313,17 +313,7 @@ class KernelKMeans(
         return self.center_norms_ - 2.0 * self.expansion_.exact(X, self.n_jobs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The cluster whose centre is nearest to each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        labels : int32 array of shape (n_samples,)
-        """
+        """The cluster whose centre is nearest to each row."""
         check_is_fitted(self, "expansion_")
         return np.argmin(self._scores(check_rows(self, X)), axis=1).astype(np.int32)
 

@@ -104,20 +104,7 @@ n_features_in_, feature_names_in_
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-        """
+        """Fit the model."""
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             labels = self._encode(data)
@@ -173,17 +160,7 @@ n_features_in_, feature_names_in_
             )
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, with two classes by the confidence level ``threshold``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row, with two classes by the confidence level ``threshold``."""
         check_is_fitted(self, "expansion_")
         if self.classes_.size > 2:
             if self.threshold != 0.5:
@@ -197,15 +174,7 @@ n_features_in_, feature_names_in_
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            With more than two classes those of each against the rest, divided by their sum.
+        With more than two classes those of each against the rest, divided by their sum.
         """
         values = self.decision_function(X)
         if values.ndim == 1:

@@ -24,33 +24,12 @@ class RestPredictions(ClassifierMixin):
     _decide: Any  # decision values of every task, shape (n, n_tasks)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes positive for ``classes_[1]``; with more, one value per class.
-        """
+        """Decision values."""
         values = self._decide(X)
         return values[:, 0] if self.classes_.size == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row."""
         values = self._decide(X)  # raises if there is no fit
         return self.classes_[self._winners(values)]
 

@@ -154,19 +154,7 @@ class KernelPCA(
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> KernelPCA:
-        """Compute the components.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : Ignored
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Compute the components."""
         if self.fit_inverse_transform and (is_precomputed(self.kernel) or sp.issparse(X)):
             raise ValueError(
                 "Cannot fit_inverse_transform with a precomputed kernel or sparse rows: the "
@@ -278,31 +266,11 @@ class KernelPCA(
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and give the components of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : Ignored
-
-        Returns
-        -------
-        T : ndarray of shape (n_samples, n_components)
-        """
+        """Fit, and give the components of the training rows."""
         return self.fit(X)._components()
 
     def transform(self, X: Any) -> np.ndarray:
-        """Components of rows, with float64 kernel values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        T : ndarray of shape (n_samples, n_components)
-        """
+        """Components of rows, with float64 kernel values."""
         check_is_fitted(self, "expansion_")
         return self.expansion_.exact(check_rows(self, X), self.n_jobs)
 

@@ -111,18 +111,7 @@ n_features_in_, feature_names_in_
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> KernelPerceptron:
-        """Visit the rows until none is on the wrong side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self : object
-        """
+        """Visit the rows until none is on the wrong side."""
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, None)
             labels = self._encode(data)

@@ -84,20 +84,7 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C; rows of weight zero (or less) are left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Fit the model."""
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             y, weight = self._encode(data)

@@ -270,14 +270,5 @@ feature_names_in_
         return float(1 - sums[0] / spread) if spread > 0 else float("nan")
 
     def predict(self, X: Any) -> np.ndarray:
-        """f at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """f at each row."""
         return self._decide(X)[:, 0]
