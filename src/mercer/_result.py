@@ -29,6 +29,7 @@ class Status(Enum):
     TIME_LIMIT = "time limit"
     STOPPED = "stopped by the user"
     STALLED = "limit of float64: rounding prevents further progress"
+    NOT_REACHED = "not optimal to tol"
     DEGENERATE = (
         "rho = 0: the direction of w is arbitrary (nu is too small to separate the classes)"
     )
@@ -56,9 +57,10 @@ _SEVERITY = {
     Status.TIME_LIMIT: 3,
     Status.STOPPED: 4,
     Status.STALLED: 5,
-    Status.DEGENERATE: 6,
-    Status.NOT_PSD: 7,
-    Status.NOT_SEPARABLE: 8,
+    Status.NOT_REACHED: 6,
+    Status.DEGENERATE: 7,
+    Status.NOT_PSD: 8,
+    Status.NOT_SEPARABLE: 9,
 }
 
 
