@@ -63,17 +63,19 @@ REGRESSIONS = [
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
 def test_classifiers_of_scikit_learn(model, weight):
     proof = mercer.verify(model.fit(X, Y, sample_weight=weight), X, Y, weight)
-    assert proof
     assert proof.dual <= proof.primal
     assert proof.relative_gap < 5e-3
+    if not isinstance(model, svm.LinearSVC):  # stops by another measure
+        assert proof
     assert proof.n_support > 0
 
 
 @pytest.mark.parametrize("model", REGRESSIONS, ids=repr)
 def test_regressions_of_scikit_learn(model):
     proof = mercer.verify(model.fit(D, T), D, T)
-    assert proof.holds
     assert proof.relative_gap < 1e-3
+    if not isinstance(model, svm.LinearSVR):  # stops by another measure
+        assert proof.holds
 
 
 def test_one_class_of_scikit_learn():

@@ -18,6 +18,7 @@ softmax(g + c) with the best constants c.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.estimators._registry import ESTIMATORS
 from mercer.estimators._validation import class_weights
+from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import as_kernel
 from mercer.verification._linear import (
     _as_precisely_as_needed,
@@ -139,7 +141,9 @@ def _complete_linear(made: Any, model: Any, name: str, X: Any, y: Any, weight: A
             same |= {"multi_class": model.multi_class, "loss": "hinge"}
         else:
             same |= {"loss": model.loss}
-        fit = type(made)(tol=min(0.01 * model.tol, 1e-4), **same).fit(X, y, sample_weight=weight)
+        with warnings.catch_warnings():  # whatever it reaches is a dual point
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = type(made)(tol=0.01 * model.tol, **same).fit(X, y, sample_weight=weight)
         made.dual_coef_ = fit.dual_coef_
 
 
