@@ -16,6 +16,7 @@ from mercer.solvers._registry import NAMES
 
 __all__ = [
     "ESTIMATORS",
+    "TRANSFORMERS",
     "WARM_START",
     "UnknownObjectError",
     "arguments",
@@ -55,6 +56,26 @@ def objects() -> dict[str, ClassPath]:
     return {path.class_name: path for path in (*_OBJECTS, *KERNELS.values(), *solvers)}
 
 
+# Steps of pipelines: transformers of scikit-learn whose fitted attributes are numbers and arrays.
+TRANSFORMERS = {
+    path.class_name: path
+    for path in map(
+        ClassPath,
+        (
+            "sklearn.preprocessing:StandardScaler",
+            "sklearn.preprocessing:MinMaxScaler",
+            "sklearn.preprocessing:MaxAbsScaler",
+            "sklearn.preprocessing:RobustScaler",
+            "sklearn.preprocessing:Normalizer",
+            "sklearn.preprocessing:Binarizer",
+            "sklearn.preprocessing:QuantileTransformer",
+            "sklearn.preprocessing:PolynomialFeatures",
+            "sklearn.decomposition:PCA",
+            "sklearn.decomposition:TruncatedSVD",
+            "sklearn.feature_selection:VarianceThreshold",
+        ),
+    )
+}
 # The arguments of classes that are no dataclasses.
 _ARGUMENTS = {
     "Expansion": ("kernel", "support", "coef", "b", "blocks", "columns"),
