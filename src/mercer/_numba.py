@@ -7,8 +7,9 @@ Numba's index files are pickles, so that whoever can write into the cache folder
 The cache is therefore in the package's folder, or the user's own, or a folder under the temporary
 directory that nobody else can write to; where there is none, code is compiled in memory.
 
-Before it loads code from the cache, Numba imports and registers all that it can compile, which takes
-most of the first fit of a process. Code that is compiled already needs none of that (`_Cache`).
+Before it loads code from the cache, Numba imports and registers all that it can compile, which
+takes most of the first fit of a process. Code that is compiled already needs none of that
+(`_Cache`).
 """
 
 from __future__ import annotations

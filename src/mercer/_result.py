@@ -32,6 +32,7 @@ class Status(Enum):
     TIME_LIMIT = "time limit"
     STOPPED = "stopped by the user"
     STALLED = "limit of float64: rounding prevents further progress"
+    NOT_REACHED = "not optimal to tol"
     DEGENERATE = (
         "rho = 0: the direction of w is arbitrary (nu is too small to separate the classes)"
     )

@@ -16,8 +16,6 @@ from mercer.solvers._registry import NAMES
 
 __all__ = [
     "CONSTRAINTS",
-    "SMOOTHING_CONSTRAINTS",
-    "common",
     "constraints",
     "resolve_kernel",
 ]
@@ -57,28 +55,9 @@ CONSTRAINTS: dict[str, list] = {
 }
 
 
-# Kernel ridge and PCA have scikit-learn's defaults of their own.
-SMOOTHING_CONSTRAINTS: dict[str, list] = {
-    **{
-        name: CONSTRAINTS[name]
-        for name in (
-            "kernel", "degree", "coef0", "cache_size", "verbose", "time_limit", "n_jobs",
-            "callback", "on_interrupt",
-        )
-    },
-    "gamma": [None, Interval(Real, 0.0, None, closed="left")],
-    "kernel_params": [None, dict],
-}  # fmt: skip
-
-
 def constraints(*without: str) -> dict[str, list]:
     """The checks of an estimator that has all parameters but these."""
     return {name: allowed for name, allowed in CONSTRAINTS.items() if name not in without}
-
-
-def common(*names: str) -> dict[str, list]:
-    """The checks of the kernel's parameters and of these."""
-    return {name: CONSTRAINTS[name] for name in ("kernel", "degree", "gamma", "coef0", *names)}
 
 
 def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[Kernel, float]:
