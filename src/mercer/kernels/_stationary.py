@@ -51,11 +51,11 @@ def _distance_error(points: Samples, dtype: Any) -> float:
 
 
 def _difference_error(points: Samples) -> float:
-    """Of γ‖x − z‖² from differences, up to an exponent of 20.
+    """Of γ‖x − z‖² (or of γ Σ (x_c − z_c)²/(x_c + z_c)) from differences, up to an exponent of 20.
 
     Beyond it |k̂ − k| ≤ t e^(−t) · error / 20 is below the rounding of values near 1.
     """
-    return 1.1 * 20 * (2 * points.terms + 4) * unit(np.float64)
+    return 1.1 * 20 * (2 * points.terms + 6) * unit(np.float64)
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -248,9 +248,12 @@ class Chi2(Kernel):
 def _exponential_rounding(points: Samples, dtype: Any, gamma: float) -> Rounding:
     """Of exp(−γ s), where s is a sum of d terms, each at most |x_c| + |z_c| with a slope below 1.
 
-    Sums are in float64, rows and the result in ``dtype``.
+    Sums are in float64, sparse rows and the result in ``dtype``. Of dense rows the terms are
+    differences of the user's numbers, which lose a few roundings of themselves.
     """
     u = unit(dtype)
+    if not points.is_sparse:
+        return exponential(np.full(points.n, _difference_error(points) + 2 * u), np.float64)
     size = points.absolute_sums * (1 + 1e-6)
     relative = 1.1 * gamma * size * (2 * u + (2 * points.terms + 4) * unit(np.float64))
     return exponential(relative + 2 * u, np.float64)

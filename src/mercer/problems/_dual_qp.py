@@ -24,7 +24,7 @@ are handed K + D instead of K, so that their f is Kβ + Dβ.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -114,15 +114,29 @@ class BoxQP:
             return np.maximum(*(self.gap_terms(beta, r + side * error) for side in (1, -1)))
         if self.diag is None:
             return gap_terms(beta, r, self.lower, self.upper)
-        sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+        sign = np.where(self.upper > 0, 1.0, -1.0)
         return squared_gap_terms(sign * beta, sign * r, self.at_variables(self.diag))
 
     def losses(self, r: np.ndarray) -> np.ndarray:
         """The loss of each variable at r = target − f − b."""
         if self.diag is None:
             return self.upper * np.maximum(r, 0) - self.lower * np.maximum(-r, 0)
-        sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+        sign = np.where(self.upper > 0, 1.0, -1.0)
         return np.maximum(sign * r, 0.0) ** 2 / (2 * self.at_variables(self.diag))
+
+    def within_reach(self) -> BoxQP:
+        """With squared slack: the same problem in a box that holds every β with D(β) ≥ 0.
+
+        If K is positive semidefinite, D(β) ≥ 0 says ½ min(diag) ‖β‖² ≤ ‖target‖ ‖β‖. Under an
+        indefinite K the dual may have no maximum without a box.
+        """
+        if self.diag is None:
+            return self
+        scale = float(np.abs(self.target).max(initial=0.0)) or 1.0
+        reach = 4 * scale * float(np.linalg.norm(self.target / scale)) / float(self.diag.min())
+        return replace(
+            self, lower=np.maximum(self.lower, -reach), upper=np.minimum(self.upper, reach)
+        )
 
     def at_variables(self, f: np.ndarray) -> np.ndarray:
         """Values at the data points, repeated for each variable."""

@@ -71,7 +71,8 @@ def intercepts(
         middle = sum(ends) / max(len(ends), 1)
         free = v[up & down]
         b[g] = free.mean() if free.size else middle
-        if free.size and problem.n_groups == 1 and len(ends) == 2 and problem.is_finite:
+        is_box = problem.is_finite and problem.diag is None
+        if free.size and problem.n_groups == 1 and len(ends) == 2 and is_box:
             r = v - np.array([[b[g]], [middle]])
             of_mean, of_middle = gap_terms(beta, r, problem.lower, problem.upper).sum(axis=1)
             b[g] = middle if of_middle < of_mean else b[g]

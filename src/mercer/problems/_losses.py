@@ -369,9 +369,12 @@ def fenchel_gap_at_gradient(kind, g, beta, low, C, factor_up, factor_down):
             value = -_log_of_complement(p) if margin > 0.0 else -margin - math.log(p)
             loss += c * value
             if factor != 1.0:
-                odds = p / (1.0 - p) if margin > 0.0 else math.exp(min(-margin, 700.0))
                 a = factor * p
-                log_rest = _log_one_plus((1.0 - factor) * odds)
+                if margin > -700.0:
+                    odds = p / (1.0 - p) if margin > 0.0 else math.exp(-margin)
+                    log_rest = _log_one_plus((1.0 - factor) * odds)
+                else:  # exp(−m) would overflow, and 1 is nothing beside it
+                    log_rest = -margin + math.log(max(1.0 - factor, 1e-300))
                 gap += c * max(a * log_factor + (1.0 - a) * log_rest, 0.0)
         beta[i] *= factor
     return loss, gap

@@ -192,6 +192,7 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
             shift.widen(problem, result, self.tol if self.gap_tol is None else None)
             for shift, problem, result in zip(shifts, problems, results, strict=True)
         ]
+        results = [self._at_gap_tol(p, r) for p, r in zip(problems, results, strict=True)]
         if not (np.isfinite(dual_coef).all() and np.isfinite(self.intercept_).all()):
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data may contain "
@@ -222,6 +223,14 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
     def _judge(self, problem: BoxQP, result: Result) -> Result:
         """The result with a status that only the formulation knows of."""
         return result
+
+    def _at_gap_tol(self, problem: BoxQP, result: Result) -> Result:
+        """Not solved if the gap of the model as stored, and of its kernel, is above ``gap_tol``."""
+        if self.gap_tol is None or not result.status.is_solved:
+            return result
+        if certify(problem, result).relative_gap <= self.gap_tol:
+            return result
+        return replace(result, status=Status.STALLED)
 
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """The coefficient of each point of a task, and the intercept."""

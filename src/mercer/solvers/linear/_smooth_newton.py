@@ -263,7 +263,7 @@ def line_search(derivatives: Callable[[float], tuple[float, float]], slope: floa
     """
     if not slope < 0:
         return 0.0
-    low, high, t = 0.0, np.inf, 1.0
+    low, high, t, shrink = 0.0, np.inf, 1.0, 0.5
     for _ in range(_LINE_STEPS):
         first, second = derivatives(t)
         if abs(first) <= _LINE_REDUCTION * -slope:
@@ -274,9 +274,14 @@ def line_search(derivatives: Callable[[float], tuple[float, float]], slope: floa
             high = t
         new = t - first / second if second > 0 else np.inf
         if not low < new < high:
-            new = (low + high) / 2 if np.isfinite(high) else 4 * t
+            if high == np.inf:
+                new = 4 * t
+            elif low == 0:  # the step may be too long by a hundred decades
+                new, shrink = shrink * high, shrink * shrink
+            else:
+                new = (low + high) / 2 if high < 4 * low else np.sqrt(low) * np.sqrt(high)
         t = new
-    return low or t
+    return low
 
 
 def intercept_gap(penalty: float | None, grad_b: float) -> float:
