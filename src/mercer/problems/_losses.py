@@ -269,8 +269,8 @@ def _squared_gap(s, beta, low, high, c):
 def _relative_entropy(a, p, rest, m, value):
     """An upper bound of KL(a ‖ p), where p = 1/(1 + exp(m)), rest = 1 − p, value = −log(1 − p).
 
-    p and rest are off by a few units relatively. With t = a/p − 1, (1 + t) log(1 + t) − t is at most
-    t²/2 for t ≥ 0 and at most t²/2 (1 + |t|) for −1 ≤ t < 0; the same holds of 1 − a and rest.
+    p and rest are off by a few units relatively. With t = a/p − 1, (1 + t) log(1 + t) − t is at
+    most t²/2 for t ≥ 0 and t²/2 (1 + |t|) for −1 ≤ t < 0; the same holds of 1 − a and rest.
     """
     off = abs(a - p) + 16 * UNIT * (a + p)
     if off < 1e-3 * min(p, rest):

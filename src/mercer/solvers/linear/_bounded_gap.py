@@ -2,8 +2,8 @@
 
 Scores and Xᵀβ are products with the rows, never sums that a solver updated step by step. If the
 solver's last products are those of the stored model, their rounding is bounded by the lengths of
-the rows: Σ|xⱼ||wⱼ| ≤ ‖x‖‖w‖, and |X|ᵀ|β| is at most Σ|βᵢ|‖xᵢ‖ long. Where that, or the model itself,
-is too far off, products are computed with the bounds of their entries; and where rounding still
+the rows: Σ|xⱼ||wⱼ| ≤ ‖x‖‖w‖, and |X|ᵀ|β| is at most Σ|βᵢ|‖xᵢ‖ long. Otherwise, and where these
+bounds are too large, products are computed with bounds of their entries; and where rounding still
 matters against the gap (large offsets, columns of very different scale), with doubled precision.
 """
 

@@ -34,7 +34,6 @@ from mercer.solvers.linear._free_variable_cg import (
     first_duals,
     intercept_correction,
 )
-from mercer.solvers.linear._gradient_dual import evaluate
 from mercer.solvers.linear._matvec import csr_add, csr_dot
 from mercer.solvers.linear._path_following import Start
 

@@ -101,8 +101,8 @@ class BlockSettings:
     max_blocks: int = 32
     # Blocks of Xᵀβ have at least this many numbers for each of the d columns they write.
     numbers_per_column: int = 6
-    # Rows that are scaled by √D before they are multiplied with themselves: at least panel_rows, and
-    # as many as hold panel_numbers.
+    # Rows that are scaled by √D before they are multiplied with themselves: at least panel_rows,
+    # and as many as hold panel_numbers.
     panel_rows: int = 1024
     panel_numbers: int = 1 << 16
     # Blocks of XᵀDX, each of which has a matrix of its own.
