@@ -24,6 +24,7 @@ __all__ = [
     "Words",
     "assign",
     "fill_rows",
+    "find_column",
     "find_unusable",
     "from_arrow",
 ]
@@ -196,8 +197,8 @@ def assign(
     if schema is not None:
         return _assign_by_place(name, names, options, schema)
     target = _find_target(name, names, options.target, has_names)
-    dropped = {_find(name, names, column, "drop") for column in options.drop}
-    forced = {_find(name, names, column, "categorical") for column in options.categorical}
+    dropped = {find_column(name, names, column, "drop") for column in options.drop}
+    forced = {find_column(name, names, column, "categorical") for column in options.categorical}
     lost = dropped & {target, *forced}
     if lost:
         raise FileError(
@@ -260,7 +261,7 @@ def _find_target(
     if target is False:
         return None
     if target is not None:
-        return _find(name, names, target, "target")
+        return find_column(name, names, target, "target")
     likely = [j for j, column in enumerate(names) if column.strip().lower() in TARGET_NAMES]
     if has_names and len(likely) == 1:
         return likely[0]
@@ -273,7 +274,7 @@ def _find_target(
     )
 
 
-def _find(name: str, names: Sequence[str], column: str | int, option: str) -> int:
+def find_column(name: str, names: Sequence[str], column: str | int, option: str) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
     try:

@@ -27,6 +27,7 @@ from mercer.data._columns import (
     Roles,
     Words,
     assign,
+    find_column,
     find_unusable,
     from_arrow,
 )
@@ -34,7 +35,7 @@ from mercer.data._files import Source
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
-__all__ = ["Layout", "find_layout", "read_csv"]
+__all__ = ["Layout", "find_layout", "read_cells", "read_csv"]
 
 DELIMITERS = ",\t;|"
 HINT = "format= says so if it is not delimited text"
@@ -115,6 +116,14 @@ def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
         lines = io.BufferedReader(source) if file == source.path else file
         raw = _by_cell(source.name, lines, layout, roles, options, schema)
     return raw
+
+
+def read_cells(source: Source, names: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of some columns."""
+    layout = find_layout(source, None)
+    chosen = [find_column(source.name, layout.names, column, "keep") for column in names]
+    rows = [cells for _, cells in _records(source.name, io.BufferedReader(source), layout)]
+    return {layout.names[j]: [cells[j] for cells in rows] for j in chosen}
 
 
 def find_layout(

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from mercer.data._arrays import read_npy, read_npz
-from mercer.data._columns import Options, Raw
-from mercer.data._csv import read_csv
+from mercer.data._columns import Options, Raw, find_column
+from mercer.data._csv import read_cells, read_csv
 from mercer.data._files import Source, as_file_errors, open_source
 from mercer.data._learn import count_missing, find_id_columns, learn
-from mercer.data._parquet import read_parquet
+from mercer.data._parquet import pyarrow_parquet, read_parquet
 from mercer.data._schema import Schema, apply
 from mercer.data._svmlight import SvmlightReader
 from mercer.exceptions import FileError
 
-__all__ = ["FORMATS", "Table", "read_table"]
+__all__ = ["FORMATS", "Table", "read_columns", "read_table"]
 
 TASKS = ("classification", "regression")
 SCALINGS = ("standard", "minmax", "maxabs", "auto")
@@ -166,6 +166,19 @@ def read_table(
         n_missing, id_columns = count_missing(raw), find_id_columns(raw)
         X, y, schema, notes = learn(name, raw, options)
         return Table(X, y, schema, name, found, tuple(notes), n_missing, id_columns)
+
+
+def read_columns(source: str | os.PathLike, names: Sequence[str], format: str) -> dict[str, list]:
+    """Columns of a file of names as they are written in it."""
+    with open_source(source) as opened:
+        name = opened.name
+        if name == "-" or format not in ("csv", "parquet"):
+            raise FileError(name, None, "keep= is for files with names, CSV and Parquet.")
+        if format == "parquet":
+            found = pyarrow_parquet().ParquetFile(opened.path or opened.seekable_copy()).read()
+            chosen = [find_column(name, found.column_names, column, "keep") for column in names]
+            return {found.column_names[j]: found.column(j).to_pylist() for j in chosen}
+        return read_cells(opened, names)
 
 
 def _check(options: Options, schema: Schema | None, format: str | None) -> None:
