@@ -227,7 +227,7 @@ def convert(
     """Convert data between formats, models from LIBSVM's and back."""
 
 
-@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000", module="_commands")
+@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")
 def doctor(
     data: o.Data,
     target: o.Target = None,

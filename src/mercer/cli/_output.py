@@ -90,26 +90,25 @@ SCALED = {
 }
 
 
-def read(options: dict[str, Any]) -> Table:
+def read(options: dict[str, Any], notes: bool = True) -> Table:
     """Data read by the options of a command; by default dense rows are scaled."""
     scale = options["scale"] or "auto"
     if scale == "none" or options.get("kernel") == "precomputed":
         scale = None
-    return _with_notes(
-        read_table(
-            options["data"],
-            target=False if (options["target"] or "").lower() == "none" else options["target"],
-            format=options["format"],
-            task=options["task"],
-            scale=scale,
-            missing=options["missing"],
-            header=options["header"],
-            categorical=options["categorical"] or (),
-            drop=options["drop"] or (),
-            decimal=options["decimal"],
-            na=options["na"] or (),
-        )
+    table = read_table(
+        options["data"],
+        target=False if (options["target"] or "").lower() == "none" else options["target"],
+        format=options["format"],
+        task=options["task"],
+        scale=scale,
+        missing=options["missing"],
+        header=options["header"],
+        categorical=options["categorical"] or (),
+        drop=options["drop"] or (),
+        decimal=options["decimal"],
+        na=options["na"] or (),
     )
+    return _with_notes(table) if notes else table
 
 
 def open_model_and_data(

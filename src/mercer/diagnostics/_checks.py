@@ -125,6 +125,13 @@ def collinear_columns(
         first, second = (
             columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns]), settings)
         )
+    # indicators of the two categories of a column are no repetition
+    of = [str(name).partition("=")[::2] for name in names or ()]
+    kept = [
+        not names or of[i][0] != of[j][0] or not of[i][1]
+        for i, j in zip(first, second, strict=True)
+    ]
+    first, second = first[kept], second[kept]
     if not first.size:
         return []
     pairs = [
