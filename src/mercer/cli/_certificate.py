@@ -62,7 +62,9 @@ def describe_certificate(model: Any, full: bool, certificate: Any = None) -> str
     if not full:
         return text
     if not isinstance(certificate, Certificate):
-        return f"{text}\n" + table({f"  {name}": v for name, v in plain(certificate).items()})
+        values = plain(certificate).items()
+        rows = {f"  {k}": f"{v:.6g}" if isinstance(v, float) else v for k, v in values}
+        return f"{text}\n{table(rows)}"
     return "\n".join([text, table(_rows(certificate, model)), *_task_lines(certificate.tasks)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +28,14 @@ DEMO = (
 
 def warmup(quiet: bool) -> None:
     """``mercer warmup``: fit and check problems of every kind, to compile all that they use."""
-    from mercer.cli._output import Reporter
     from mercer.cli._progress import Compilation
 
     # rows, classes and storage: small and larger problems have other solvers
     problems = ((80, 2, False), (90, 3, False), (80, 2, True), (2500, 2, False))
-    reporter, rng, total = Reporter(quiet=quiet), np.random.default_rng(0), 0.0
+    rng, total = np.random.default_rng(0), 0.0
+    tell = (lambda text, **more: None) if quiet else partial(print, flush=True)
     for name, entry in cli_names().items():
+        tell(f"{name:<18}", end="")
         with Compilation() as compilation, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for n, n_classes, is_sparse in problems:
@@ -49,8 +51,8 @@ def warmup(quiet: bool) -> None:
                 if entry.verify and n <= 100:
                     verify(model, rows, y)
         total += compilation.seconds
-        reporter.write(f"{name:<18} {compilation.seconds:6.1f} s of compiling")
-    reporter.write(f"compiled in {total:.3g} s; later fits on this computer need none of it")
+        tell(f"{compilation.seconds:6.1f} s")
+    tell(f"compiled in {total:.3g} s; later fits on this computer need none of it")
 
 
 def play(data: str | None, port: int, browser: bool) -> None:

@@ -203,12 +203,16 @@ class ProgressBar:
         """The time left: by the slope once there is one, before by the estimate."""
         left, history = self.convergence.seconds_left, self.convergence.history
         least = SETTINGS.first_seconds if self.estimate is None else SETTINGS.slope_seconds
-        if left is not None and history[-1][0] - history[0][0] >= 0.5 * least <= seconds:
+        if history and history[-1][1] >= 1:
+            return "finishing"  # f in float64, and the certificate
+        if left is not None and history[-1][0] - history[0][0] >= 0.8 * least:
             return f"{_clock(left)} left"
         if self.estimate is None:
             return ""
-        low, high = (_clock(max(t - seconds, 0.0)) for t in self.estimate)
-        return f"{low} to {high}" if math.isfinite(self.estimate[1]) else f"over {low}"
+        low, high = (t - seconds for t in self.estimate)
+        if not math.isfinite(high):
+            return f"over {_clock(max(low, 0))}"
+        return f"{_clock(low)} to {_clock(high)}" if low > 1 else f"up to {_clock(max(high, 1))}"
 
 
 def _can_redraw() -> bool:
@@ -241,8 +245,6 @@ def _make_bar() -> Any:
 
 
 def _clock(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "∞"
     if seconds >= 5940:
         return f"{seconds / 3600:.0f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 99 else f"{seconds:.0f} s"

@@ -69,7 +69,7 @@ def run(**given: Any) -> int:
     seconds = fit(model, data, reporter.quiet)
     save(model, path, schema=data.schema)
     reporter.write(**seconds)
-    _report(model, path, seconds, reporter, options["full"])
+    _report(model, n, path, seconds, reporter, options["full"])
     _check_bounds(model, data)
     if options["cv"] is not None:
         _cross_validate(model, data, options["cv"], reporter)
@@ -280,15 +280,13 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
 
 
 def _report(
-    model: Any, path: str, seconds: dict[str, float], reporter: Reporter, full: bool
+    model: Any, n: int, path: str, seconds: dict[str, float], reporter: Reporter, full: bool
 ) -> None:
     certificate = certificate_of(model)
     found = {"certificate": certificate, "solved": not is_unfinished(model), "model": path}
     rows = {"certificate": describe_certificate(model, full), "model": path}
-    n_support = getattr(certificate, "n_support", 0)
-    if n_support:
-        n = n_support + certificate.n_zero
-        rows["support"] = f"{n_support:,} of {count(n, 'coefficients')} are not zero"
+    if hasattr(model, "n_support_"):
+        rows["support"] = f"{int(np.sum(model.n_support_)):,} of {count(n, 'rows')}"
     rows["time"] = f"{seconds['seconds_fitting']:.3g} s"
     if seconds["seconds_compiling"] > 0:
         rows["time"] += f", and {seconds['seconds_compiling']:.3g} s to compile, once"
