@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,19 +28,20 @@ DEMO = (
 
 def warmup(quiet: bool) -> None:
     """``mercer warmup``: fit and check problems of every kind, to compile all that they use."""
+    from mercer.cli._output import Reporter
     from mercer.cli._progress import Compilation
 
     # rows, classes and storage: small and larger problems have other solvers
     problems = ((80, 2, False), (90, 3, False), (80, 2, True), (2500, 2, False))
     rng, total = np.random.default_rng(0), 0.0
-    tell = (lambda text, **more: None) if quiet else partial(print, flush=True)
+    reporter = Reporter(quiet=quiet)
+    reporter.write("compiling; this takes minutes, once on a computer")
     for name, entry in cli_names().items():
-        tell(f"{name:<18}", end="")
         with Compilation() as compilation, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for n, n_classes, is_sparse in problems:
                 X = rng.normal(size=(n, 4))
-                y = X[:, 0] + rng.normal(size=n)
+                y: Any = X[:, 0] + rng.normal(size=n)
                 if entry.task == "classification":
                     y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
                 rows = sp.csr_matrix(X * (X > 0)) if is_sparse else X
@@ -51,8 +52,8 @@ def warmup(quiet: bool) -> None:
                 if entry.verify and n <= 100:
                     verify(model, rows, y)
         total += compilation.seconds
-        tell(f"{compilation.seconds:6.1f} s")
-    tell(f"compiled in {total:.3g} s; later fits on this computer need none of it")
+        reporter.write(f"{name:<18}{compilation.seconds:6.1f} s")
+    reporter.write(f"compiled in {total:.3g} s; later fits on this computer need none of it")
 
 
 def play(data: str | None, port: int, browser: bool) -> None:

@@ -65,20 +65,20 @@ class Compilation:
         self.tell, self.seconds, self._depth, self._began = tell, 0.0, 0, 0.0
 
     def __enter__(self) -> Compilation:
-        from numba.core import event
+        import numba.core.event
 
-        class Listener(event.Listener):
+        self._events: Any = numba.core.event
+
+        class Listener(numba.core.event.Listener):
             on_start = staticmethod(self._start)
             on_end = staticmethod(self._end)
 
         self._listener = Listener()
-        event.register("numba:compile", self._listener)
+        self._events.register("numba:compile", self._listener)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        from numba.core import event
-
-        event.unregister("numba:compile", self._listener)
+        self._events.unregister("numba:compile", self._listener)
 
     # Numba compiles under a lock of its own, so that one thread at a time is here.
     def _start(self, event: Any) -> None:
@@ -150,7 +150,8 @@ class ProgressBar:
         self.shown = not quiet and _can_redraw()
         self.tells = not quiet and not self.shown and sys.stderr.isatty()
         self.measure, self.convergence, self.last = measure_of(model), LogProgress(), -math.inf
-        self.estimate, self.rich = estimate, None  # type: Any
+        self.estimate = estimate
+        self.rich: Any = None
         self.compilation = Compilation(self._tell_compiling)
 
     def __enter__(self) -> ProgressBar:

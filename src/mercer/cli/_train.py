@@ -75,7 +75,7 @@ def run(**given: Any) -> int:
         _cross_validate(model, data, options["cv"], reporter)
     if test is not None:
         numbers = score(test.y, model.predict(test.X), test.schema.task)
-        text = describe_scores(numbers, len(test.y))
+        text = describe_scores(numbers, test.X.shape[0])
         reporter.write(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
     elif not is_unfinished(model) and not (options["quiet"] and not options["json"]):
         _hold_out(model, data, seconds["seconds_fitting"], reporter)
@@ -309,7 +309,7 @@ def _check_bounds(model: Any, data: Table) -> None:
     n_bound, n = getattr(certificate_of(model), "n_bound", 0), data.X.shape[0]
     if data.schema.task != "regression" or n_bound <= 0.9 * n or not hasattr(model, "epsilon"):
         return
-    sd = float(np.std(data.y))
+    sd = float(np.std(np.asarray(data.y)))
     if sd > model.C:
         print_error(
             f"{data.name}: {n_bound:,} of {count(n, 'rows')} are at the bound: C={model.C:g} is "

@@ -43,7 +43,7 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
         X = arrays[found[0]]
     target = options.target
     is_named = isinstance(target, str) and not target.lstrip("-").isdecimal()
-    wanted = (target,) if is_named else _TARGETS
+    wanted = (str(target),) if is_named else _TARGETS
     key = next((key for key in wanted if key in arrays), None)
     if key is None or target is False:
         if is_named:

@@ -129,7 +129,7 @@ def _learn_columns(name: str, raw: Raw, options: Options, notes: list[str]) -> t
 
 def _learn_dates(column: str, words: Words, order: str, missing: str | None) -> Column:
     days = to_days(words.words, order)
-    parts = () if order == "time" else ("day",)
+    parts: tuple[str, ...] = () if order == "time" else ("day",)
     if order != "time" and np.unique(np.floor(days)).size > 1:
         parts += ("season",)
     if order == "time" or np.unique(days % 1).size > 1:

@@ -68,7 +68,7 @@ def check_columns(
                 f"Constant columns: {constant.size:,}",
                 listed(constant, names),
                 "drop them, for example with VarianceThreshold.",
-                tuple(("drop", names[j]) for j in constant) if names is not None else (),
+                tuple(("drop", names[j]) for j in constant.tolist()) if names is not None else (),
                 "they change nothing.",
             )
         )
