@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 
 from mercer.certificates._certificate import Certificate
 from mercer.cli._output import count, plain, table
+from mercer.cli._progress import measure_of
 
 __all__ = ["certificate_of", "describe_certificate", "headline", "is_unfinished"]
 
@@ -27,7 +28,7 @@ def is_unfinished(model: Any) -> bool:
 
 
 def headline(certificate: Any, tol: float | None = None) -> str:
-    """What is proved, in one sentence; ``tol`` is the tolerance of the fit."""
+    """What is proved, in one sentence; ``tol`` is that of a fit which ends by its violation."""
     status, gap = certificate.status, getattr(certificate, "relative_gap", None)
     if gap is None:
         residual = getattr(certificate, "residual", math.nan)
@@ -38,7 +39,7 @@ def headline(certificate: Any, tol: float | None = None) -> str:
     if not math.isfinite(gap):
         return f"{status}: nothing is proved about the distance from the optimum"
     text = f"{status}: {of}within {percent(gap)} of {optimum}"
-    if status.is_solved and tol is not None and gap > max(tol, 1e-3):
+    if status.is_solved and tol is not None and gap > 1e-3:
         text += (
             f" (the fit ends when no optimality condition is violated by more than tol={tol:g}; "
             "a smaller --tol brings the objective closer)"
@@ -58,7 +59,7 @@ def describe_certificate(model: Any, full: bool, certificate: Any = None) -> str
     certificate = certificate_of(model) if certificate is None else certificate
     if certificate is None:
         return f"{type(model).__name__} minimises no objective, so there is no certificate."
-    text = headline(certificate, getattr(model, "tol", None))
+    text = headline(certificate, model.tol if measure_of(model) == "violation" else None)
     if not full:
         return text
     if not isinstance(certificate, Certificate):

@@ -396,19 +396,18 @@ def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[in
 def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
     """Numbers written as 1,5 or 1,500 would be taken for words."""
     for j in sorted(roles.words - roles.categorical):
-        cells = layout.cells(j)
-        if cells and all(
-            layout.notation.number(c) is not None or _COMMA.fullmatch(c) for c in cells
-        ):
-            if layout.notation.decimal == ",":
-                remedy, more = "write them without thousands' signs", {}
-            else:
-                remedy, more = "give decimal=',' if they are decimal commas", {"decimal": ","}
-                remedy += ", or write them without thousands' signs"
+        cells, more = layout.cells(j), {}
+        remedy, swapped, sign = "write them without thousands' signs", {}, "commas"
+        if layout.notation.decimal == ".":
+            more = {"decimal": ","}
+            remedy = f"give decimal=',' if they are decimal commas, else {remedy}"
+        else:
+            swapped, sign = {44: ".", 46: ","}, "points"  # , and .
+        signs = [c for c in cells if _COMMA.fullmatch(c.translate(swapped))]
+        if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
             raise FileError(
                 name,
                 None,
-                f"column {layout.names[j]!r} has commas in its numbers "
-                f"({next(c for c in cells if ',' in c)!r}); {remedy}.",
+                f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}.",
                 **more,
             )
