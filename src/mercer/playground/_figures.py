@@ -16,7 +16,7 @@ from bokeh.plotting import figure
 from mercer.playground._picture import Picture
 from mercer.playground._render import columns
 from mercer.playground._state import EXTENT
-from mercer.plots import _style as style
+from mercer.plots import style
 
 __all__ = ["Figures"]
 

@@ -21,7 +21,7 @@ from mercer.playground._figures import Figures
 from mercer.playground._presets import PRESETS
 from mercer.playground._render import axes, columns
 from mercer.playground._session import ERASER, Session
-from mercer.plots import _style as style
+from mercer.plots import style
 
 __all__ = ["Page", "add_page"]
 

@@ -1,6 +1,6 @@
 """A `Picture` as columns for the figures: positions, sizes and colours.
 
-Colours and markers are those of `mercer.plots._style`. Nothing here needs Bokeh: the columns
+Colours and markers are those of `mercer.plots.style`. Nothing here needs Bokeh: the columns
 travel to the page in one message, which fills the sources of the figures' glyphs (`_figures`).
 """
 
@@ -16,14 +16,14 @@ from mercer.playground._contours import Rings
 from mercer.playground._fit import ProgressCurve
 from mercer.playground._picture import Picture
 from mercer.playground._steps import Box
-from mercer.plots import _style as style
+from mercer.plots import style
 
 __all__ = ["Columns", "axes", "columns"]
 
 # Columns of one glyph's source.
 Columns = dict[str, list]
 
-# Bokeh's names for the markers of `mercer.plots._style`.
+# Bokeh's names for the markers of `mercer.plots.style`.
 MARKERS = {
     "o": "circle",
     "s": "square",
