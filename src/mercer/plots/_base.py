@@ -118,7 +118,12 @@ class Display:
         width = self.figure_.get_figwidth() * ax.get_position().width
         text = textwrap.fill(self.caveat, max(30, int(width * letters_per_inch)))
         below = -36 if ax.get_xlabel() else -24
-        font = {"fontsize": style.SETTINGS.small, "color": style.GREY, "style": "italic", "va": "top"}
+        font = {
+            "fontsize": style.SETTINGS.small,
+            "color": style.GREY,
+            "style": "italic",
+            "va": "top",
+        }
         place = {"xycoords": "axes fraction", "textcoords": "offset points"}
         ax.annotate(text, (0, 0), (0, below), annotation_clip=False, **place, **font)
 
@@ -138,7 +143,7 @@ class Display:
         ``classes`` and ``names`` are what the legend calls classes and groups.
         """
         crowd, is_crowd = style.SETTINGS.crowd(len(points)), len(points) > style.SETTINGS.uncrowded
-        
+
         for group in KKTGroup:
             for c in np.unique(codes):
                 rows = (groups == group) & (codes == c)

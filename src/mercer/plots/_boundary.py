@@ -309,7 +309,6 @@ class BoundaryDisplay(Display):
         self._legend_point(ax, "area of a disc: α", s=90, c=style.GREY, alpha=0.3, linewidths=0)
 
 
-
 def _groups_without_duals(view: FittedView) -> np.ndarray:
     """Groups from y f against its edge; without an edge, right (ZERO) or wrong (BOUND)."""
     values = view.values

@@ -235,7 +235,9 @@ def kernel_words(kernel: Any) -> str:
     entry = kernel_entry(kernel)
     if entry is None or not entry.title:
         return _MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel))
-    values = (f"{_LETTERS.get(name, name)} = {_short(getattr(kernel, name))}" for name in entry.parameters)
+    values = (
+        f"{_LETTERS.get(name, name)} = {_short(getattr(kernel, name))}" for name in entry.parameters
+    )
     return ", ".join([f"{entry.title.partition(' (')[0]} kernel", *values])
 
 

@@ -48,6 +48,7 @@ class GapDisplay(Display):
     """
 
     figsize = (6.8, 5.4)
+
     def __init__(
         self,
         *,
