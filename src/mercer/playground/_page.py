@@ -202,7 +202,7 @@ class Page:
             items.append(("band", "any b here is optimal", None))
         if situation.is_violated:
             low, high = (f"{b:.3g}".replace("-", "−") for b in (situation.b_low, situation.b_high))
-            items.append(("", f"no b is optimal yet: from {low} to {high} all violate", None))
+            items.append(("none", f"no b is optimal yet: from {low} to {high} all violate", None))
         if ESTIMATORS[machine].has_box and situation.n_support:
             items.append(("disc", "area: α", None))
         return items
