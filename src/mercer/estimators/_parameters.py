@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Callable, Kernel, as_kernel
 from mercer.kernels._registry import KernelNames, kernel_named
+from mercer.kernels._user_defined import takes_pairs
 from mercer.solvers._registry import NAMES
 
 __all__ = [
@@ -108,6 +109,9 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
                 f"{kernel!r} is a name: use gamma, degree and coef0."
             )
         kernel = partial(kernel, **params)
+    # Where scikit-learn has kernel_params, its kernel functions take two rows.
+    if callable(kernel) and hasattr(estimator, "kernel_params") and takes_pairs(kernel, X):
+        return Callable(kernel, on_pairs=True), 0.0
     if callable(kernel) or "gamma" not in kernel_named(kernel).parameters:
         return as_kernel(kernel, 1.0, estimator.degree, estimator.coef0), 0.0
     gamma = resolve_gamma(estimator.gamma, X, weight)
