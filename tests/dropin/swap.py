@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_related(item: pytest.Item) -> bool:
     """Whether a test is of a file about the classes, or refers to one of them."""
-    path, *names = item.nodeid.split("::")
+    path, *names = _name(item).split("::")
     if path.endswith(OVER_ALL_ESTIMATORS):
         return any(f"{name}(" in names[-1] for name in NAMES)
     test = names[0].partition("[")[0]
@@ -90,6 +90,12 @@ def tests_that_use(path: Path) -> set[str]:
     return found
 
 
+def _name(item: pytest.Item) -> str:
+    """The test by its path from the folder sklearn on, wherever that is."""
+    path = item.path.as_posix()
+    return path[path.rfind("/sklearn/") + 1 :] + "::" + item.nodeid.partition("::")[2]
+
+
 class Outcomes:
     """Writes a line for each test that ran, passed or failed."""
 
@@ -103,7 +109,7 @@ class Outcomes:
         if self.path is not None and told:
             crash = getattr(report.longrepr, "reprcrash", None)
             line = {
-                "test": item.nodeid[item.nodeid.find("sklearn/") :],
+                "test": _name(item),
                 "outcome": "xfailed" if hasattr(report, "wasxfail") else report.outcome,
                 "says": crash.message if crash else "",
             }
