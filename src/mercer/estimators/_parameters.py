@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 
-from mercer.kernels import Kernel
+from mercer.kernels import Callable, Kernel
 from mercer.kernels._binding import kernel_of
 from mercer.kernels._registry import KernelNames
+from mercer.kernels._user_defined import takes_pairs
 from mercer.solvers._registry import NAMES
 
 __all__ = [
@@ -82,4 +83,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
                 f"{kernel!r} is a name: use gamma, degree and coef0."
             )
         kernel = partial(kernel, **params)
+    # Where scikit-learn has kernel_params, its kernel functions take two rows.
+    if callable(kernel) and hasattr(estimator, "kernel_params") and takes_pairs(kernel, X):
+        return Callable(kernel, on_pairs=True), 0.0
     return kernel_of(kernel, X, weight, estimator.gamma, estimator.degree, estimator.coef0)
