@@ -82,6 +82,11 @@ class Expansion:
     def n_support(self) -> int:
         return self.coef.shape[1]
 
+    def __repr__(self) -> str:
+        many = "" if self.b.size == 1 else f", {self.b.size} outputs"
+        b = f", b = {self.b[0]:.6g}" if self.b.size == 1 else ""
+        return f"Expansion: f(x) = Σ c k(z, x) + b, {self.kernel!r}, {self.n_support:,} z{many}{b}"
+
     def __getstate__(self) -> dict:
         return {k: v for k, v in self.__dict__.items() if k not in ("_prepared", "_scratch")}
 

@@ -43,7 +43,8 @@ class Fitter:
         while not self.pipe.poll(1.0):
             taken = time.monotonic() - began
             work = processor_seconds(self.process.pid) - before
-            if work <= seconds and taken <= PATIENCE * seconds:
+            is_idle = work <= seconds and taken <= PATIENCE * seconds
+            if taken <= seconds or is_idle:
                 continue
             self._end()
             raise NeverReturned(f"{machine!r} has not returned after {seconds:g} s")

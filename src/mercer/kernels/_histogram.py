@@ -50,9 +50,7 @@ def _full(X: np.ndarray) -> CSR:
 class AllSubsets(Kernel):
     """k(x, z) = Π_c (1 + x_c z_c): the dot product of all 2^d products of distinct columns."""
 
-    @property
-    def is_psd(self) -> bool:
-        return True
+    is_psd = True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """d factors 1 + x_c z_c, each off by a few roundings."""

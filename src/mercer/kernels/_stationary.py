@@ -76,6 +76,7 @@ class RBF(Kernel):
     """
 
     gamma: float
+    is_psd = is_shift_invariant = is_nonnegative = True
 
     def __init__(self, gamma: float | None = None, *, sigma: float | None = None):
         if gamma is not None and sigma is not None:
@@ -98,18 +99,6 @@ class RBF(Kernel):
         if set(params) <= {"gamma", "sigma"} and params:
             return RBF(**params)
         return super().set_params(**params)
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
@@ -212,21 +201,10 @@ class Laplacian(Kernel):
     """k(x, z) = exp(−γ ‖x − z‖₁)."""
 
     gamma: float = 1.0
+    is_psd = is_shift_invariant = is_nonnegative = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", real("Laplacian", "gamma", self.gamma, least=0))
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return _exponential_rounding(points, dtype, self.gamma)
@@ -243,13 +221,10 @@ class Chi2(Kernel):
     """k(x, z) = exp(−γ Σ_c (x_c − z_c)² / (x_c + z_c)) for x, z ≥ 0, as of histograms."""
 
     gamma: float = 1.0
+    is_psd = is_nonnegative = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", real("Chi2", "gamma", self.gamma, least=0))
-
-    @property
-    def is_psd(self) -> bool:
-        return True
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         super()._check_rows(points, largest)
@@ -259,10 +234,6 @@ class Chi2(Kernel):
                 f"Chi2 needs values ≥ 0; got {np.count_nonzero(values < 0)} negative ones, the "
                 f"least {values.min():g}. Shift or clip the columns, or use Laplacian."
             )
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return _exponential_rounding(points, dtype, 4 * self.gamma)

@@ -31,6 +31,9 @@ import numpy as np
 
 __all__ = ["BoxQP", "fill_from_front", "gap_terms"]
 
+# What a problem derives from its arrays.
+DERIVED = "n_variables", "n_groups", "is_finite", "is_hard"
+
 
 @dataclass(frozen=True, eq=False)
 class BoxQP:
@@ -48,6 +51,11 @@ class BoxQP:
         (the model without intercept).
     diag : float64 array or None
         D, one entry per data point: squared slack, with infinite bounds. None: zero.
+    n_variables, n_groups : int
+    is_finite : bool
+        Whether all bounds are.
+    is_hard : bool
+        Whether some constraint allows no slack: it may have no solution.
     """
 
     target: np.ndarray
@@ -58,28 +66,21 @@ class BoxQP:
     group: np.ndarray | None = None
     diag: np.ndarray | None = None
     n_variables: int = field(init=False)
+    n_groups: int = field(init=False)
+    is_finite: bool = field(init=False)
+    is_hard: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_variables", self.target.shape[0])
-
-    @cached_property
-    def n_groups(self) -> int:
-        return 0 if self.group is None else int(self.group.max()) + 1
+        n_groups = 0 if self.group is None else int(self.group.max()) + 1
+        is_finite = bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+        known = self.target.shape[0], n_groups, is_finite, self.diag is None and not is_finite
+        for name, value in zip(DERIVED, known, strict=True):
+            object.__setattr__(self, name, value)
 
     @cached_property
     def group_sums(self) -> np.ndarray:
         """The right-hand sides of the equality constraints."""
         return self.sums(self.start)
-
-    @cached_property
-    def is_finite(self) -> bool:
-        """Whether all bounds are."""
-        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
-
-    @property
-    def is_hard(self) -> bool:
-        """Whether some constraint allows no slack: it may have no solution."""
-        return self.diag is None and not self.is_finite
 
     def sums(self, beta: np.ndarray) -> np.ndarray:
         """Σβ of each group, without rounding but that of the result."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
-from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT
+from mercer.kernels._rounding import MODEL
 from mercer.kernels._samples import SampleBlock
 
 __all__ = ["raw_rows", "replace_far_values"]
@@ -30,16 +30,10 @@ def replace_far_values(
 ) -> None:
     """Write the values of the rows ``far`` of A against all rows of B into ``out[far]``.
 
-    Parameters
-    ----------
-    far : int array
-    sq_dist : float64 array of shape (len(far), len(B))
-        Squared distances from dot products.
-    error : float
-        They are off by ``error`` · (‖x‖² + ‖z‖²) at most.
+    ``sq_dist``, squared distances from dot products, are off by error · (‖x‖² + ‖z‖²) at most.
     """
     slack = error * (A.sq_norms[far][:, None] + B.sq_norms)
-    near = gamma * (sq_dist - slack) < NEGLIGIBLE_EXPONENT
+    near = gamma * (sq_dist - slack) < MODEL.negligible_exponent
     values = np.zeros(sq_dist.shape)
     if A.is_sparse:
         _sparse_values(*_raw_csr(A, far), *_raw_csr(B, None), near, gamma, values)
