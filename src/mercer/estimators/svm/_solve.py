@@ -95,7 +95,7 @@ class SolvesTasks:
             self._refuse_problems(solver, tasks, problems, gram)
         if len(tasks) == 1:
             with gram.threads(threads) if threads > 1 else nullcontext():
-                results = [solver.solve(problems[0], gram, stopping, starts[0])]
+                results = [_solve_one(solver, problems[0], gram, stopping, starts[0])]
         else:
             answers: dict[int, Result] = {}
             if self.solver_.name == "smo" and not is_large and starts[0] is None:
@@ -157,8 +157,9 @@ class SolvesTasks:
             last = answers.get(t)
             if last is not None and stopping.stopped is not None:
                 return last
-            parts = tasks[t].parts if shared else ()
-            part = gram.take(tasks[t].rows, inner, parts)
+            rows, parts = tasks[t].rows, tasks[t].parts if shared else ()
+            assert rows is not None  # each of several tasks has rows of its own
+            part = gram.take(rows, inner, parts)
             mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
             start = last.furthest if last else starts[t]
             result = _solve_one(solver, problems[t], part, mine, start)
