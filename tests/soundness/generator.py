@@ -103,14 +103,14 @@ class Problem:
     def kind(self) -> str:
         """A short name under which failures are counted."""
         name = self.estimator
+        if self.is_svm and "solver" in dict(self.params):
+            return name + ", other solvers"
         if name == "SVC" and self.n_classes > 2:
             name += f" of {self.n_classes}"
         if self.is_hard_margin:
             name += " hard"
-        if self.is_squared:
+        elif self.is_squared:
             name += " squared"
-        if "solver" in dict(self.params) and self.is_svm:
-            name += ", other solvers"
         return name + (" large" if self.n > 400 else "")
 
 
