@@ -38,6 +38,8 @@ def judge_indefinite(p: Problem, truth: Truth, stated: Any, curved: float) -> li
     hurried = (p.param("time_limit") or 1.0) < SHORT
     if stated.status is Status.SOLVED_IF_PSD and hurried and not truth.quad < 0:
         return []  # nothing was found in the time that there was
+    if truth.task.squared and -curved < float(arb(min(truth.task.diag)).mid()):
+        return []  # K + diag has no negative eigenvalue, and the dual is concave
     low, high = truth.task.box
     square = fmpq(0)
     for beta, below, above in zip(truth.task.beta, low, high, strict=True):
