@@ -92,7 +92,7 @@ def _best_partner(g, Ki, diag, kii, top, inverse, fall, index_bits):
         slope = np.float32((g[k] + top) * inverse)
         slope = slope if slope > least else none
         curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
-        key = np.int32(np.int32(order_key(slope * slope / curvature) & kept) | np.int32(k))
+        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
         best = max(best, min(key, fall[k]))
     return np.int64(best & position)
 
@@ -191,7 +191,7 @@ def _solve(
     index_bits = 1
     while 1 << index_bits < m:
         index_bits += 1
-    diag, g, kind = np.empty(m, np.float32), np.empty_like(K[0]), K.dtype.type
+    diag, g = np.empty(m, np.float32), np.empty_like(K[0])
     rise, fall = np.empty(m, np.int32), np.empty(m, np.int32)
     # Only differences within a group matter. Measured from the middle of the violating interval,
     # the gradients that matter are small, and so is their rounding to the precision of K.
@@ -227,8 +227,8 @@ def _solve(
             row,
             own_diag,
             diag[i],
-            kind(top),
-            kind(1 / (top - bottom)),
+            g.dtype.type(top),
+            g.dtype.type(1 / (top - bottom)),
             fall[begin:end],
             index_bits,
         )
