@@ -67,11 +67,11 @@ def _shift_and_extremes(g, Ka, Kb, delta, rise, fall):
 
 @compiled(fastmath=REASSOCIATE)
 def _most_violating(g, rise, value):
-    """The first variable that may rise whose g is ``value``."""
-    first = np.int32(g.size)
+    """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
+    last = np.int32(0)
     for k in range(g.size):
-        first = min(first, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(g.size))
-    return first
+        last = max(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
+    return last
 
 
 @compiled(fastmath=REASSOCIATE)
