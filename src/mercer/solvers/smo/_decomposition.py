@@ -34,8 +34,7 @@ import numpy as np
 from mercer._result import Status
 from mercer.gram import BlockedGram, RowCache
 from mercer.problems._dual_qp import BoxQP
-from mercer.problems._kkt import intercepts
-from mercer.problems._kkt import restore_sums
+from mercer.problems._kkt import intercepts, restore_sums
 from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch

@@ -46,6 +46,8 @@ ROUNDING = 1e-5
 # curvature, relative to the diagonal, is below what K of its precision can tell from zero.
 UNBOUNDED_STEP = 1e11
 FLOAT32_RESOLUTION, FLOAT64_RESOLUTION = 1e-7, 1e-13
+# With a float32 K the violation is reduced by this factor at most: gradients are float32, too.
+FLOAT32_REDUCTION = 1e-5
 _FAR = 1e300  # stands for "no such variable"
 # In the masks of variables that may rise or fall; also above all keys of gains.
 _YES = 2**31 - 1
@@ -166,6 +168,8 @@ def _fill_gathered(K, i, matrix, points):
 def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     """Pair steps until the largest violating pair is at most ``tol``.
 
+    With a float32 K they may end before: see `FLOAT32_REDUCTION`.
+
     Parameters
     ----------
     K : (m, m) array, m a multiple of LANE; padding variables have lower = upper
@@ -228,18 +232,16 @@ def _solve(
         _mark(beta, lower, upper, rise, fall, k)
     flags = steps = 0
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
-    i = j = np.int64(0)
-    delta = 0.0
-    if is_filled is not None and not is_filled[0]:  # zero times an undefined value may be NaN
-        _fill(K, 0, first, cross, second, points)
-        is_filled[0] = True
+    delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
     while True:
         begin, end = np.int64(0), begin_second  # a literal would be compiled as a type of its own
-        top, bottom = _group_extremes(g, K[i], K[j], delta, rise, fall, begin, end)
+        top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall, begin, end)
         if begin_second < m:
-            top2, bottom2 = _group_extremes(g, K[i], K[j], delta, rise, fall, begin_second, m)
+            top2, bottom2 = _group_extremes(g, row_i, row_j, delta, rise, fall, begin_second, m)
             if top2 - bottom2 > top - bottom:
                 top, bottom, begin, end = top2, bottom2, begin_second, m
+        if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
+            tol = max(tol, FLOAT32_REDUCTION * (top - bottom))
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, max(top - bottom, 0.0), flags
         own = g[begin:end]
@@ -247,10 +249,10 @@ def _solve(
         if is_filled is not None and not is_filled[i]:
             _fill(K, i, first, cross, second, points)
             is_filled[i] = True
-        row, own_diag = K[i][begin:end], diag[begin:end]
+        row_i, own_diag = K[i], diag[begin:end]
         j = begin + _best_partner(
             own,
-            row,
+            row_i[begin:end],
             own_diag,
             diag[i],
             g.dtype.type(top),
@@ -261,6 +263,7 @@ def _solve(
         if is_filled is not None and not is_filled[j]:
             _fill(K, j, first, cross, second, points)
             is_filled[j] = True
+        row_j = K[j]
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
