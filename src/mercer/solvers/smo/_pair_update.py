@@ -20,7 +20,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled, key_value, least_key, order_key
 
-__all__ = ["LANE", "PairFlags", "solve_class_pair", "solve_gathered_pairs", "solve_pairs"]
+__all__ = ["LANE", "PairFlags", "solve_class_pair", "solve_pairs"]
 
 
 class PairFlags(IntFlag):
@@ -132,7 +132,7 @@ def _level(beta, grad, lower, upper, first, last):
 
 
 @compiled
-def _fill_classes(K, i, first, cross, second):
+def _fill(K, i, first, cross, second):
     """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero.
 
     Loops, since assignments of slices take seconds to compile (they can fail with a message).
@@ -155,16 +155,6 @@ def _fill_classes(K, i, first, cross, second):
 
 
 @compiled
-def _fill_gathered(K, i, matrix, points):
-    """Row i of K, the kernel matrix of some ``points``, from the matrix of all; padding is zero."""
-    row, values = K[i], matrix[points[i]]
-    for j in range(points.size):
-        row[j] = values[points[j]]
-    for j in range(points.size, row.size):
-        row[j] = 0
-
-
-@compiled
 def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     """Pair steps until the largest violating pair is at most ``tol``.
 
@@ -181,7 +171,7 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     steps, violation, flags
     """
     # Rows are all there; with None the code that fills them is not compiled either.
-    return _solve(K, None, None, None, None, None, beta, grad, lower, upper, split, tol, max_steps)
+    return _solve(K, None, None, None, None, beta, grad, lower, upper, split, tol, max_steps)
 
 
 @compiled
@@ -193,27 +183,12 @@ def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, uppe
     """
     split = beta.size // LANE
     return _solve(
-        K, is_filled, first, cross, second, np.empty(0, np.int64), beta, grad, lower, upper, split,
-        tol, max_steps,
-    )  # fmt: skip
-
-
-@compiled
-def solve_gathered_pairs(K, is_filled, matrix, points, beta, grad, lower, upper, tol, max_steps):
-    """`solve_pairs` for some points of a kernel matrix that is in memory.
-
-    K is a buffer as in `solve_class_pair`; rows are gathered when a step needs them.
-    """
-    split = beta.size // LANE
-    return _solve(
-        K, is_filled, matrix, K, K, points, beta, grad, lower, upper, split, tol, max_steps
+        K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps
     )
 
 
 @compiled
-def _solve(
-    K, is_filled, first, cross, second, points, beta, grad, lower, upper, split, tol, max_steps
-):
+def _solve(K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps):
     m, begin_second = beta.size, split * LANE
     index_bits = 1
     while 1 << index_bits < m:
@@ -247,7 +222,7 @@ def _solve(
         own = g[begin:end]
         i = begin + _most_violating(own, rise[begin:end], -top)
         if is_filled is not None and not is_filled[i]:
-            _fill(K, i, first, cross, second, points)
+            _fill(K, i, first, cross, second)
             is_filled[i] = True
         row_i, own_diag = K[i], diag[begin:end]
         j = begin + _best_partner(
@@ -261,7 +236,7 @@ def _solve(
             index_bits,
         )
         if is_filled is not None and not is_filled[j]:
-            _fill(K, j, first, cross, second, points)
+            _fill(K, j, first, cross, second)
             is_filled[j] = True
         row_j = K[j]
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
@@ -274,15 +249,6 @@ def _solve(
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
         steps += 1
-
-
-@compiled
-def _fill(K, i, first, cross, second, points):
-    """Row i of K, from the matrix of all ``points``, or from class blocks where there are none."""
-    if points.size == 0:
-        _fill_classes(K, i, first, cross, second)
-    else:
-        _fill_gathered(K, i, first, points)
 
 
 @compiled

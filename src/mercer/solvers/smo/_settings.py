@@ -35,13 +35,6 @@ class SMOSettings:
     steps_per_pair, steps_per_call : int
         `solve_class_pairs`: steps of a class pair before it is left to the general solver, and of
         one compiled call.
-    path_variables, path_steps : int
-        `MatrixPath`: the most variables of a working set, and its steps between two checks of the
-        limits.
-    path_tol : float
-        `MatrixPath`: a working set is solved to this fraction of tol at least.
-    max_idle_path_rounds : int
-        `MatrixPath`: working sets without progress before it is left to the general solver.
     newton_max_free, newton_max_steps : int
         Newton steps on the free variables: more of them are left to pair steps (the linear system
         costs their number cubed); steps in a row, each of which ends at a bound or solves it.
@@ -119,10 +112,6 @@ class SMOSettings:
     least_dual_gain: float = 1e-15
     steps_per_pair: int = 10_000
     steps_per_call: int = 50_000
-    path_variables: int = 2048
-    path_steps: int = 50_000
-    path_tol: float = 0.9
-    max_idle_path_rounds: int = 20
     newton_max_free: int = 400
     newton_max_steps: int = 20
     newton_regularisation: float = 4.0
