@@ -34,29 +34,15 @@ __all__ = ["BoxQP", "fill_from_front", "gap_terms"]
 
 @dataclass(frozen=True, eq=False)
 class BoxQP:
-    """Pure data: what is optimised.
-
-    Attributes
-    ----------
-    target, lower, upper : float64 arrays, one entry per variable
-    start : float64 array
-        A feasible β: inside the box, with the group sums the constraint keeps.
-    row : int64 array or None
-        The data point of each variable; None when variable v is data point v.
-    group : int8 array or None
-        The equality constraint each variable belongs to; None when there is none
-        (the model without intercept).
-    diag : float64 array or None
-        D, one entry per data point: squared slack, with infinite bounds. None: zero.
-    """
+    """Pure data: what is optimised. float64 arrays, one entry per variable where not said."""
 
     target: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    start: np.ndarray
-    row: np.ndarray | None = None
-    group: np.ndarray | None = None
-    diag: np.ndarray | None = None
+    start: np.ndarray  # a feasible β: inside the box, with the group sums the constraint keeps
+    row: np.ndarray | None = None  # int64: its data point; None when variable v is data point v
+    group: np.ndarray | None = None  # int8: its equality constraint; None without intercept
+    diag: np.ndarray | None = None  # D, per data point: squared slack, with infinite bounds
     n_variables: int = field(init=False)
 
     def __post_init__(self) -> None:

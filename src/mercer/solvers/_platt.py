@@ -36,31 +36,17 @@ __all__ = ["PairStep", "Platt"]
 
 @dataclass(frozen=True)
 class PairStep:
-    """One step: which pair, the interval, slope and curvature, β before and after, b after it.
-
-    Attributes
-    ----------
-    i, j : int
-        Variables; j is the one that [L, H] belongs to.
-    low, high : float
-        The interval of β_j within the box at a fixed sum.
-    slope, eta : float
-        e_j − e_i and K_ii + K_jj − 2K_ij.
-    before, after : pair of float
-        (β_i, β_j); α = |β|.
-    b : float
-        The threshold after the step.
-    """
+    """One step: which pair, the interval, slope and curvature, β before and after, b after it."""
 
     i: int
-    j: int
-    low: float
+    j: int  # the variable that [L, H] belongs to
+    low: float  # L and H: the interval of β_j within the box at a fixed sum
     high: float
-    slope: float
-    eta: float
-    before: tuple[float, float]
+    slope: float  # e_j − e_i
+    eta: float  # K_ii + K_jj − 2K_ij
+    before: tuple[float, float]  # (β_i, β_j); α = |β|
     after: tuple[float, float]
-    b: float
+    b: float  # the threshold after the step
 
     @property
     def alpha_interval(self) -> tuple[float, float]:
