@@ -17,7 +17,7 @@ of a sample of the rows. In each case f = Kc comes with a bound on its error, fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -115,7 +115,7 @@ class RidgeSolver:
 
     def _iterate(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         settings, scale, n = self.settings, problem.scale, gram.n
-        D, B = scale[:, np.newaxis], scale[:, np.newaxis] * problem.Y
+        B = scale[:, np.newaxis] * problem.Y
         limit = self.max_iter if self.max_iter >= 0 else 10 * n
         if self.solver == "auto" and self._fits(gram):
             limit = min(limit, n // settings.iterations_per_factorisation)
@@ -129,13 +129,12 @@ class RidgeSolver:
         end = run.run(precondition, limit, settings.restart_gain)
         if end.iterations == 0 and stopping.stopped is not None:
             return self._sample(problem, gram, stopping.stopped, "cg")
-        f, error = end.f, end.error
         allowed = settings.aim * self.tol * np.linalg.norm(B, axis=0)
-        if end.status.is_solved and (error > allowed).any():
-            checked = bounded_product(gram, D * end.Z, stopping.is_stopped)
+        if end.status.is_solved and (end.error > allowed).any():
+            checked = bounded_product(gram, end.coef, stopping.is_stopped)
             if checked is not None:  # fewer roundings, a smaller bound
-                f, error = checked[0], problem.norms(checked[1])
-        return RidgeSolution(D * end.Z, f, error, end.status, "cg", end.iterations)
+                return replace(end, f=checked[0], error=problem.norms(checked[1]))
+        return end
 
     def _sample(
         self, problem: Ridge, gram: BlockedGram, status: Status, solver: str
