@@ -66,6 +66,9 @@ class Sums(NamedTuple):
     low: np.ndarray
     error: np.ndarray
 
+    def column(self, column: int) -> Sums:
+        return Sums(*(part[:, column] for part in self))
+
 
 def kernel_sums(
     kernel: Any, X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
