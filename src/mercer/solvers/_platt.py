@@ -29,7 +29,6 @@ from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._solution import intercepts
-from mercer.solvers._stopping import Stopping
 
 __all__ = ["PairStep", "Platt"]
 
@@ -219,6 +218,7 @@ class Platt(DenseSolver):
     slope_fraction: float = field(default=0.1, repr=False)
 
     name: ClassVar[str] = "platt"
+    iteration: ClassVar[type] = _Pairs
     needs_psd: ClassVar[bool] = False
     takes_groups: ClassVar[tuple[int, ...]] = (1,)
 
@@ -231,11 +231,6 @@ class Platt(DenseSolver):
         return (
             "a nu problem has two equality constraints, and its pairs keep one. Use solver='smo'."
         )
-
-    def _begin(
-        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
-    ) -> DenseIteration:
-        return _Pairs(problem, gram.matrix(), beta, self)
 
     def steps(self, problem: BoxQP, gram: Gram) -> Iterator[PairStep]:
         """The steps one by one, each computed on demand."""
