@@ -23,7 +23,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "io": ("data", "persistence"),
     "streams": ("data",),
     "psd": ("gram._psd",),
-    "symmetry": ("gram._symmetry",),
+    "symmetry": ("kernels._symmetry",),
     "separability": ("solvers.separability._hull",),
     "c_path": ("estimators.linear._path",),
     "calibration": ("_calibration",),
@@ -36,7 +36,6 @@ MOVED: dict[str, tuple[str, ...]] = {
     "multiclass": ("_multiclass",),
     "result": ("_result",),
     "style": ("plots._style",),
-    "app.why": ("playground._explain", "playground._situation"),
     "plots.gap": ("plots._gap", "certificates._trace"),
     "plots.kinds": ("plots",),
     "solvers.descent": (
@@ -47,8 +46,8 @@ MOVED: dict[str, tuple[str, ...]] = {
 }
 # Old package: new package and modules; "name" is now "_name", "old=new" is "_new".
 _MODULES = """
-app: playground catalogue code=export contours facts=situation figures machines=fit page
-    paint=render picture presets server session state steps upload
+app: playground catalogue code=words contours=picture facts=explain figures machines=fit page
+    paint=render picture presets server session state steps upload why=explain
 diagnosis: diagnostics examine=doctor report
 duality: duality games picture program
 embeddings: embeddings eigenmaps=laplacian_eigenmaps empirical=empirical_map lle nystroem

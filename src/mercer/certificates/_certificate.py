@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
+from mercer.certificates._statement import Statement
 
 __all__ = [
     "BOUND",
@@ -59,9 +60,12 @@ class KKTGroup(IntEnum):
 ZERO, FREE, BOUND = KKTGroup
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Statement):
     """What is proved about a fitted model.
+
+    It is true (``bool(certificate)``, ``.holds``) if the model is optimal to its tolerance, and
+    ``to_dict()`` gives its numbers as JSON values.
 
     Attributes
     ----------
@@ -92,6 +96,8 @@ class Certificate:
         The task, such as ``"setosa / virginica"``.
     unit : str
         What ``iterations`` counts.
+    note : str
+        What ``mercer.verify`` was given, if not one of Mercer's estimators.
     """
 
     primal: float
@@ -112,6 +118,7 @@ class Certificate:
     name: str = ""
     unit: str = field(default="steps", repr=False)
     certificate_seconds: float = field(default=0.0, repr=False)
+    note: str = ""
 
     @classmethod
     def of(
@@ -138,9 +145,6 @@ class Certificate:
         """Data points with β ≠ 0."""
         return self.n_free + self.n_bound
 
-    def __repr__(self) -> str:
-        return "\n".join([*self._lines(), *self._task_lines()])
-
     def rows(self) -> list[tuple[str, str]]:
         """What is shown of it: labels and values."""
         n = self.n_zero + self.n_support
@@ -162,11 +166,10 @@ class Certificate:
         ]  # fmt: skip
         return rows
 
-    def _lines(self) -> list[str]:
+    def _title(self) -> str:
         what = f"{len(self.tasks)} tasks" if self.tasks else self.name
         title = f"Certificate: {self.status}; relative gap {self.relative_gap:.2g}"
-        title += f"   ({what})" if what else ""
-        return [title, *(f"  {label:<14} {value}" for label, value in self.rows())]
+        return title + (f"   ({what})" if what else "")
 
     def _task_lines(self, most: int = 12) -> list[str]:
         if not self.tasks:

@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer._result import Status, final_status
 from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._statement import Statement
 from mercer.problems import Ridge
 
 __all__ = ["EigenCertificate", "RidgeCertificate", "RidgeSolution", "certify_ridge"]
@@ -34,8 +35,8 @@ class RidgeSolution:
     gradient: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class RidgeCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class RidgeCertificate(Statement):
     """What is proved about a fitted kernel ridge regression.
 
     Attributes
@@ -70,6 +71,17 @@ class RidgeCertificate:
     solver: str
     iterations: int
     seconds: float
+    note: str = ""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels and values."""
+        return [
+            ("primal", f"{self.primal:.10g}"),
+            ("dual", f"{self.dual:.10g}"),
+            ("gap", f"{self.gap:.3g}   relative {self.relative_gap:.3g}"),
+            ("residual", f"{self.residual:.3g} of ‖y‖"),
+            ("effort", f"{self.solver}, {self.iterations:,} iterations, {self.seconds:.3g} s"),
+        ]
 
     @classmethod
     def of(cls, primal: float, dual: float, gap: float, residual: float, **how: Any) -> Any:
@@ -77,8 +89,8 @@ class RidgeCertificate:
         return cls(primal, dual, gap, gap / primal if primal > 0 else 0.0, residual, **how)
 
 
-@dataclass(frozen=True)
-class EigenCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class EigenCertificate(Statement):
     """What is proved about the eigenpairs of a kernel PCA.
 
     Around each eigenvalue given there is a true one within its residual; an eigenvector is off by
@@ -104,6 +116,15 @@ class EigenCertificate:
     solver: str
     iterations: int
     seconds: float
+    note: str = ""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels and values."""
+        return [
+            ("eigenpairs", f"{len(self.residuals):,}"),
+            ("residual", f"{self.relative_residual:.3g} of the largest eigenvalue, at most"),
+            ("effort", f"{self.solver}, {self.iterations:,} products, {self.seconds:.3g} s"),
+        ]
 
     @classmethod
     def of(cls, values: np.ndarray, residuals: np.ndarray, **how: Any) -> Any:

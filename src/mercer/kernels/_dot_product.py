@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mercer.exceptions import warn_user
 from mercer.kernels._base import Kernel, integer, real
 from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._compiled.products import products
@@ -109,11 +109,10 @@ class Sigmoid(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", real("Sigmoid", "gamma", self.gamma, least=0))
         object.__setattr__(self, "coef0", real("Sigmoid", "coef0", self.coef0))
-        warnings.warn(
+        warn_user(
             "The sigmoid (tanh) kernel is not positive semidefinite: the problem may be "
             "non-convex, and a solution only local. RBF is the usual alternative.",
             IndefiniteKernelWarning,
-            stacklevel=3,
         )
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:

@@ -126,14 +126,6 @@ class Rounding:
         pairs = [(c * p, q) for p, q in self.pairs]
         return Rounding(self.relative + 2 * unit(dtype), (*pairs, (smallest(dtype) * ones, ones)))
 
-    def of_sums(self, coef: np.ndarray, other: Rounding) -> np.ndarray:
-        """Σ_t of the pairs over rows of ``other`` with the weights |coef|: one number per row."""
-        total = np.zeros(self.n)
-        size = np.abs(coef)
-        for (p, q), (r, s) in zip(self.pairs, other.pairs, strict=True):
-            total += p * float(size @ s) + q * float(size @ r)
-        return total
-
 
 def _merged(pairs: Sequence[Pair]) -> list[Pair]:
     """One pair that bounds the sum of several: s(x) s(z) with s the sum of all p and q.

@@ -12,7 +12,7 @@ from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._registry import KernelNames, kernel_named
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["Callable", "Precomputed", "as_kernel"]
+__all__ = ["Callable", "Precomputed", "as_kernel", "takes_pairs"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,9 +68,13 @@ class Callable(Kernel):
     function : callable
         ``function(X, Z)`` with ``len(X)`` and ``len(Z)`` rows (arrays, CSR, or lists of objects, as
         the data came) returns an array of shape ``(len(X), len(Z))``. It is asked for tiles.
+    on_pairs : bool, default=False
+        The function takes two rows and returns a number, as the functions that scikit-learn's
+        ``KernelRidge`` and ``KernelPCA`` take; it is called for each pair.
     """
 
     function: Function[[Any, Any], Any]
+    on_pairs: bool = False
 
     sample_type = OBJECTS
     _has_formula = False
@@ -97,7 +101,11 @@ class Callable(Kernel):
         return out
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> Any:
-        values = self.function(A.original, B.original)
+        values: Any
+        if self.on_pairs:
+            values = [[self.function(x, z) for z in B.original] for x in A.original]
+        else:
+            values = self.function(A.original, B.original)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != (len(A), len(B)):
             raise ValueError(
@@ -113,6 +121,20 @@ class Callable(Kernel):
 
     def __repr__(self) -> str:
         return f"Callable({_name(self.function)})"
+
+
+def takes_pairs(function: Function[[Any, Any], Any], X: Any) -> bool:
+    """Whether a kernel function takes two rows of X; those that take two sets of rows do not."""
+    few, more = X[np.arange(2) % X.shape[0]], X[np.arange(3) % X.shape[0]]
+    try:
+        if np.shape(function(few, more)) == (2, 3):
+            return False
+    except Exception:  # whatever a function of two rows raises on matrices
+        pass
+    try:
+        return np.ndim(function(X[0], X[0])) == 0
+    except Exception:  # of neither kind: `Callable` shows what it raises on sets of rows
+        return False
 
 
 def _in_range(values: np.ndarray, largest: float = LARGEST) -> bool:

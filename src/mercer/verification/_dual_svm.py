@@ -42,7 +42,7 @@ from mercer.verification._rounding import EPS, SETTINGS
 __all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VerifiedCertificate(Certificate):
     """A certificate with lower bounds as well.
 

@@ -369,7 +369,7 @@ def _certificate(model: Any, values: _Recomputed) -> Certificate:
     is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
     return Certificate.of(
         primal,
-        primal - gap,
+        primal - gap if np.isfinite(gap) else -np.inf,
         gap,
         values.norm,
         (zero.sum(), np.sum(values.at_bound & ~zero), zero.size),

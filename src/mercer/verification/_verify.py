@@ -34,6 +34,14 @@ from mercer.verification._linear import recompute_linear
 from mercer.verification._pegasos import recompute_pegasos
 from mercer.verification._residuals import recompute_eigenvectors, recompute_ridge
 from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._sklearn import (
+    as_mercer,
+    is_multinomial,
+    judged,
+    sklearn_name,
+    unwrap,
+    verify_multinomial,
+)
 
 __all__ = ["VerifiedCertificate", "check_verifiable", "verify"]
 
@@ -47,15 +55,21 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     ----------
     model : estimator
         Fitted or loaded. `KernelKMeans`, `KernelPerceptron` and `mercer.embeddings` state no
-        optimum that could be recomputed; all other estimators can be verified.
+        optimum that could be recomputed; all other estimators can be verified. A ``Pipeline`` is
+        verified by its last step, on X transformed by the steps before (``certificate.note`` says
+        so). scikit-learn's own SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR,
+        LogisticRegression and KernelRidge can be verified, too: how far they are from the optimum
+        of their objective. Where those keep no dual variables (LinearSVC with the hinge loss,
+        LinearSVR), the dual point is that of a fit of Mercer.
     X, y, sample_weight
         What it was fitted on; y may be left out for OneClassSVM and KernelPCA.
 
     Returns
     -------
     Certificate (of KernelRidge a `RidgeCertificate`, of KernelPCA an `EigenCertificate`)
-        ``status`` is "solved" if the violation (of linear and logistic models, the relative gap) is
-        within ``tol``; ``seconds`` are those of this call, and there are no iterations.
+        It is true, and ``holds``, if ``status`` is "solved": the violation (of linear and logistic
+        models, the relative gap) is within ``tol``; ``seconds`` are those of this call, and there
+        are no iterations.
         Of kernel SVMs ``primal`` and ``gap`` are upper bounds and ``dual`` is a lower one,
         rounding included; the lower bounds ``primal_low``, ``gap_low`` and ``violation_low`` hold
         in the other direction, and ``precision`` says whether float64 was enough.
@@ -72,6 +86,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     (-0.5, 0.5)
     """
     began = time.perf_counter()
+    model, X, note = unwrap(model, X)
     entry = check_verifiable(model)
     check_is_fitted(model)
     X = tasks.check_X(model, X)
@@ -81,13 +96,20 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         raise ValueError(
             f"sample_weight must have one entry for each of {n} rows, got shape {weight.shape}."
         )
-    proof = load_path(entry.verify)(model, X, y, weight)
-    return replace(proof, seconds=time.perf_counter() - began)
+    if is_multinomial(model):
+        proof = judged(verify_multinomial(model, X, y, weight), model)
+    elif sklearn_name(model):
+        proof = load_path(entry.verify)(as_mercer(model, X, y, weight), X, y, weight)
+        proof = judged(proof, model)
+    else:
+        proof = load_path(entry.verify)(model, X, y, weight)
+    return replace(proof, seconds=time.perf_counter() - began, note=note)
 
 
 def check_verifiable(model: Any) -> EstimatorEntry:
     """The entry of the estimator; a TypeError if it states nothing that could be recomputed."""
-    entry = entry_of(model)
+    name = sklearn_name(model)
+    entry = ESTIMATORS[name] if name else entry_of(model)
     if entry is None or not entry.verify:
         names = [each.class_name for each in ESTIMATORS.values() if each.verify]
         raise TypeError(

@@ -16,7 +16,7 @@ from mercer._numba import REASSOCIATE, compiled
 from mercer.kernels._rounding import MODEL
 from mercer.kernels._samples import SampleBlock
 
-__all__ = ["replace_far_values"]
+__all__ = ["raw_rows", "replace_far_values"]
 
 
 def replace_far_values(
@@ -38,7 +38,7 @@ def replace_far_values(
     if A.is_sparse:
         _sparse_values(*_raw_csr(A, far), *_raw_csr(B, None), near, gamma, values)
     else:
-        _dense_values(_raw_rows(A, far), _raw_rows(B, None), near, gamma, values)
+        _dense_values(raw_rows(A, far), raw_rows(B), near, gamma, values)
     out[far] = values
 
 
@@ -47,8 +47,10 @@ def _numbers(block: SampleBlock, which: np.ndarray | None) -> np.ndarray:
     return rows if which is None else rows[which]
 
 
-def _raw_rows(block: SampleBlock, which: np.ndarray | None) -> np.ndarray:
-    return np.ascontiguousarray(block.points.X[_numbers(block, which)], dtype=np.float64)
+def raw_rows(block: SampleBlock, which: np.ndarray | None = None) -> np.ndarray:
+    """Dense rows as the user gave them, not shifted, in float64."""
+    rows = block.index if which is None else _numbers(block, which)
+    return np.ascontiguousarray(block.points.X[rows], dtype=np.float64)
 
 
 def _raw_csr(
