@@ -25,16 +25,11 @@ class ToyKernel(Laplacian):
         out += 0.5
 
 
-def toy_reference(kernel, X, support):
+def toy_reference(kernel, A, Z):
     """Its values for `verify`, and a bound of their rounding."""
-
-    def values(rows):
-        distances = cdist(X[rows], X[support], "cityblock")
-        K = 0.5 + 0.5 * np.exp(-kernel.gamma * distances)
-        error = 2.0**-53 * (8 + kernel.gamma * (X.shape[1] + 4) * distances)
-        return K, error
-
-    return values
+    distances = cdist(A.values, Z.values, "cityblock")
+    K = 0.5 + 0.5 * np.exp(-kernel.gamma * distances)
+    return K, 2.0**-53 * (8 + kernel.gamma * (A.X.shape[1] + 4) * distances)
 
 
 class ToySVC(SVC):

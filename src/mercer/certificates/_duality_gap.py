@@ -97,7 +97,7 @@ def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certi
     """The certificate of a logistic model, whose violation is the length of its gradient.
 
     ``result.f_error`` bounds the errors of f, ``result.violation`` the length of w − w̃; the status
-    is what stopped the solver (`logistic_status`).
+    is what stopped the solver (`gap_status`).
     """
     beta, f, b, C = result.beta, result.f, float(result.b[0]), problem.C
     error = np.broadcast_to(np.asarray(result.f_error, np.float64), f.shape)

@@ -145,11 +145,11 @@ def certify_ridge(
     units, safety = ROUNDING.units * EPS, ROUNDING.norms
     shift = problem.alpha * coef / (D * D)
     terms = np.abs(problem.Y) + np.abs(f) + np.abs(shift)
-    lost = solution.error + units * np.linalg.norm(D * terms, axis=0)
-    norms = (np.linalg.norm(D * (problem.Y - f - shift), axis=0) + lost) * safety
-    sizes = np.linalg.norm(D * problem.Y, axis=0)
+    lost = solution.error + units * problem.norms(terms)
+    norms = (problem.norms(problem.Y - f - shift) + lost) * safety
+    sizes = problem.norms(problem.Y)
     gap = 0.5 * float(norms @ norms) * safety
-    errors, squares = np.linalg.norm(D * (problem.Y - f), axis=0), np.einsum("ij,ij->j", coef, f)
+    errors, squares = problem.norms(problem.Y - f), np.einsum("ij,ij->j", coef, f)
     spread = np.linalg.norm(coef / D, axis=0) * lost
     spread += len(f) * units * np.einsum("ij,ij->j", np.abs(coef), np.abs(f))
     primal, least = (

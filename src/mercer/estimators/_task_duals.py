@@ -21,23 +21,16 @@ multiclass hinge        Crammer and Singer          0 ≤ y β ≤ s, y = ±1 fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
 
 from mercer.certificates._box_qp import kkt_groups
+from mercer.certificates._certificate import KKTGroup
 
 __all__ = ["KKTGroup", "Loss", "TaskDuals"]
-
-
-class KKTGroup(IntEnum):
-    """Where a dual variable lies in its box: at zero, strictly inside, at the other bound."""
-
-    ZERO = 0
-    FREE = 1
-    BOUND = 2
 
 
 class Loss(StrEnum):

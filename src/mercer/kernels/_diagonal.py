@@ -21,17 +21,10 @@ __all__ = ["PlusDiagonal"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlusDiagonal(OfOne, Kernel):
-    """k(xᵢ, xⱼ) + dᵢ [i = j].
-
-    Parameters
-    ----------
-    k : Kernel
-    d : float64 array
-        One entry ≥ 0 for each sample.
-    """
+    """k(xᵢ, xⱼ) + dᵢ [i = j]."""
 
     k: Kernel
-    d: np.ndarray
+    d: np.ndarray  # one entry ≥ 0 for each sample
 
     def prepare(self, samples: Samples) -> Samples:
         """They are those of a Gram, prepared already."""

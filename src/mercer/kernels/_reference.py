@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.kernels import _double_double as dd
 from mercer.kernels._double_double import UNIT_ROUNDOFF
-from mercer.kernels._reference_kernels import evaluator, float64_rows, precise_evaluator
+from mercer.kernels._reference_kernels import Rows, evaluate, has_precise
 
 __all__ = [
     "SETTINGS",
@@ -66,6 +66,9 @@ class Sums(NamedTuple):
     low: np.ndarray
     error: np.ndarray
 
+    def column(self, column: int) -> Sums:
+        return Sums(*(part[:, column] for part in self))
+
 
 def kernel_sums(
     kernel: Any, X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
@@ -84,7 +87,7 @@ def bounded_sums(
         return out
     if type(kernel).__name__ == "Linear":
         return _linear_sums(X, rows, support, coef)
-    evaluate, size = evaluator(kernel, X, support), np.abs(coef)
+    Z, size = Rows(X, support), np.abs(coef)
     step = max(1, SETTINGS.slice_bytes // (8 * len(support)))
     slices = [slice(start, start + step) for start in range(0, len(rows), step)]
     blocks = range(0, len(support), SETTINGS.block)
@@ -92,7 +95,7 @@ def bounded_sums(
 
     def fill(part: slice) -> None:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            K, error = evaluate(rows[part])
+            K, error = evaluate(kernel, Rows(X, rows[part]), Z)
             for start in blocks:
                 block = slice(start, start + SETTINGS.block)
                 out.high[part] += K[:, block] @ coef[block]
@@ -110,15 +113,15 @@ def precise_sums(
     kernel: Any, X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
 ) -> Sums | None:
     """The same with values and sums in double-double; None if the kernel has no such values."""
-    evaluate = precise_evaluator(kernel, X, support)
-    if evaluate is None or len(support) == 0:
+    if not has_precise(kernel) or len(support) == 0:
         return None
+    Z = Rows(X, support)
     out = Sums(*(np.zeros((len(rows), coef.shape[1])) for _ in range(3)))
     size, step = np.abs(coef), max(1, SETTINGS.precise_values // len(support))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            K, K_low, K_error = evaluate(rows[part])
+            K, K_low, K_error = evaluate(kernel, Rows(X, rows[part]), Z, precise=True)
             K_error = K_error + (len(support) + 2) * UNIT_ROUNDOFF * np.abs(K_low)
             _set(out, part, dd.matmul(K, coef), K_low @ coef, K_error @ size, size)
     return _checked(out)
@@ -143,29 +146,29 @@ def _checked(sums: Sums) -> Sums:
 
 def kernel_matrix(kernel: Any, X: Any, rows: np.ndarray) -> np.ndarray:
     """k(x_i, x_j) of the given rows."""
-    return np.asarray(evaluator(kernel, X, rows)(rows)[0], dtype=np.float64)
+    return np.asarray(evaluate(kernel, Rows(X, rows), Rows(X, rows))[0], dtype=np.float64)
 
 
 def diagonal(kernel: Any, X: Any, rows: np.ndarray) -> np.ndarray:
     """An upper bound of |k(x_i, x_i)| of the given rows."""
     out = np.empty(len(rows))
     for i, row in enumerate(rows):
-        one = np.array([row])
-        K, error = evaluator(kernel, X, one)(one)
+        one = Rows(X, np.array([row]))
+        K, error = evaluate(kernel, one, one)
         out[i] = abs(K[0, 0]) + error[0, 0]
     return out
 
 
 def _linear_sums(X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray) -> Sums:
     """x_i · w with w = Σ β_j x_j, both in double-double."""
-    Z = float64_rows(X, support)
+    Z = Rows(X, support).values
     Z = Z.tocsc() if sp.issparse(Z) else Z
     w_high, w_low, w_error = dd.matmul(np.ascontiguousarray(coef.T), Z)
     out = Sums(*(np.empty((len(rows), coef.shape[1])) for _ in range(3)))
     step = max(1, (SETTINGS.slice_bytes // 64) // max(X.shape[1], 1))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        A = float64_rows(X, rows[part])
+        A = Rows(X, rows[part]).values
         product = dd.matmul(A, np.ascontiguousarray(w_high.T))
         reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * UNIT_ROUNDOFF * np.abs(w_low)).T
         _set(out, part, product, np.asarray(A @ w_low.T), np.asarray(reach), np.abs(coef))

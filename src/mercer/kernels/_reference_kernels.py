@@ -1,6 +1,6 @@
 """The kernels written out once more for `mercer.kernels._reference`, with bounds of their rounding.
 
-Each function makes another, from row numbers to values against the support and their errors; the
+Each function takes a kernel and two blocks of rows, and returns the values and their errors; the
 registry of kernels names it. A kernel without one is evaluated itself: the values of functions are
 exact as they are given.
 """
@@ -8,6 +8,8 @@ exact as they are given.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,92 +19,137 @@ from scipy.spatial.distance import cdist
 from mercer.kernels._double_double import UNIT_ROUNDOFF
 from mercer.kernels._registry import kernel_entry, load_path
 
-__all__ = [
-    "Evaluator",
-    "Precise",
-    "PreciseEvaluator",
-    "Values",
-    "evaluator",
-    "float64_rows",
-    "parts_of",
-    "precise_evaluator",
-]
+__all__ = ["Rows", "Values", "evaluate", "has_precise", "parts_of"]
 
-Values = tuple[np.ndarray, np.ndarray]
-Evaluator = Callable[[np.ndarray], Values]
-Precise = tuple[np.ndarray, np.ndarray, np.ndarray]
-PreciseEvaluator = Callable[[np.ndarray], Precise]
+Values = tuple[np.ndarray, ...]
 
 
-def evaluator(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    """A function from row numbers to kernel values against the support, and their errors."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of the data, and what kernels need of them, computed once."""
+
+    X: Any
+    index: np.ndarray
+    _known: dict[Any, Any] = field(default_factory=dict)
+
+    def once(self, compute: Callable[[Rows], Any]) -> Any:
+        """compute(self), which is kept."""
+        if compute not in self._known:
+            self._known[compute] = compute(self)
+        return self._known[compute]
+
+    @cached_property
+    def values(self) -> Any:
+        """In float64, dense or CSR."""
+        return self.X[self.index].astype(np.float64)
+
+    @cached_property
+    def dense(self) -> np.ndarray:
+        return self.values.toarray() if sp.issparse(self.X) else self.values
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        return np.sqrt(sq_norms(self.values))
+
+    @cached_property
+    def centre(self) -> Any:
+        return 0.0 if sp.issparse(self.X) else self.X[self.index].mean(axis=0, dtype=np.float64)
+
+    @cached_property
+    def centred(self) -> tuple[Any, np.ndarray]:
+        """The rows less their centre, and squared norms."""
+        return self.less(self.centre)
+
+    def less(self, centre: Any) -> tuple[Any, np.ndarray]:
+        """The rows less a centre (CSR: as they are), and squared norms."""
+        A = self.values if sp.issparse(self.X) else self.values - centre
+        return A, sq_norms(A)
+
+
+def evaluate(kernel: Any, A: Rows, Z: Rows, precise: bool = False) -> Values:
+    """Kernel values and their errors; ``precise``: in double-double, (high, low, error)."""
     entry = kernel_entry(kernel)
-    if entry is not None and entry.reference:
-        return load_path(entry.reference)(kernel, X, support)
-
-    def given(rows: np.ndarray) -> Values:
-        K = np.array(kernel(X[rows], X[support]), dtype=np.float64)
-        return K, 4 * UNIT_ROUNDOFF * np.abs(K)
-
-    return given
+    path = "" if entry is None else entry.precise if precise else entry.reference
+    if path:
+        return load_path(path)(kernel, A, Z)
+    K = np.array(kernel(A.X[A.index], Z.X[Z.index]), dtype=np.float64)
+    return K, 4 * UNIT_ROUNDOFF * np.abs(K)
 
 
-def precomputed(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    def values(rows: np.ndarray) -> Values:
-        K = np.array(X[np.ix_(rows, support)], dtype=np.float64)
-        return K, np.zeros_like(K)
-
-    return values
+def has_precise(kernel: Any) -> bool:
+    """Whether there are values in double-double."""
+    entry = kernel_entry(kernel)
+    return bool(entry and entry.precise) and all(map(has_precise, parts_of(kernel)))
 
 
-def linear(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = float64_rows(X, support)
-    z_norm, units = np.sqrt(_sq_norms(Z)), (X.shape[1] + 4) * UNIT_ROUNDOFF
-
-    def values(rows: np.ndarray) -> Values:
-        A = float64_rows(X, rows)
-        return _dot(A, Z), np.multiply.outer(units * np.sqrt(_sq_norms(A)), z_norm)
-
-    return values
+def parts_of(kernel: Any) -> list[Any]:
+    """The kernels that a sum, product, multiple or power is made of."""
+    return [getattr(kernel, name) for name in ("k", "k1", "k2") if hasattr(kernel, name)]
 
 
-def polynomial(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    dots, degree = linear(kernel, X, support), kernel.degree
-
-    def values(rows: np.ndarray) -> Values:
-        t, error = _affine(kernel, *dots(rows))
-        if degree == 0:
-            return np.ones_like(t), np.zeros_like(t)
-        return _power(t, error, degree)
-
-    return values
+def exact_values(kernel: Any, A: Rows, Z: Rows) -> Values:
+    """In double-double: kernel values that are exact as they are given."""
+    K = evaluate(kernel, A, Z)[0]
+    return K, np.zeros_like(K), np.zeros_like(K)
 
 
-def sigmoid(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    dots = linear(kernel, X, support)
-
-    def values(rows: np.ndarray) -> Values:
-        t, error = _affine(kernel, *dots(rows))
-        return np.tanh(t), error + 8 * UNIT_ROUNDOFF
-
-    return values
+def precomputed(kernel: Any, A: Rows, Z: Rows) -> Values:
+    K = np.array(A.X[np.ix_(A.index, Z.index)], dtype=np.float64)
+    return K, np.zeros_like(K)
 
 
-def cosine(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    dots, z_norm = linear(kernel, X, support), np.sqrt(_sq_norms(float64_rows(X, support)))
-
-    def values(rows: np.ndarray) -> Values:
-        K = dots(rows)[0]
-        size = np.multiply.outer(np.sqrt(_sq_norms(float64_rows(X, rows))), z_norm)
-        K = np.divide(K, size, out=np.zeros_like(K), where=size > 0)
-        return K, np.full_like(K, 2 * (X.shape[1] + 8) * UNIT_ROUNDOFF)
-
-    return values
+def constant(kernel: Any, A: Rows, Z: Rows) -> Values:
+    K = np.full((len(A.index), len(Z.index)), kernel.value)
+    return K, np.zeros_like(K)
 
 
-def _affine(kernel: Any, D: np.ndarray, error: np.ndarray) -> Values:
+def composite(kernel: Any, A: Rows, Z: Rows) -> Values:
+    """Sums, products, multiples and powers of kernels."""
+    name = type(kernel).__name__
+    (K, error), *others = (evaluate(part, A, Z) for part in parts_of(kernel))
+    if name == "Power":
+        return _power(K, error, kernel.power)
+    if name == "Scaled":
+        K, error = kernel.c * K, kernel.c * error
+    elif name == "Sum":
+        K, error = K + others[0][0], error + others[0][1]
+    else:
+        ((K2, error2),) = others
+        error = np.abs(K) * error2 + np.abs(K2) * error + error * error2
+        K = K * K2
+    return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
+
+
+# ---------------------------------------------------------------------- dot products
+
+
+def linear(kernel: Any, A: Rows, Z: Rows) -> Values:
+    units = (A.X.shape[1] + 4) * UNIT_ROUNDOFF
+    return _dot(A.values, Z.values), np.multiply.outer(units * A.norms, Z.norms)
+
+
+def polynomial(kernel: Any, A: Rows, Z: Rows) -> Values:
+    t, error = _affine(kernel, A, Z)
+    if kernel.degree == 0:
+        return np.ones_like(t), np.zeros_like(t)
+    return _power(t, error, kernel.degree)
+
+
+def sigmoid(kernel: Any, A: Rows, Z: Rows) -> Values:
+    t, error = _affine(kernel, A, Z)
+    return np.tanh(t), error + 8 * UNIT_ROUNDOFF
+
+
+def cosine(kernel: Any, A: Rows, Z: Rows) -> Values:
+    K, size = _dot(A.values, Z.values), np.multiply.outer(A.norms, Z.norms)
+    K = np.divide(K, size, out=np.zeros_like(K), where=size > 0)
+    return K, np.full_like(K, 2 * (A.X.shape[1] + 8) * UNIT_ROUNDOFF)
+
+
+def _affine(kernel: Any, A: Rows, Z: Rows) -> Values:
     """γ x·z + c₀."""
-    t = kernel.gamma * D
+    dots, error = linear(kernel, A, Z)
+    t = kernel.gamma * dots
     rounding = 2 * UNIT_ROUNDOFF * (np.abs(t) + abs(kernel.coef0))
     return t + kernel.coef0, kernel.gamma * error + rounding
 
@@ -125,37 +172,32 @@ def _raise(t: np.ndarray, power: int) -> np.ndarray:
     return out
 
 
-def rbf(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
+# ---------------------------------------------------------------------- distances
+
+
+def rbf(kernel: Any, A: Rows, Z: Rows) -> Values:
     """exp(−γ‖x − z‖²), from products of centred rows where these keep the digits."""
-    gamma, d, is_sparse = kernel.gamma, X.shape[1], sp.issparse(X)
-    centre = 0.0 if is_sparse else X[support].mean(axis=0, dtype=np.float64)
-    Z = float64_rows(X, support) if is_sparse else float64_rows(X, support) - centre
-    z_sq = _sq_norms(Z)
+    gamma, d = kernel.gamma, A.X.shape[1]
+    (rows, a_sq), (support, z_sq) = A.less(Z.centre), Z.centred
     lost = 2 * (d + 8) * UNIT_ROUNDOFF
-
-    def values(rows: np.ndarray) -> Values:
-        A = float64_rows(X, rows) if is_sparse else float64_rows(X, rows) - centre
-        a_sq = _sq_norms(A)
-        D = _dot(A, Z)
-        D *= -2.0
-        D += a_sq[:, None]
-        D += z_sq
-        np.maximum(D, 0.0, out=D)
-        E = lost * (a_sq[:, None] + z_sq)
-        for far, columns in ((z_sq, True), (a_sq, False)):
-            # An error of γ‖x − z‖² beyond 1e-12: the differences of the rows are squared.
-            which = np.flatnonzero(~(gamma * lost * far <= 1e-12 / 2))
-            if which.size:
-                part = (slice(None), which) if columns else (which, slice(None))
-                pair = (rows, support[which]) if columns else (rows[which], support)
-                D[part] = cdist(*(_dense(float64_rows(X, index)) for index in pair), "sqeuclidean")
-                E[part] = (d + 4) * UNIT_ROUNDOFF * D[part]
-        D[rows[:, None] == support] = 0.0
-        E[rows[:, None] == support] = 0.0
-        E += 4 * UNIT_ROUNDOFF * D
-        return _exponential(gamma, D, E)
-
-    return values
+    D = _dot(rows, support)
+    D *= -2.0
+    D += a_sq[:, None]
+    D += z_sq
+    np.maximum(D, 0.0, out=D)
+    E = lost * (a_sq[:, None] + z_sq)
+    for far, columns in ((z_sq, True), (a_sq, False)):
+        # An error of γ‖x − z‖² beyond 1e-12: the differences of the rows are squared.
+        which = np.flatnonzero(~(gamma * lost * far <= 1e-12 / 2))
+        if which.size:
+            part = (slice(None), which) if columns else (which, slice(None))
+            pair = (A, Rows(Z.X, Z.index[which])) if columns else (Rows(A.X, A.index[which]), Z)
+            D[part] = cdist(pair[0].dense, pair[1].dense, "sqeuclidean")
+            E[part] = (d + 4) * UNIT_ROUNDOFF * D[part]
+    same = A.index[:, None] == Z.index
+    D[same], E[same] = 0.0, 0.0
+    E += 4 * UNIT_ROUNDOFF * D
+    return _exponential(gamma, D, E)
 
 
 def _exponential(gamma: float, D: np.ndarray, E: np.ndarray) -> Values:
@@ -176,108 +218,35 @@ def _exponential(gamma: float, D: np.ndarray, E: np.ndarray) -> Values:
     return D, E
 
 
-def laplacian(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _dense(float64_rows(X, support))
-
-    def values(rows: np.ndarray) -> Values:
-        D = cdist(_dense(float64_rows(X, rows)), Z, "cityblock")
-        return _exponential(kernel.gamma, D, (X.shape[1] + 6) * UNIT_ROUNDOFF * D)
-
-    return values
+def laplacian(kernel: Any, A: Rows, Z: Rows) -> Values:
+    D = cdist(A.dense, Z.dense, "cityblock")
+    return _exponential(kernel.gamma, D, (A.X.shape[1] + 6) * UNIT_ROUNDOFF * D)
 
 
-def chi2(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _dense(float64_rows(X, support))
-
-    def values(rows: np.ndarray) -> Values:
-        A, D = _dense(float64_rows(X, rows)), np.zeros((len(rows), len(Z)))
-        for x, z in zip(A.T, Z.T, strict=True):
-            total, difference = np.add.outer(x, z), np.subtract.outer(x, z)
-            D += np.divide(difference**2, total, out=np.zeros_like(D), where=total > 0)
-        return _exponential(kernel.gamma, D, (X.shape[1] + 10) * UNIT_ROUNDOFF * D)
-
-    return values
+def chi2(kernel: Any, A: Rows, Z: Rows) -> Values:
+    D = np.zeros((len(A.index), len(Z.index)))
+    for x, z in zip(A.dense.T, Z.dense.T, strict=True):
+        total, difference = np.add.outer(x, z), np.subtract.outer(x, z)
+        D += np.divide(difference**2, total, out=np.zeros_like(D), where=total > 0)
+    return _exponential(kernel.gamma, D, (A.X.shape[1] + 10) * UNIT_ROUNDOFF * D)
 
 
-def all_subsets(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    Z = _dense(float64_rows(X, support))
-
-    def values(rows: np.ndarray) -> Values:
-        A, K = _dense(float64_rows(X, rows)), np.ones((len(rows), len(Z)))
-        size = np.ones_like(K)
-        for x, z in zip(A.T, Z.T, strict=True):
-            product = np.multiply.outer(x, z)
-            K *= 1 + product
-            size *= 1 + np.abs(product)
-        return K, 4 * (X.shape[1] + 1) * UNIT_ROUNDOFF * size
-
-    return values
-
-
-def constant(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    return lambda rows: (
-        np.full((len(rows), len(support)), kernel.value),
-        np.zeros((len(rows), len(support))),
-    )
-
-
-def parts_of(kernel: Any) -> list[Any]:
-    """The kernels that a sum, product, multiple or power is made of."""
-    return [kernel.k1, kernel.k2] if hasattr(kernel, "k1") else [kernel.k]
-
-
-def composite(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    """Sums, products, multiples and powers of kernels."""
-    name, parts = type(kernel).__name__, [evaluator(k, X, support) for k in parts_of(kernel)]
-
-    def values(rows: np.ndarray) -> Values:
-        K, error = parts[0](rows)
-        if name == "Power":
-            return _power(K, error, kernel.power)
-        if name == "Scaled":
-            K, error = kernel.c * K, kernel.c * error
-            return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
-        K2, error2 = parts[1](rows)
-        if name == "Sum":
-            K, error = K + K2, error + error2
-        else:
-            error = np.abs(K) * error2 + np.abs(K2) * error + error * error2
-            K = K * K2
-        return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
-
-    return values
-
-
-def exact_values(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:
-    """Kernel values that are exact as they are given."""
-    evaluate = evaluator(kernel, X, support)
-
-    def values(rows: np.ndarray) -> Precise:
-        K = evaluate(rows)[0]
-        return K, np.zeros_like(K), np.zeros_like(K)
-
-    return values
-
-
-def precise_evaluator(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator | None:
-    """A function from row numbers to kernel values (high, low, error); None if there is none."""
-    entry = kernel_entry(kernel)
-    return load_path(entry.precise)(kernel, X, support) if entry and entry.precise else None
-
-
-def float64_rows(X: Any, rows: np.ndarray) -> Any:
-    return X[rows].astype(np.float64)
-
-
-def _dense(A: Any) -> np.ndarray:
-    return A.toarray() if sp.issparse(A) else A
+def all_subsets(kernel: Any, A: Rows, Z: Rows) -> Values:
+    K = np.ones((len(A.index), len(Z.index)))
+    size = np.ones_like(K)
+    for x, z in zip(A.dense.T, Z.dense.T, strict=True):
+        product = np.multiply.outer(x, z)
+        K *= 1 + product
+        size *= 1 + np.abs(product)
+    return K, 4 * (A.X.shape[1] + 1) * UNIT_ROUNDOFF * size
 
 
 def _dot(A: Any, B: Any) -> np.ndarray:
     return (A @ B.T).toarray() if sp.issparse(A) else A @ B.T
 
 
-def _sq_norms(A: Any) -> np.ndarray:
+def sq_norms(A: Any) -> np.ndarray:
+    """‖x‖² of every row."""
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)

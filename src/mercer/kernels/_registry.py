@@ -57,36 +57,20 @@ class ClassPath:
 
 @dataclass(frozen=True)
 class KernelEntry(ClassPath):
-    """A kernel.
+    """A kernel, by the path of its class."""
 
-    Attributes
-    ----------
-    path : str
-        Of its class.
-    names : tuple of str
-        What ``kernel=`` takes: the name that is shown, then aliases. None for kernels that are only
-        built as objects.
-    parameters : tuple of str
-        Which of degree, gamma and coef0 the class takes.
-    reference, precise : str
-        Paths of its implementations for `mercer.verify` in float64 and in double-double (see
-        `mercer.kernels._reference_kernels`). Without the first the kernel itself is evaluated.
-    libsvm_code : int, optional
-        Value of ``-t`` of svm-train.
-    libsvm_name : str
-        ``kernel_type`` in a model file of LIBSVM; empty where the format lacks the kernel.
-    title, formula : str
-        What the playground shows; without a formula it does not offer the kernel.
-    """
-
+    # What ``kernel=`` takes: the name that is shown, then aliases. None for kernels that are only
+    # built as objects.
     names: tuple[str, ...] = ()
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()  # which of degree, gamma and coef0 the class takes
+    # Paths of its implementations for `mercer.verify` in float64 and in double-double (see
+    # `mercer.kernels._reference_kernels`). Without the first the kernel itself is evaluated.
     reference: str = ""
     precise: str = ""
-    libsvm_code: int | None = None
-    libsvm_name: str = ""
-    title: str = ""
-    formula: str = ""
+    libsvm_code: int | None = None  # value of ``-t`` of svm-train
+    libsvm_name: str = ""  # ``kernel_type`` in LIBSVM's model files; empty where it has none
+    title: str = ""  # what the playground shows
+    formula: str = ""  # without one it does not offer the kernel
 
     def make(self, **parameters: Any) -> Any:
         """The kernel with those of the given parameters that it has."""

@@ -101,6 +101,7 @@ class Callable(Kernel):
         return out
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> Any:
+        values: Any
         if self.on_pairs:
             values = [[self.function(x, z) for z in B.original] for x in A.original]
         else:

@@ -37,38 +37,19 @@ DERIVED = "n_variables", "n_groups", "is_finite", "is_hard"
 
 @dataclass(frozen=True, eq=False)
 class BoxQP:
-    """Pure data: what is optimised.
-
-    Attributes
-    ----------
-    target, lower, upper : float64 arrays, one entry per variable
-    start : float64 array
-        A feasible β: inside the box, with the group sums the constraint keeps.
-    row : int64 array or None
-        The data point of each variable; None when variable v is data point v.
-    group : int8 array or None
-        The equality constraint each variable belongs to; None when there is none
-        (the model without intercept).
-    diag : float64 array or None
-        D, one entry per data point: squared slack, with infinite bounds. None: zero.
-    n_variables, n_groups : int
-    is_finite : bool
-        Whether all bounds are.
-    is_hard : bool
-        Whether some constraint allows no slack: it may have no solution.
-    """
+    """Pure data: what is optimised. float64 arrays, one entry per variable where not said."""
 
     target: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    start: np.ndarray
-    row: np.ndarray | None = None
-    group: np.ndarray | None = None
-    diag: np.ndarray | None = None
+    start: np.ndarray  # a feasible β: inside the box, with the group sums the constraint keeps
+    row: np.ndarray | None = None  # int64: its data point; None when variable v is data point v
+    group: np.ndarray | None = None  # int8: its equality constraint; None without intercept
+    diag: np.ndarray | None = None  # D, per data point: squared slack, with infinite bounds
     n_variables: int = field(init=False)
     n_groups: int = field(init=False)
-    is_finite: bool = field(init=False)
-    is_hard: bool = field(init=False)
+    is_finite: bool = field(init=False)  # all bounds
+    is_hard: bool = field(init=False)  # some constraint allows no slack: it may have no solution
 
     def __post_init__(self) -> None:
         n_groups = 0 if self.group is None else int(self.group.max()) + 1

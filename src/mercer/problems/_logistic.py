@@ -35,18 +35,10 @@ __all__ = ["Logistic"]
 
 @dataclass(frozen=True, eq=False)
 class Logistic:
-    """One task.
+    """One task."""
 
-    Attributes
-    ----------
-    y : float64 array of ±1
-    C : float64 array
-        The weight of each point's loss.
-    fit_intercept : bool
-    """
-
-    y: np.ndarray
-    C: np.ndarray
+    y: np.ndarray  # ±1
+    C: np.ndarray  # the weight of each point's loss
     fit_intercept: bool = True
 
     def duals(self, g: np.ndarray) -> np.ndarray:

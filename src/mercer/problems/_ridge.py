@@ -20,25 +20,20 @@ __all__ = ["Ridge"]
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """(K + αS⁻¹) c = y for several targets.
+    """(K + αS⁻¹) c = y for several targets."""
 
-    Attributes
-    ----------
-    Y : float64 array of shape (n, m)
-    alpha : float64 array of shape (m,)
-        One for each target.
-    weight : float64 array of shape (n,) or None
-        The positive s; None when all are one.
-    """
-
-    Y: np.ndarray
-    alpha: np.ndarray
-    weight: np.ndarray | None = None
+    Y: np.ndarray  # (n, m)
+    alpha: np.ndarray  # (m,): one for each target
+    weight: np.ndarray | None = None  # (n,): the positive s; None when all are one
 
     @property
     def scale(self) -> np.ndarray:
         """√s of each point: with D = diag(scale) the system is (DKD + αI) D⁻¹c = Dy."""
         return np.ones(self.Y.shape[0]) if self.weight is None else np.sqrt(self.weight)
+
+    def norms(self, V: np.ndarray) -> np.ndarray:
+        """‖Dv‖ of each column."""
+        return np.linalg.norm(self.scale[:, np.newaxis] * V, axis=0)
 
     def residual(self, coef: np.ndarray, f: np.ndarray) -> np.ndarray:
         """y − (K + αS⁻¹)c, with f = Kc."""

@@ -77,8 +77,8 @@ class DenseIteration(ABC):
 
 
 @dataclass(frozen=True)
-class DenseSolver(ABC):
-    """Common to the solvers below; a subclass says how a run begins (`_begin`).
+class DenseSolver:
+    """Common to the solvers below; a subclass says what a run is (`iteration` or `_begin`).
 
     Parameters
     ----------
@@ -95,6 +95,8 @@ class DenseSolver(ABC):
     most_bytes: int = 4 << 30
 
     name: ClassVar[str]
+    # The class of a run, of (problem, K, β, solver); for solvers without a `_begin` of their own.
+    iteration: ClassVar[Any] = None
     # Matrices of the size of K that are alive at once.
     copies: ClassVar[int] = 1
     needs_psd: ClassVar[bool] = True
@@ -126,10 +128,10 @@ class DenseSolver(ABC):
             "each β on its own. Set fit_intercept=False, or use solver='smo'."
         )
 
-    @abstractmethod
     def _begin(
         self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
-    ) -> DenseIteration: ...
+    ) -> DenseIteration:
+        return self.iteration(problem, gram.matrix(), beta, self)
 
     def solve(
         self, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None = None

@@ -30,6 +30,7 @@ from scipy import linalg
 
 from mercer._result import Status
 from mercer.certificates._certificate import EPS
+from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
@@ -213,17 +214,6 @@ class KernelSystem:
         return KV, self.errors.of_sums(V, absolute, of_near, sum_terms(len(V), False) + 8)
 
 
-@dataclass(frozen=True, eq=False)
-class Iterated:
-    """Z, f = K D Z, a bound on ‖D(f̂ − f)‖ of each target, why it stopped, and iterations."""
-
-    Z: np.ndarray
-    f: np.ndarray
-    error: np.ndarray
-    status: Status
-    iterations: int
-
-
 class KernelSystemSolver:
     """Conjugate gradients on a `KernelSystem`, restarted from the recomputed residual.
 
@@ -239,7 +229,7 @@ class KernelSystemSolver:
 
     def run(
         self, precondition: NystromPreconditioner, max_iter: int, restart_gain: float
-    ) -> Iterated:
+    ) -> RidgeSolution:
         """Until ‖residual‖ ≤ tol ‖B‖ of every column."""
         system, B, stopping = self.system, self.B, self.stopping
         D, Z, R = system.scale[:, np.newaxis], np.zeros_like(B), B.copy()
@@ -260,7 +250,7 @@ class KernelSystemSolver:
             if product is None:
                 f = (B - R - system.alpha * Z) / D
                 status = stopping.stopped or status
-                return Iterated(Z, f, self.drift, status, self.iterations)
+                return RidgeSolution(D * Z, f, self.drift, status, "cg", self.iterations)
             KDZ, error = product
             np.subtract(B, D * KDZ + system.alpha * Z, out=R)
             self.drift = np.linalg.norm(D * error, axis=0)
@@ -272,7 +262,7 @@ class KernelSystemSolver:
                 continue
             elif status is Status.SOLVED:
                 status = Status.STALLED
-            return Iterated(Z, KDZ, self.drift, status, self.iterations)
+            return RidgeSolution(D * Z, KDZ, self.drift, status, "cg", self.iterations)
 
     def _is_active(self, now: Iterates) -> np.ndarray:
         """A column that failed ends all of them."""

@@ -18,10 +18,8 @@ from typing import ClassVar
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
-from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import DenseIteration, DenseSolver
-from mercer.solvers._stopping import Stopping
 
 __all__ = ["CoordinateAscent", "best_coordinate", "greedy", "sweep"]
 
@@ -145,12 +143,8 @@ class CoordinateAscent(DenseSolver):
     flat_curvature: float = field(default=1e-15, repr=False)
 
     name: ClassVar[str] = "coordinate-ascent"
+    iteration: ClassVar[type] = _Ascent
 
     def __post_init__(self) -> None:
         if self.order not in ("cyclic", "greedy"):
             raise ValueError(f"order must be 'cyclic' or 'greedy', got {self.order!r}.")
-
-    def _begin(
-        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
-    ) -> DenseIteration:
-        return _Ascent(problem, gram.matrix(), beta, self)

@@ -17,7 +17,7 @@ of a sample of the rows. In each case f = Kc comes with a bound on its error, fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -115,7 +115,7 @@ class RidgeSolver:
 
     def _iterate(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         settings, scale, n = self.settings, problem.scale, gram.n
-        D, B = scale[:, np.newaxis], scale[:, np.newaxis] * problem.Y
+        B = scale[:, np.newaxis] * problem.Y
         limit = self.max_iter if self.max_iter >= 0 else 10 * n
         if self.solver == "auto" and self._fits(gram):
             limit = min(limit, n // settings.iterations_per_factorisation)
@@ -129,13 +129,12 @@ class RidgeSolver:
         end = run.run(precondition, limit, settings.restart_gain)
         if end.iterations == 0 and stopping.stopped is not None:
             return self._sample(problem, gram, stopping.stopped, "cg")
-        f, error = end.f, end.error
         allowed = settings.aim * self.tol * np.linalg.norm(B, axis=0)
-        if end.status.is_solved and (error > allowed).any():
-            checked = bounded_product(gram, D * end.Z, stopping.is_stopped)
+        if end.status.is_solved and (end.error > allowed).any():
+            checked = bounded_product(gram, end.coef, stopping.is_stopped)
             if checked is not None:  # fewer roundings, a smaller bound
-                f, error = checked[0], np.linalg.norm(D * checked[1], axis=0)
-        return RidgeSolution(D * end.Z, f, error, end.status, "cg", end.iterations)
+                return replace(end, f=checked[0], error=problem.norms(checked[1]))
+        return end
 
     def _sample(
         self, problem: Ridge, gram: BlockedGram, status: Status, solver: str
@@ -148,8 +147,7 @@ class RidgeSolver:
         coef = np.zeros_like(problem.Y)
         coef[chosen] = values
         f, error = bounded_columns(gram, chosen, values)
-        error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
-        return RidgeSolution(coef, f, error, status, solver)
+        return RidgeSolution(coef, f, problem.norms(error), status, solver)
 
     def _factorise(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
         """One factorisation for each different α, in the lower triangle of K."""
@@ -172,8 +170,8 @@ class RidgeSolver:
             if stopping.stopped is not None:
                 break
         f, error = _upper_sums(A, diagonal, gram, coef)
-        error = np.linalg.norm(problem.scale[:, np.newaxis] * error, axis=0)
-        return RidgeSolution(coef, f, error, stopping.stopped or Status.SOLVED, "cholesky")
+        status = stopping.stopped or Status.SOLVED
+        return RidgeSolution(coef, f, problem.norms(error), status, "cholesky")
 
     def _decompose(
         self, problem: Ridge, gram: BlockedGram, A: np.ndarray | None, stopping: Stopping
@@ -199,6 +197,13 @@ def _upper_sums(
     return KV, errors.of_sums(V, sums[:, :m], sums[:, m:], sum_terms(gram.n))
 
 
+def _product(gram: BlockedGram, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """K V and a bound on the error of each entry."""
+    found = bounded_product(gram, V)
+    assert found is not None  # nothing stops it
+    return found
+
+
 class Spectrum:
     """D K D = V Λ Vᵀ: solutions for every α, and their leave-one-out errors.
 
@@ -218,15 +223,12 @@ class Spectrum:
     def solve(self, problem: Ridge, gram: BlockedGram) -> RidgeSolution:
         """Least squares of least norm where K + αS⁻¹ is singular."""
         coef = self.coefficients(problem)
-        found = bounded_product(gram, coef)
-        assert found is not None
-        f, error = found
+        f, error = _product(gram, coef)
         least, largest = self.values[0], np.abs(self.values).max()
         bad = least < -self.values.size * EPS * largest
         status = Status.NOT_PSD if bad and gram.is_psd is not True else Status.SOLVED
         gradient = self._gradient(problem, coef, f, error, gram)
-        error = np.linalg.norm(self.scale * error, axis=0)
-        return RidgeSolution(coef, f, error, status, "eigen", gradient=gradient)
+        return RidgeSolution(coef, f, problem.norms(error), status, "eigen", gradient=gradient)
 
     def coefficients(self, problem: Ridge) -> np.ndarray:
         rotated = self.vectors.T @ (self.scale * problem.Y)
@@ -238,17 +240,11 @@ class Spectrum:
         """‖DK S r‖ over ‖DKD‖ ‖Dy‖ with its rounding, of targets with α = 0; None without any."""
         if (problem.alpha > 0).all():
             return None
-        s = self.scale**2
-        r = problem.residual(coef, f)
-        found = bounded_product(gram, s * r)
-        assert found is not None
-        product, lost = found
+        product, lost = _product(gram, self.scale**2 * problem.residual(coef, f))
         largest = float(np.abs(self.values).max(initial=0.0))
         # An error e of f is one of at most ‖DKD‖ ‖De‖ here.
-        norms = np.linalg.norm(self.scale * product, axis=0)
-        norms += np.linalg.norm(self.scale * lost, axis=0)
-        norms += largest * np.linalg.norm(self.scale * error, axis=0)
-        sizes = largest * np.linalg.norm(self.scale * problem.Y, axis=0)
+        norms = problem.norms(product) + problem.norms(lost) + largest * problem.norms(error)
+        sizes = largest * problem.norms(problem.Y)
         ratios = np.divide(norms, sizes, out=np.zeros_like(norms), where=sizes > 0)
         return np.where(problem.alpha > 0, np.inf, ratios)
 

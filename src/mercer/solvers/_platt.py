@@ -29,38 +29,23 @@ from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._kkt import intercepts
 from mercer.solvers._base import DenseIteration, DenseSolver
-from mercer.solvers._stopping import Stopping
 
 __all__ = ["PairStep", "Platt"]
 
 
 @dataclass(frozen=True)
 class PairStep:
-    """One step: which pair, the interval, slope and curvature, β before and after, b after it.
-
-    Attributes
-    ----------
-    i, j : int
-        Variables; j is the one that [L, H] belongs to.
-    low, high : float
-        The interval of β_j within the box at a fixed sum.
-    slope, eta : float
-        e_j − e_i and K_ii + K_jj − 2K_ij.
-    before, after : pair of float
-        (β_i, β_j); α = |β|.
-    b : float
-        The threshold after the step.
-    """
+    """One step: which pair, the interval, slope and curvature, β before and after, b after it."""
 
     i: int
-    j: int
-    low: float
+    j: int  # the variable that [L, H] belongs to
+    low: float  # L and H: the interval of β_j within the box at a fixed sum
     high: float
-    slope: float
-    eta: float
-    before: tuple[float, float]
+    slope: float  # e_j − e_i
+    eta: float  # K_ii + K_jj − 2K_ij
+    before: tuple[float, float]  # (β_i, β_j); α = |β|
     after: tuple[float, float]
-    b: float
+    b: float  # the threshold after the step
 
     @property
     def alpha_interval(self) -> tuple[float, float]:
@@ -233,6 +218,7 @@ class Platt(DenseSolver):
     slope_fraction: float = field(default=0.1, repr=False)
 
     name: ClassVar[str] = "platt"
+    iteration: ClassVar[type] = _Pairs
     needs_psd: ClassVar[bool] = False
     takes_groups: ClassVar[tuple[int, ...]] = (1,)
 
@@ -245,11 +231,6 @@ class Platt(DenseSolver):
         return (
             "a nu problem has two equality constraints, and its pairs keep one. Use solver='smo'."
         )
-
-    def _begin(
-        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
-    ) -> DenseIteration:
-        return _Pairs(problem, gram.matrix(), beta, self)
 
     def steps(self, problem: BoxQP, gram: Gram) -> Iterator[PairStep]:
         """The steps one by one, each computed on demand."""

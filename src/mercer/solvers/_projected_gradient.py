@@ -18,10 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._base import DenseIteration, DenseSolver
-from mercer.solvers._stopping import Stopping
 
 __all__ = ["PlainProjectedGradient", "ProjectedGradient"]
 
@@ -99,11 +97,7 @@ class ProjectedGradient(DenseSolver):
     power_steps: int = field(default=12, repr=False)
 
     name: ClassVar[str] = "projected-gradient"
-
-    def _begin(
-        self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
-    ) -> DenseIteration:
-        return _Steps(problem, gram.matrix(), beta, self)
+    iteration: ClassVar[type] = _Steps
 
 
 @dataclass(frozen=True)

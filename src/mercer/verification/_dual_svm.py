@@ -25,7 +25,7 @@ worst case over e, and P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -124,9 +124,8 @@ def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
     new = Sums(*(part.copy() for part in task.f))
     for part, values in zip(new, sums, strict=True):
         part[rows] = values[better]
-    return replace(
-        task, f=new, precision=f"float64, and double-double for {count:,} of {len(task.y):,} rows"
-    )
+    how = f"float64, and double-double for {count:,} of {len(task.y):,} rows"
+    return replace(task, f=new, refined=how)
 
 
 def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
@@ -136,7 +135,7 @@ def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
         return np.zeros(0, dtype=np.intp)
     order = np.argsort(-part, kind="stable")
     needed = int(np.searchsorted(-np.cumsum(part[order][::-1])[::-1], -0.5))
-    most = max(1, SETTINGS.precise_values // max(task.n_support, 1))
+    most = max(1, SETTINGS.precise_values // max(int(np.count_nonzero(task.beta)), 1))
     return np.sort(order[: min(max(needed, 1), most)])
 
 
@@ -347,10 +346,8 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
 
 
 @_overflow_is_infinite
-def recompute_logistic(
-    model: Any, task: Task, product: Callable[[np.ndarray], Sums]
-) -> VerifiedCertificate:
-    """The certificate of one logistic task; ``product`` multiplies a vector with K."""
+def recompute_logistic(model: Any, task: Task) -> VerifiedCertificate:
+    """The certificate of one logistic task."""
     y, beta, b, one = task.y, task.beta, task.b, SETTINGS.summed
     v, error = task.residuals(np.zeros(len(y)))
     a, s = y * v, model.C * task.weight  # a = −y g
@@ -364,7 +361,7 @@ def recompute_logistic(
     quad, quad_error = task.squared_norm()
     loss = [math.fsum(LOGISTIC.value(s, a + k * error)) for k in (-1, 1)]
     away = closing - beta
-    image = product(away)
+    image = task.product(away)
     squared = max(float(away @ image.high), 0.0)
     open_part = float(np.abs(away) @ image.error)
     root = float(wrong @ np.sqrt(task.diag(np.arange(len(y))))) if np.any(wrong) else 0.0

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mercer.kernels import _double_double as dd
-from mercer.kernels._reference import Sums
+from mercer.kernels._reference import Sums, bounded_sums, diagonal, precise_sums
 from mercer.verification._losses import HINGE, SQUARED_HINGE, Loss
 from mercer.verification._rounding import EPS, SETTINGS
 
@@ -25,22 +26,43 @@ Move = tuple[float, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One binary task of a model, restricted to rows of positive weight.
-
-    ``refine`` computes the sums of some of the rows in double-double (None where it cannot),
-    ``diag`` bounds |k(x, x)| of some of them.
-    """
+    """One binary task of a model, restricted to ``rows`` of X, of positive weight."""
 
     name: str
     y: np.ndarray
     beta: np.ndarray
+    weight: np.ndarray
     f: Sums
     b: float
-    weight: np.ndarray
-    n_support: int
-    refine: Callable[[np.ndarray], Sums | None]
-    diag: Callable[[np.ndarray], np.ndarray]
-    precision: str = "float64"
+    kernel: Any
+    X: Any
+    rows: np.ndarray
+    refined: str = ""  # how f was recomputed
+
+    @property
+    def _is_linear(self) -> bool:
+        """Then sums are in double-double already."""
+        return type(self.kernel).__name__ == "Linear"
+
+    @property
+    def precision(self) -> str:
+        return self.refined or ("double-double" if self._is_linear else "float64")
+
+    def refine(self, which: np.ndarray) -> Sums | None:
+        """f of some of the rows in double-double; None where there is no such."""
+        used = np.flatnonzero(self.beta)
+        pair = self.rows[which], self.rows[used], self.beta[used][:, np.newaxis]
+        sums = None if self._is_linear else precise_sums(self.kernel, self.X, *pair)
+        return None if sums is None else sums.column(0)
+
+    def diag(self, which: np.ndarray) -> np.ndarray:
+        """Bounds of |k(x, x)| of some of the rows."""
+        return diagonal(self.kernel, self.X, self.rows[which])
+
+    def product(self, v: np.ndarray) -> Sums:
+        """K v."""
+        coef = v[:, np.newaxis]
+        return bounded_sums(self.kernel, self.X, self.rows, self.rows, coef).column(0)
 
     def residuals(self, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """target − f − b and its error."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.kernels._reference import Sums, bounded_sums, diagonal, precise_sums
+from mercer.kernels._reference import Sums, bounded_sums
 from mercer.verification._formulations import Task
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "check_support",
     "class_codes",
     "class_pairs",
-    "kernel_product",
     "labels_or_targets",
     "one_vs_rest",
     "single_task",
@@ -38,60 +37,15 @@ def _coefficients(model: Any) -> np.ndarray:
     return coef
 
 
-def _task(
-    model: Any,
-    X: Any,
-    name: str,
-    rows: np.ndarray,
-    y: np.ndarray,
-    beta: np.ndarray,
-    f: Sums,
-    b: float,
-    weight: np.ndarray,
-) -> Task:
-    """A task on some rows of X, with the functions that recompute its sums."""
-    kernel, used = model.kernel_, np.flatnonzero(beta)
-    is_linear = type(kernel).__name__ == "Linear"
-
-    def refine(which: np.ndarray) -> Sums | None:
-        if is_linear:  # sums are in double-double already
-            return None
-        sums = precise_sums(kernel, X, rows[which], rows[used], beta[used][:, np.newaxis])
-        return None if sums is None else _column(sums, 0)
-
-    return Task(
-        name,
-        y,
-        beta,
-        f,
-        b,
-        weight,
-        len(used),
-        refine,
-        lambda which: diagonal(kernel, X, rows[which]),
-        "double-double" if is_linear else "float64",
-    )
-
-
 def single_task(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> Task:
     """Regression and one-class."""
     coef = _coefficients(model)
     rows = np.flatnonzero(weight > 0)
     beta = np.zeros(len(y))
     beta[model.support_] = coef[0]
-    f = _column(bounded_sums(model.kernel_, X, rows, model.support_, coef.T), 0)
-    b = float(model.intercept_[0])
-    return _task(model, X, "", rows, y[rows], beta[rows], f, b, weight[rows])
-
-
-def _column(sums: Sums, column: int) -> Sums:
-    return Sums(*(part[:, column] for part in sums))
-
-
-def kernel_product(model: Any, X: Any, weight: np.ndarray) -> Callable[[np.ndarray], Sums]:
-    """The product of K of the rows of positive weight and a vector."""
-    rows = np.flatnonzero(weight > 0)
-    return lambda v: _column(bounded_sums(model.kernel_, X, rows, rows, v[:, np.newaxis]), 0)
+    f = bounded_sums(model.kernel_, X, rows, model.support_, coef.T).column(0)
+    model_and_data = float(model.intercept_[0]), model.kernel_, X, rows
+    return Task("", y[rows], beta[rows], weight[rows], f, *model_and_data)
 
 
 def one_vs_rest(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> Iterator[Task]:
@@ -106,8 +60,8 @@ def one_vs_rest(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> It
         positive = 1 if coef.shape[0] == 1 else t
         name = "" if coef.shape[0] == 1 else f"{model.classes_[t]} / rest"
         y = np.where(codes[rows] == positive, 1.0, -1.0)
-        b = float(model.intercept_[t])
-        yield _task(model, X, name, rows, y, full[t, rows], _column(f, t), b, scale)
+        model_and_data = float(model.intercept_[t]), model.kernel_, X, rows
+        yield Task(name, y, full[t, rows], scale, f.column(t), *model_and_data)
 
 
 def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> Iterator[Task]:
@@ -130,7 +84,7 @@ def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> It
                 members = of_support == mine
                 against[members, column] = coef[other - (other > mine), members]
         sums = bounded_sums(model.kernel_, X, rows[c], model.support_, against)
-        f |= {(c, o): _column(sums, column) for column, o in enumerate(others)}
+        f |= {(c, o): sums.column(column) for column, o in enumerate(others)}
     pairs = [(1, 0)] if k == 2 else [(i, j) for i in range(k) for j in range(i + 1, k)]
     for t, (i, j) in enumerate(pairs):
         both = np.concatenate([rows[i], rows[j]])
@@ -139,8 +93,8 @@ def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> It
         scale = weight[both] * np.asarray(model.class_weight_)[codes[both]]
         name = "" if k == 2 else f"{model.classes_[i]} / {model.classes_[j]}"
         values = Sums(*(np.concatenate(part) for part in zip(f[i, j], f[j, i], strict=True)))
-        b = float(model.intercept_[t])
-        yield _task(model, X, name, both, y, beta, values, b, scale)
+        model_and_data = float(model.intercept_[t]), model.kernel_, X, both
+        yield Task(name, y, beta, scale, values, *model_and_data)
 
 
 # ---------------------------------------------------------------------- data

@@ -158,8 +158,7 @@ verify_one_class = _of_one(formulations.one_class, has_targets=False)
 def verify_logistic(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
     tasks.check_support(model, X)
     found = tasks.one_vs_rest(model, X, tasks.class_codes(model, y, weight), weight)
-    product = tasks.kernel_product(model, X, weight)
-    return _total(model, X, weight, [recompute_logistic(model, task, product) for task in found])
+    return _total(model, X, weight, [recompute_logistic(model, task) for task in found])
 
 
 def verify_linear(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:

@@ -48,19 +48,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class HullProof:
-    """Weights that show that no function of the kernel has every row on its side.
+    """Weights that show that no function of the kernel has every row on its side."""
 
-    Attributes
-    ----------
-    weights : float64 array, one entry per variable
-        The signed weights uᵢsᵢ, rounded. For classes: positive over one class and negative over the
-        other, summing to 1 and −1 (without intercept: absolute values sum to 1).
-    how : str
-        What the proof rests on: "equal rows", "exact weights" (a rational solution of the equations
-        was computed) or "enclosed weights" (that there is one near the weights was shown).
-    """
-
+    # The signed weights uᵢsᵢ of the variables, rounded. For classes: positive over one class and
+    # negative over the other, summing to 1 and −1 (without intercept: absolute values sum to 1).
     weights: np.ndarray
+    # What the proof rests on: "equal rows", "exact weights" (a rational solution of the equations
+    # was computed) or "enclosed weights" (that there is one near the weights was shown).
     how: str
 
 
