@@ -49,6 +49,9 @@ class Status(Enum):
     def __str__(self) -> str:
         return self.value
 
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        return Status, (self.value,)
+
 
 _SEVERITY = {
     Status.SOLVED: 0,

@@ -76,6 +76,15 @@ class Samples:
         self.is_compared = False
         self.prepared: dict[Any, Any] = {}  # what a kernel computes once per data set, by its key
 
+    def __getstate__(self) -> dict:
+        """Without what is computed from the rows."""
+        names = ("X", "origin", "parts", "is_compared")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict) -> None:
+        Samples.__init__(self, state["X"], state["origin"])
+        self.__dict__.update(state)
+
     @property
     def terms(self) -> int:
         """The most products that a dot product of two rows adds up."""

@@ -1,14 +1,18 @@
-"""The sections "Parameters" and "Returns" of scikit-learn's methods, which are the same everywhere.
+"""Methods of estimators: the sections of their docstrings, and those that depend on parameters.
 
-A method with a docstring of its own sections keeps it.
+"Parameters" and "Returns" of scikit-learn's methods are the same everywhere. A docstring with
+sections of its own keeps them.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
-__all__ = ["document_methods"]
+__all__ = ["Unless", "document_methods", "unless"]
 
 _NEW_ROWS = """\
 X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -32,6 +36,30 @@ values : ndarray of shape (n_samples,) or (n_samples, n_classes)
     With two classes positive for ``classes_[1]``; with more, one value per class.""",
     "predict_proba": "p : ndarray of shape (n_samples, n_classes)",
 }
+
+
+class Unless:
+    """A method that an estimator has unless there is a reason against it.
+
+    As scikit-learn's ``available_if``, but the AttributeError gives the reason.
+    """
+
+    def __init__(self, method: Callable, reason: Callable[[Any], str]):
+        self.method, self.reason = method, reason
+        update_wrapper(self, method)
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return self.method
+        reason = self.reason(estimator)
+        if reason:
+            raise AttributeError(f"{self.method.__name__} of {type(estimator).__name__} {reason}")
+        return MethodType(self.method, estimator)
+
+
+def unless(reason: Callable[[Any], str]) -> Callable[[Callable], Any]:
+    """Decorate a method; ``reason`` of an estimator is empty where it has the method."""
+    return lambda method: Unless(method, reason)
 
 
 def document_methods(cls: type) -> None:
