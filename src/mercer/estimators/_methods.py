@@ -46,7 +46,7 @@ class Unless:
 
     def __init__(self, method: Callable, reason: Callable[[Any], str]):
         self.method, self.reason = method, reason
-        update_wrapper(self, method)
+        update_wrapper(self, method)  # type: ignore[arg-type]
 
     def __get__(self, estimator: Any, owner: Any = None) -> Any:
         if estimator is None:
@@ -69,7 +69,7 @@ def document_methods(cls: type) -> None:
             method = vars(base).get(name)
             text = inspect.getdoc(method) if inspect.isfunction(method) else None
             if text is not None and "\nReturns\n" not in text:
-                method.__doc__ = f"{text}\n\n{_sections(method)}"  # type: ignore[union-attr]
+                method.__doc__ = f"{text}\n\n{_sections(method)}"
 
 
 def _sections(method: Any) -> str:
