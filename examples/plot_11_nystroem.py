@@ -21,10 +21,10 @@ X[:1350] *= 0.1
 counts = [5, 10, 20, 40, 80, 160]
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for how, colour, dash in (("random", VERMILION, "--"), ("rpcholesky", BLUE, "-")):
-    left = [
-        Nystroem(m, kernel=RBF(0.5), landmarks=how, random_state=0).fit(X).trace_residual_ / len(X)
-        for m in counts
-    ]
+    left = []
+    for m in counts:
+        model = Nystroem(RBF(0.5), n_components=m, landmarks=how, random_state=0).fit(X)
+        left.append(model.trace_residual_ / len(X))
     ax.loglog(counts, left, color=colour, linestyle=dash, marker="o", label=how)
     print(how, [f"{part:.1e}" for part in left])
 ax.set(xlabel="landmarks", ylabel="fraction of the trace not explained")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram._sum_error import SumError
@@ -161,6 +162,8 @@ class Expansion:
         n = X.shape[0]
         if self.n_support == 0:
             return np.tile(self.b, (n, 1))
+        if self.kernel.is_linear and self._has_large_weights:
+            return self._sums_over_rows(X)
         if self.kernel.is_linear:
             origin = self.support.origin
             centred = X if origin is None else X - origin
@@ -178,6 +181,26 @@ class Expansion:
             return out
         with single_threaded_blas(), Workers(thread_count(n_jobs)) as workers:
             workers.map(one, chunks)
+        return out
+
+    # Numbers of all w, some 64 MB, up to which they are computed rather than kept as sums.
+    _max_weights = 1 << 23
+
+    @property
+    def _has_large_weights(self) -> bool:
+        """Whether the w of all outputs are much larger than the sparse rows they are made of."""
+        size = self.b.size * self.support.d
+        rows = self.support.X
+        return size > self._max_weights and self.support.is_sparse and size > 4 * rows.nnz
+
+    def _sums_over_rows(self, X: Any) -> np.ndarray:
+        """f of a linear kernel without w: products with the support vectors, rows at a time."""
+        out = np.tile(self.b, (X.shape[0], 1))
+        for i in range(0, X.shape[0], ROWS_PER_TILE):
+            rows = slice(i, i + ROWS_PER_TILE)
+            K = self._linear_factor * sp.csr_matrix(X[rows] @ self.support.X.T)
+            for start, stop, outputs in self.blocks:
+                out[rows, outputs] += K[:, start:stop] @ self.coef[:, start:stop].T
         return out
 
     def values_of_kernel(self, X: Any) -> np.ndarray:

@@ -46,6 +46,9 @@ class Status(Enum):
     def __str__(self) -> str:
         return self.value
 
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
+        return Status, (self.value,)
+
 
 def final_status(stopped: Status, measure: float, tol: float, is_psd: bool = True) -> Status:
     """Whether a fit is solved, from its certificate alone; else what stopped it.

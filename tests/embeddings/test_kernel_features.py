@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.kernel_approximation import Nystroem as SklearnNystroem
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import make_pipeline
 
 from mercer import SVC, nearest_psd
@@ -111,7 +113,7 @@ def test_indefinite_kernels_are_refused_or_clipped():
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=repr)
 def test_nystroem(landmarks, kernel):
     """ΦΦᵀ = K_nm K_mm⁺ K_mn, exact at landmarks, and the trace residual bounds the error."""
-    model = Nystroem(30, kernel=kernel, landmarks=landmarks, random_state=1)
+    model = Nystroem(n_components=30, kernel=kernel, landmarks=landmarks, random_state=1)
     phi = model.fit_transform(X)
     K, L = kernel(X), model.landmarks_
     assert len(set(L.tolist())) == L.size <= 30
@@ -128,7 +130,7 @@ def test_nystroem(landmarks, kernel):
 
 
 def test_greedy_takes_the_worst_explained_row():
-    model = Nystroem(15, kernel=RBF(0.4), landmarks="greedy").fit(X)
+    model = Nystroem(n_components=15, kernel=RBF(0.4), landmarks="greedy").fit(X)
     K = RBF(0.4)(X)
     for m in range(1, 15):
         L = model.landmarks_[:m]
@@ -142,10 +144,14 @@ def test_rows_are_drawn_by_what_is_not_explained():
     A[40], A[70] = 50.0, 90.0
     for landmarks in ("rpcholesky", "greedy", "kmeans++"):
         for seed in range(5):
-            model = Nystroem(3, kernel=RBF(1.0), landmarks=landmarks, random_state=seed).fit(A)
+            model = Nystroem(
+                n_components=3, kernel=RBF(1.0), landmarks=landmarks, random_state=seed
+            ).fit(A)
             assert {40, 70} < set(model.landmarks_.tolist())
             assert model.trace_residual_ < 1e-9
-        assert Nystroem(9, kernel=RBF(1.0), landmarks=landmarks).fit(A).n_components_ == 3
+        assert (
+            Nystroem(n_components=9, kernel=RBF(1.0), landmarks=landmarks).fit(A).n_components_ == 3
+        )
 
 
 def test_pivots_explain_more_than_scikit_learns_landmarks(rng):
@@ -156,7 +162,10 @@ def test_pivots_explain_more_than_scikit_learns_landmarks(rng):
     def error(phi):
         return np.trace(K - phi @ phi.T)
 
-    ours = [error(Nystroem(60, kernel=RBF(0.5), random_state=s).fit_transform(A)) for s in range(3)]
+    ours = [
+        error(Nystroem(n_components=60, kernel=RBF(0.5), random_state=s).fit_transform(A))
+        for s in range(3)
+    ]
     theirs = [
         error(SklearnNystroem(gamma=0.5, n_components=60, random_state=s).fit_transform(A))
         for s in range(3)
@@ -166,11 +175,11 @@ def test_pivots_explain_more_than_scikit_learns_landmarks(rng):
 
 def test_data_frames_precomputed_and_strings():
     frame = pd.DataFrame(X, columns=list("abc"))
-    model = Nystroem(10, random_state=0).fit(frame)
+    model = Nystroem(n_components=10, random_state=0).fit(frame)
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     K = RBF(0.4)(X)
-    pre = Nystroem(20, kernel="precomputed", random_state=0).fit(K)
-    direct = Nystroem(20, kernel=RBF(0.4), random_state=0).fit(X)
+    pre = Nystroem(n_components=20, kernel="precomputed", random_state=0).fit(K)
+    direct = Nystroem(n_components=20, kernel=RBF(0.4), random_state=0).fit(X)
     np.testing.assert_allclose(
         np.abs(pre.transform(RBF(0.4)(Z, X))), np.abs(direct.transform(Z)), atol=1e-6
     )
@@ -187,7 +196,7 @@ def test_data_frames_precomputed_and_strings():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Nystroem(0).fit(X), "n_components"),
+        (lambda: Nystroem(n_components=0).fit(X), "n_components"),
         (lambda: Nystroem(landmarks="best").fit(X), "landmarks"),
         (lambda: Nystroem(gamma=2.0, kernel=RBF()).fit(X), "cannot be combined"),
         (lambda: EmpiricalKernelMap(indefinite="no").fit(X), "indefinite"),
@@ -208,3 +217,37 @@ def test_kernel_parameters_can_be_searched():
     assert model.kernel == RBF(3.0)
     with pytest.raises(ValueError, match="needs a Kernel object"):
         Nystroem().set_params(kernel__gamma=3.0)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"kernel": "rbf", "gamma": 0.3},
+        {"kernel": "polynomial"},
+        {"kernel": "poly", "degree": 2, "coef0": 0.5, "gamma": 0.1},
+        {"kernel": "chi2"},
+        {"kernel": "laplacian"},
+        {"kernel": "cosine"},
+    ],
+    ids=repr,
+)
+def test_scikit_learns_interface_of_nystroem(parameters):
+    theirs = inspect.signature(SklearnNystroem).parameters
+    mine = inspect.signature(Nystroem).parameters
+    assert next(iter(theirs)) == next(iter(mine)) == "kernel"
+    for name, parameter in theirs.items():
+        assert (mine[name].default, mine[name].kind) == (parameter.default, parameter.kind)
+    A = np.abs(X)
+    ours = Nystroem(n_components=12, random_state=0, **parameters).fit(A)
+    sklearns = SklearnNystroem(n_components=12, random_state=0, **parameters).fit(A)
+    given = {name: value for name, value in parameters.items() if name != "kernel"}
+    K = pairwise_kernels(A, A[ours.component_indices_], ours.kernel, **given)
+    np.testing.assert_allclose(K @ ours.normalization_.T, ours.transform(A), atol=1e-6)
+    np.testing.assert_array_equal(ours.components_, A[ours.component_indices_])
+    assert {name for name in vars(sklearns) if name.endswith("_")} <= set(dir(ours))
+
+
+def test_a_kernel_without_features_says_so():
+    with pytest.raises(ValueError, match=r"additive_chi2.*Use kernel='chi2'"):
+        Nystroem(kernel="additive_chi2").fit(np.abs(X))

@@ -110,7 +110,7 @@ def test_kernels_and_precomputed_agree():
     given_K = KernelKMeans(5, kernel="precomputed", random_state=0).fit(K)
     assert np.array_equal(given_K.labels_, model.labels_)
     assert np.array_equal(given_K.predict(K), model.labels_)
-    with pytest.raises(ValueError, match=r"k\(x, x\)"):
+    with pytest.raises(AttributeError, match=r"k\(x, x\)"):
         given_K.transform(K)
     shifted = KernelKMeans(5, kernel=Linear() + 3.0, random_state=0).fit(X)
     assert shifted.inertia_ == pytest.approx(
@@ -145,3 +145,16 @@ def test_limits_are_kept_and_told():
 def test_bad_input(parameters, message):
     with pytest.raises(ValueError, match=message):
         KernelKMeans(**parameters).fit(X)
+
+
+def test_a_precomputed_kernel_has_no_distances():
+    K = np.eye(6) + 0.1
+    model = KernelKMeans(2, kernel="precomputed", random_state=0).fit(K)
+    for name in ("transform", "fit_transform", "score"):
+        assert not hasattr(model, name)
+        assert hasattr(KernelKMeans(2), name)
+    assert model.predict(K).shape == (6,)
+    with pytest.raises(AttributeError, match="transform"):
+        model.transform(K)
+    frame = KernelKMeans(2, random_state=0).set_output(transform="pandas").fit_transform(K)
+    assert list(frame.columns) == ["kernelkmeans0", "kernelkmeans1"]

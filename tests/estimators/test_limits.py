@@ -72,8 +72,8 @@ CASES = {
     "LinearSVR": (mercer.LinearSVR(C=1e5, tol=1e-15, max_iter=-1), WIDE, TARGET[:4000]),
     "empirical map": (EmpiricalKernelMap(), X, None),
     "empirical map, some": (EmpiricalKernelMap(200, gamma=3.0), X, None),
-    "Nystroem": (Nystroem(3000, gamma=3.0, random_state=0), X, None),
-    "Nystroem, greedy": (Nystroem(3000, gamma=3.0, landmarks="greedy"), X, None),
+    "Nystroem": (Nystroem(n_components=3000, gamma=3.0, random_state=0), X, None),
+    "Nystroem, greedy": (Nystroem(n_components=3000, gamma=3.0, landmarks="greedy"), X, None),
     "qp": (mercer.SVC(solver="qp"), X[:2500], HARD[:2500]),
     "platt": (mercer.SVC(solver="platt", C=1e3, tol=1e-9), X[:3000], HARD[:3000]),
     "projected gradient": (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -216,3 +218,22 @@ def test_refusals():
         KernelPCA(2).fit(X).pre_image(X[:, :2])
     with pytest.raises(ValueError, match="2 components"):
         KernelPCA(2, kernel="rbf").fit(X).pre_image(X[:, :3])
+
+
+def test_a_linear_kernel_on_sparse_rows_keeps_no_weights():
+    """Of many columns; the w of all components would be larger than the rows."""
+    rng = np.random.default_rng(0)
+    n, d, per_row, k = 60, 400_000, 20, 30
+    columns = np.sort(rng.choice(d, n * per_row, replace=False).reshape(n, per_row), axis=1)
+    columns[:, 0] = np.arange(n) // 2
+    rows = sp.csr_matrix(
+        (rng.normal(size=n * per_row), columns.ravel(), np.arange(0, n * per_row + 1, per_row)),
+        shape=(n, d),
+    )
+    model = KernelPCA(k).fit(rows)
+    tracemalloc.start()
+    T = model.transform(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(T, model.eigenvectors_ * np.sqrt(model.eigenvalues_), atol=1e-10)
+    assert peak < 8 * k * d / 10

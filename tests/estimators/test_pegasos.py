@@ -250,4 +250,4 @@ def test_n_steps_counts_steps_of_any_batch_size(batch_size, rows):
     assert model.t_ == 11
     with pytest.raises(AttributeError, match="partial_fit") as caught:
         model.set_params(lam=0.1).partial_fit(X, y, classes=[-1, 1])
-    assert "n_steps=11" in str(caught.value.__cause__)
+    assert "n_steps=11" in str(caught.value)

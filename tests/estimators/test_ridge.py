@@ -10,7 +10,9 @@ import scipy.sparse as sp
 import sklearn.kernel_ridge
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import ExpSineSquared
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelRidge, Status
@@ -253,3 +255,15 @@ def test_unlimited_budget_keeps_half_of_the_matrix():
     X, _ = data(2000)
     product = SymmetricGram(BlockedGram(RBF(), Samples(X), Workers(1)), 1 << 40)
     assert product._memory.nbytes <= 8 * 2000**2 * 0.66
+
+
+def test_parameters_of_scikit_learns_kernels_are_set():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 5, size=(40, 1))
+    y = np.sin(X[:, 0])
+    model = KernelRidge(kernel=ExpSineSquared(periodicity=6.0), alpha=0.1)
+    assert model.get_params()["kernel__length_scale"] == 1.0
+    changed = clone(model).set_params(kernel__length_scale=2.0)
+    assert (changed.kernel.length_scale, model.kernel.length_scale) == (2.0, 1.0)
+    theirs = sklearn.kernel_ridge.KernelRidge(kernel=ExpSineSquared(2.0, 6.0), alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(changed.fit(X, y).predict(X), theirs.predict(X), rtol=1e-6)

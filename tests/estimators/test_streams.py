@@ -403,3 +403,36 @@ def test_columns_of_parquet_are_named(tmp_path):
     assert model.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
     assert_array_equal(model.classes_, ["no", "yes"])
     same_state(model, PegasosClassifier(lam=LAM, random_state=0).fit_stream(batches(label)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({}, "needs lam"),
+        ({"lam": 0.1, "kernel": "rbf"}, "kernel='rbf' keeps rows"),
+        ({"lam": 0.1, "n_steps": 5}, "n_steps=5"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit_stream", "partial_fit"])
+def test_why_there_is_no_stream(parameters, reason, method):
+    model = PegasosClassifier(**parameters)
+    assert not hasattr(model, method)
+    with pytest.raises(AttributeError, match=f"{method} of PegasosClassifier .*{reason}"):
+        getattr(model, method)
+
+
+def test_a_callback_sees_the_gap_and_stops():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    seen = []
+    kept = PegasosClassifier(tol=1e-9, max_iter=64, callback=seen.append, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        kept.fit(X, y)
+    assert [progress.rounds for progress in seen] == [2, 4, 8, 16, 32, 64]
+    assert seen[-1].iterations == kept.t_ == 64 * 200
+    primal, dual = kept.certificate_.primal, kept.certificate_.dual
+    np.testing.assert_allclose(seen[-1].violation, (primal - dual) / primal, rtol=1e-3)
+    stopped = PegasosClassifier(tol=1e-9, callback=lambda progress: progress.rounds >= 4).fit(X, y)
+    assert stopped.n_iter_ == 4
+    assert stopped.certificate_.status is Status.STOPPED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -13,6 +14,9 @@ from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
 from mercer.estimators._fields import COUNT, estimator
+from mercer.estimators._parameters import CONSTRAINTS
+from mercer.estimators._validation import Data
+from mercer.gram import BlockedGram
 from mercer.gram._low_rank import LANDMARK_RULES, choose_landmarks, landmark_basis
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import rows_in_time
@@ -27,11 +31,22 @@ class Nystroem(KernelFeatures):
     φ(x) = Λ^(−1/2) Vᵀ (k(l₁, x), …, k(l_m, x)) with the landmarks' matrix K_mm = V Λ Vᵀ. Products
     are k exactly at the landmarks, and the best that functions of these can do elsewhere.
 
+    A drop-in for ``sklearn.kernel_approximation.Nystroem``, with better landmarks by default
+    (``landmarks="random"`` is scikit-learn's rule).
+
     Parameters
     ----------
+    kernel : str, callable or Kernel, default="rbf"
+        As in `mercer.KernelRidge`. "additive_chi2" has k(x, x) = 0 and no features: use "chi2".
+    gamma : float, "scale" or "auto", default=None
+        None is 1 for "chi2" and 1 / n_features otherwise.
+    coef0, degree : default=None
+        None is 1 and 3.
+    kernel_params : dict, default=None
+        Further arguments of a callable.
     n_components : int, default=100
         Landmarks; fewer are taken where K − ΦΦᵀ is zero.
-    kernel, gamma, degree, coef0, n_jobs
+    n_jobs : int, optional
         As in `mercer.SVC`.
     landmarks : {"rpcholesky", "greedy", "kmeans++", "random"}, default="rpcholesky"
         How they are chosen. "rpcholesky" draws rows by their residual diag(K − ΦΦᵀ): near the best
@@ -45,8 +60,12 @@ class Nystroem(KernelFeatures):
 
     Attributes
     ----------
-    landmarks_ : ndarray
+    landmarks_, component_indices_ : ndarray
         Their row numbers.
+    components_ : ndarray or CSR of shape (n_landmarks, n_features)
+        Their rows.
+    normalization_ : ndarray of shape (n_components, n_landmarks)
+        Features are kernel values against the landmarks times its transpose.
     trace_residual_ : float
         trace(K − ΦΦᵀ) ≥ every unitarily invariant norm of K − ΦΦᵀ: the error bound; after an early
         stop the (larger) trace of K without the landmarks.
@@ -60,16 +79,26 @@ class Nystroem(KernelFeatures):
     >>> import numpy as np
     >>> from mercer.embeddings import Nystroem
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> Nystroem(20, random_state=0).fit_transform(X).shape
+    >>> Nystroem(n_components=20, random_state=0).fit_transform(X).shape
     (300, 20)
     """
 
     _parameter_constraints: ClassVar[dict] = {
+        "kernel": [StrOptions({"additive_chi2"}), *CONSTRAINTS["kernel"]],
+        "gamma": [None, *CONSTRAINTS["gamma"]],
+        "coef0": [None, *CONSTRAINTS["coef0"]],
+        "degree": [None, *CONSTRAINTS["degree"]],
+        "kernel_params": [None, dict],
         "n_components": [COUNT],
         "landmarks": [StrOptions(set(LANDMARK_RULES))],
     }
 
-    n_components: int = field(default=100, kw_only=False)
+    kernel: Any = field(default="rbf", kw_only=False)
+    gamma: Any = None
+    coef0: Any = None
+    degree: Any = None
+    kernel_params: dict | None = None
+    n_components: int = 100
     landmarks: str = "rpcholesky"
     random_state: Any = None
 
@@ -94,6 +123,37 @@ class Nystroem(KernelFeatures):
             self.trace_residual_ = max(0.0, total - explained)
             self._warn_if_stopped(stopping)
         return features
+
+    def _bind(self, data: Data) -> BlockedGram:
+        """With scikit-learn's defaults of the parameters of a kernel that is given by its name."""
+        if self.kernel == "additive_chi2":
+            raise ValueError(
+                "kernel='additive_chi2' has k(x, x) = 0 and is not positive semidefinite: it has "
+                "no features. Use kernel='chi2'."
+            )
+        named = copy(self)
+        if isinstance(self.kernel, str):
+            given = {"coef0": 1.0, "degree": 3, **({"gamma": 1.0} if self.kernel == "chi2" else {})}
+            for name, value in given.items():
+                setattr(named, name, value if getattr(self, name) is None else getattr(self, name))
+        gram = KernelFeatures._bind(named, data)
+        self.kernel_, self._gamma = named.kernel_, named._gamma
+        return gram
+
+    @property
+    def component_indices_(self) -> np.ndarray:
+        """Row numbers of the landmarks."""
+        return self.landmarks_
+
+    @property
+    def components_(self) -> Any:
+        """Rows of the landmarks."""
+        return self.support_vectors_
+
+    @property
+    def normalization_(self) -> np.ndarray:
+        """Coefficients of the features, one row for each."""
+        return self.expansion_.coef
 
     def _choose(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
         """Choose the landmarks; returns the rows, and the traces of K and of the landmarks' K."""

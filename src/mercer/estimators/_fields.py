@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from sklearn.utils._param_validation import Interval
 
-from mercer.estimators._docs import document_methods
+from mercer.estimators._methods import document_methods
 from mercer.estimators._parameters import CONSTRAINTS
 
 __all__ = [

@@ -168,12 +168,13 @@ class KernelEstimator(BaseEstimator):
         inner = {name: params.pop(name) for name in list(params) if name.startswith("kernel__")}
         super().set_params(**params)
         if inner:
-            if not isinstance(self.kernel, Kernel):
+            if not hasattr(self.kernel, "set_params"):
                 raise ValueError(
                     f"{', '.join(inner)} needs a Kernel object, got kernel={self.kernel!r}; "
                     "for example kernel=RBF(gamma=1.0)."
                 )
             names = {name.removeprefix("kernel__"): value for name, value in inner.items()}
+            # Another kernel; those of scikit-learn's Gaussian processes are changed in place.
             self.kernel = self.kernel.set_params(**names)
         return self
 

@@ -28,6 +28,7 @@ from mercer.estimators._fields import (
     estimator,
 )
 from mercer.estimators._kernel_base import KernelEstimator
+from mercer.estimators._methods import Unless
 from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram, CachedGram
@@ -45,6 +46,15 @@ from mercer.solvers._lloyd import (
 )
 
 __all__ = ["KernelKMeans"]
+
+
+def _why_no_distances(model: Any) -> str:
+    if not is_precomputed(model.kernel):
+        return ""
+    return (
+        "needs k(x, x) of the rows, which kernel values against the training rows "
+        "(kernel='precomputed') do not hold; predict needs no such values."
+    )
 
 
 @estimator
@@ -319,11 +329,6 @@ class KernelKMeans(
 
     def _sq_distances(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "expansion_")
-        if is_precomputed(self.kernel):
-            raise ValueError(
-                "transform and score need k(x, x) of the rows, which kernel values against the "
-                "training rows (kernel='precomputed') do not hold; predict needs no such values."
-            )
         X = check_rows(self, X)
         points = Samples(X, self.expansion_.support.origin)
         norms = BlockedGram(self.kernel_, points, Workers(1)).diag()
@@ -347,3 +352,8 @@ class KernelKMeans(
         nearest = self._sq_distances(X).min(axis=1)
         weight = _check_sample_weight(sample_weight, nearest)
         return -float(weight @ nearest)
+
+
+# Here, since scikit-learn's wrapper for `set_output` would hide the condition.
+for _name in ("transform", "fit_transform", "score"):
+    setattr(KernelKMeans, _name, Unless(getattr(KernelKMeans, _name), _why_no_distances))

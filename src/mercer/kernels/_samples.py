@@ -82,6 +82,15 @@ class Samples:
         self.kernel: Any = None  # for which they are prepared
         self.diagonal: tuple[Any, Any] = None, None  # a kernel that took them, and its k(x, x)
 
+    def __getstate__(self) -> dict:
+        """Without what is computed from the rows."""
+        names = ("X", "origin", "parts", "is_compared")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict) -> None:
+        Samples.__init__(self, state["X"], state["origin"])
+        self.__dict__.update(state)
+
     @property
     def terms(self) -> int:
         """The most products that a dot product of two rows adds up."""

@@ -44,7 +44,7 @@ from mercer.persistence._validity import check_before, try_model
 __all__ = ["VERSION", "ModelFile", "load", "open_model", "save"]
 
 FORMAT = "mercer-model"
-_STEPS: Mapping[str, Any] = ChainMap(TRANSFORMERS, ESTIMATORS)  # type: ignore[arg-type]
+_STEPS: Mapping[str, Any] = ChainMap(TRANSFORMERS, ESTIMATORS)
 # 2: names of classes and of their fields changed since 0.1, which wrote 1; both are read.
 VERSION = 2
 

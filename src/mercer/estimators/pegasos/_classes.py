@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils.metaestimators import available_if
 
 from mercer.data import Stream
 from mercer.estimators._fields import estimator
 from mercer.estimators._one_vs_rest import RestPredictions
 from mercer.estimators._validation import Data, class_codes, class_weights
 from mercer.estimators.pegasos._base import PegasosBase
-from mercer.estimators.pegasos._streaming import has_stream
+from mercer.estimators.pegasos._streaming import stream_method
 from mercer.solvers.pegasos._state import LossInterval
 
 __all__ = ["PegasosClassifier", "PegasosRegressor"]
@@ -108,7 +107,7 @@ class PegasosClassifier(RestPredictions, PegasosBase):
     project: bool = False
     class_weight: Any = None
 
-    @available_if(has_stream)
+    @stream_method
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -231,7 +230,7 @@ feature_names_in_
 
     epsilon: float = 0.1
 
-    @available_if(has_stream)
+    @stream_method
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> PegasosRegressor:
         """One pass over some rows, continuing from the last call; linear only.

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate
 from mercer.data import StreamProgress, as_stream
 from mercer.estimators._convergence import warn_stopped_early
+from mercer.estimators._methods import unless
 from mercer.estimators._validation import Data, check_training
 from mercer.estimators.pegasos._stream_run import StreamRun, certify_stream
 from mercer.kernels import Kernel, Linear
@@ -23,27 +23,28 @@ from mercer.solvers import Stopping
 from mercer.solvers.pegasos._state import LossInterval, PegasosState
 from mercer.solvers.pegasos._steps import BLOCK_ROWS, shuffle
 
-__all__ = ["StreamMixin", "has_stream"]
+__all__ = ["StreamMixin", "stream_method"]
 
 
-def has_stream(estimator: Any) -> bool:
-    """Whether the parameters allow a stream; else an AttributeError that says why."""
+def _why_no_stream(estimator: Any) -> str:
     if not estimator._is_linear:
-        raise AttributeError(
-            f"partial_fit and fit_stream need an explicit w, but kernel={estimator.kernel!r} keeps "
-            "rows, without end in a stream. Use kernel=None, on mapped rows if need be."
+        return (
+            f"needs an explicit w, but kernel={estimator.kernel!r} keeps rows, without end in a "
+            "stream. Use kernel=None, on mapped rows if need be."
         )
     if estimator.lam is None:
-        raise AttributeError(
-            "partial_fit and fit_stream need lam: C stands for 1/(n lam), and n is not known in a "
-            "stream."
+        return (
+            "needs lam, such as lam=1e-4: C stands for 1/(n lam), and n is not known in a stream."
         )
     if estimator.n_steps is not None:
-        raise AttributeError(
-            f"partial_fit and fit_stream take one step for each batch_size rows, not "
-            f"n_steps={estimator.n_steps}. Use n_steps=None."
+        return (
+            f"takes one step for each batch_size rows, not n_steps={estimator.n_steps}. Use "
+            "n_steps=None."
         )
-    return True
+    return ""
+
+
+stream_method = unless(_why_no_stream)
 
 
 class StreamMixin:
@@ -51,7 +52,7 @@ class StreamMixin:
 
     kernel_: Kernel
 
-    @available_if(has_stream)
+    @stream_method
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_stream(
         self: Any,
@@ -234,7 +235,8 @@ class StreamMixin:
         n_threads = 1 if len(intervals) == 1 else thread_count(self.n_jobs)
         with Workers(n_threads) as workers:
             workers.map(one, range(len(intervals)))
-        if not all(np.isfinite(state.u @ state.u) for state in self._states):
+        most = np.sqrt(np.finfo(np.float64).max)  # squares must not overflow
+        if not all(np.abs(state.u).max() < most for state in self._states):
             raise ValueError("The values of X are so large that w overflows. Scale the columns.")
 
     def _new_states(self: Any, size: int, n_tasks: int) -> list[PegasosState]:

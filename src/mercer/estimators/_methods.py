@@ -1,14 +1,18 @@
-"""The sections "Parameters" and "Returns" of scikit-learn's methods, which are the same everywhere.
+"""Methods of estimators: the sections of their docstrings, and those that depend on parameters.
 
-A method with a docstring of its own sections keeps it.
+"Parameters" and "Returns" of scikit-learn's methods are the same everywhere. A docstring with
+sections of its own keeps them.
 """
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
-__all__ = ["document_methods"]
+__all__ = ["Unless", "document_methods", "unless"]
 
 _NEW_ROWS = """\
 X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -34,6 +38,30 @@ values : ndarray of shape (n_samples,) or (n_samples, n_classes)
 }
 
 
+class Unless:
+    """A method that an estimator has unless there is a reason against it.
+
+    As scikit-learn's ``available_if``, but the AttributeError gives the reason.
+    """
+
+    def __init__(self, method: Callable, reason: Callable[[Any], str]):
+        self.method, self.reason = method, reason
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is None:
+            return self.method
+        reason = self.reason(estimator)
+        if reason:
+            raise AttributeError(f"{self.method.__name__} of {type(estimator).__name__} {reason}")
+        return MethodType(self.method, estimator)
+
+
+def unless(reason: Callable[[Any], str]) -> Callable[[Callable], Any]:
+    """Decorate a method; ``reason`` of an estimator is empty where it has the method."""
+    return lambda method: Unless(method, reason)
+
+
 def document_methods(cls: type) -> None:
     """Complete the docstrings of the methods of a class and of its bases in this package."""
     for base in cls.__mro__:
@@ -41,7 +69,7 @@ def document_methods(cls: type) -> None:
             method = vars(base).get(name)
             text = inspect.getdoc(method) if inspect.isfunction(method) else None
             if text is not None and "\nReturns\n" not in text:
-                method.__doc__ = f"{text}\n\n{_sections(method)}"  # type: ignore[union-attr]
+                method.__doc__ = f"{text}\n\n{_sections(method)}"
 
 
 def _sections(method: Any) -> str:
