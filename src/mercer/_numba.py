@@ -1,4 +1,4 @@
-"""Compiled code: the decorator, its flags and cache folder, and a prefetch instruction.
+"""Compiled code: the decorator, its flags and cache folder, and a few instructions.
 
 Only arrays and scalars cross into compiled functions: a jitclass or a function argument would
 defeat the on-disk cache and every process would compile again.
@@ -30,25 +30,31 @@ from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
-__all__ = ["REASSOCIATE", "compiled", "prefetch"]
+__all__ = ["REASSOCIATE", "compiled", "larger", "prefetch", "smaller"]
 
 # Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
 REASSOCIATE = frozenset({"reassoc", "nnan", "nsz", "contract", "arcp"})
 
 
 def compiled(
-    function: Callable | None = None, *, fastmath: Any = False, inline: bool = False
+    function: Callable | None = None,
+    *,
+    fastmath: Any = False,
+    inline: bool = False,
+    inner: bool = False,
 ) -> Callable:
     """``numba.njit`` with the GIL released and the machine code cached on disk.
 
-    ``inline`` puts a small function into its callers, where calls would take most of the time.
+    ``inline`` puts a small function into its callers, where calls would take most of the time. An
+    ``inner`` function is called by compiled ones only: the code for a call from Python, which takes
+    as long to compile as a loop or two, is left out.
     """
     if function is None:
-        return lambda f: compiled(f, fastmath=fastmath, inline=inline)
+        return lambda f: compiled(f, fastmath=fastmath, inline=inline, inner=inner)
     flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
     options: dict[str, Any] = {
-        "nogil": True, "fastmath": flags, "error_model": "numpy",
-        "inline": "always" if inline else "never",
+        "nogil": True, "fastmath": flags, "error_model": "numpy", "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": inner, "inline": "always" if inline else "never",
     }  # fmt: skip
     dispatcher = numba.njit(**options)(function)
     try:
@@ -121,3 +127,21 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+def _of_two(comparison: str) -> Any:
+    """An instruction that gives b if ``b comparison a``, else a, for floats of one type.
+
+    Numba compiles a function for each type of the arguments of ``max`` and ``min``.
+    """
+
+    def choose(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(comparison, args[1], args[0]), args[1], args[0])
+
+        return a(a, a), generate
+
+    return intrinsic(choose)
+
+
+larger, smaller = _of_two(">"), _of_two("<")

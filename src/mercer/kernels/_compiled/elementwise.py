@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled
+from mercer._numba import REASSOCIATE, compiled, larger
 
 __all__ = [
     "CONTRACT",
@@ -55,10 +55,10 @@ def flat_rows(out: np.ndarray) -> tuple[np.ndarray, int]:
     return np.lib.stride_tricks.as_strided(out, (length,), (out.itemsize,)), stride
 
 
-@compiled(fastmath=CONTRACT)
+@compiled(fastmath=CONTRACT, inner=True)
 def exp32(x):
     """eˣ for a float32 x ≤ 0."""
-    x = max(x, _LEAST_32)
+    x = larger(x, _LEAST_32)
     t = x * _LOG2E_32 + _ROUND_32
     k = t - _ROUND_32
     r = (x - k * _LN2_HIGH_32) - k * _LN2_LOW_32
@@ -73,10 +73,10 @@ def exp32(x):
     return p * np.int32(power).view(np.float32)
 
 
-@compiled(fastmath=CONTRACT)
+@compiled(fastmath=CONTRACT, inner=True)
 def exp64(x):
     """eˣ for a float64 x ≤ 0."""
-    x = max(x, _LEAST_64)
+    x = larger(x, _LEAST_64)
     t = x * _LOG2E_64 + _ROUND_64
     k = t - _ROUND_64
     r = (x - k * _LN2_HIGH_64) - k * _LN2_LOW_64
@@ -110,7 +110,7 @@ def rbf_map32(flat, stride, n, m, a, a_rest, b, b_rest, gamma):
         ai, rest = a[i], a_rest[i]
         for j in range(m):
             sq_dist = ((ai - _f32(2.0) * row[j]) + b[j]) + (rest + b_rest[j])
-            row[j] = exp32(-gamma * max(sq_dist, _f32(0.0)))
+            row[j] = exp32(-gamma * larger(sq_dist, _f32(0.0)))
 
 
 @compiled(fastmath=CONTRACT)
@@ -120,7 +120,7 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
         row = flat[i * stride : i * stride + m]
         ai = a[i]
         for j in range(m):
-            row[j] = exp64(-gamma * max((ai - 2.0 * row[j]) + b[j], 0.0))
+            row[j] = exp64(-gamma * larger((ai - 2.0 * row[j]) + b[j], 0.0))
 
 
 @compiled

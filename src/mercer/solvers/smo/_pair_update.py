@@ -18,9 +18,9 @@ from enum import IntFlag
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled
+from mercer._numba import REASSOCIATE, compiled, larger, smaller
 
-__all__ = ["LANE", "PairFlags", "solve_class_pair", "solve_pairs"]
+__all__ = ["LANE", "PairFlags", "pair_scratch", "pair_steps", "solve_class_pair", "solve_pairs"]
 
 
 class PairFlags(IntFlag):
@@ -51,14 +51,14 @@ _FAR = 1e300  # stands for "no such variable"
 _MAX_SLOPE = 1e15
 
 
-@compiled(fastmath=REASSOCIATE)
+@compiled(fastmath=REASSOCIATE, inner=True)
 def _shift(grad, Ka, Kb, delta):
     """grad += delta (Ka − Kb)."""
     for k in range(grad.size):
         grad[k] += delta * (Ka[k] - Kb[k])
 
 
-@compiled(fastmath=REASSOCIATE)
+@compiled(fastmath=REASSOCIATE, inner=True)
 def _extremes(grad, rise, fall, first, last):
     """Over some lanes: the largest −grad that may rise, its lane, the smallest that may fall."""
     top, top_lane, bottom = -_FAR, first, _FAR
@@ -68,33 +68,31 @@ def _extremes(grad, rise, fall, first, last):
         s = fall[lane * LANE : lane * LANE + LANE]
         high, low = -_FAR, _FAR
         for k in range(LANE):
-            high = max(high, r[k] - g[k])
-            low = min(low, s[k] - g[k])
+            high = larger(high, r[k] - g[k])
+            low = smaller(low, s[k] - g[k])
         if high > top:
             top, top_lane = high, lane
-        bottom = min(bottom, low)
+        bottom = smaller(bottom, low)
     return top, top_lane, bottom
 
 
-@compiled(fastmath=REASSOCIATE)
-def _gains(grad, fall, Ki, diag, kii, top, least, gain):
-    """The decrease by each partner, (grad + top)² / curvature; −1 for slopes below ``least``."""
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _partner(grad, fall, Ki, diag, kii, top, least, gain, first, last):
+    """The partner on lanes first..last with the largest decrease, (grad + top)² / curvature.
+
+    ``gain`` is scratch; slopes below ``least`` do not count.
+    """
     two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
     for k in range(gain.size):
-        slope = np.float32(min(grad[k] - fall[k] + top, _MAX_SLOPE))
-        curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
+        slope = np.float32(smaller(grad[k] - fall[k] + top, _MAX_SLOPE))
+        curvature = larger(kii + diag[k] - two * np.float32(Ki[k]), floor)
         gain[k] = slope * slope / curvature if slope > least else none
-
-
-@compiled(fastmath=REASSOCIATE)
-def _largest(gain, first, last):
-    """The position of the largest gain on lanes first..last."""
     best, best_lane = np.float32(-2), first
     for lane in range(first, last):
         part = gain[lane * LANE : lane * LANE + LANE]
         high = np.float32(-2)
         for k in range(LANE):
-            high = max(high, part[k])
+            high = larger(high, part[k])
         if high > best:
             best, best_lane = high, lane
     k = best_lane * LANE
@@ -103,21 +101,7 @@ def _largest(gain, first, last):
     return k
 
 
-@compiled
-def _move(beta, lower, upper, rise, fall, i, j, newton):
-    """Raise β_i and lower β_j by δ = min(newton, distance of either to its bound)."""
-    room_i = upper[i] - beta[i]
-    room_j = beta[j] - lower[j]
-    delta = min(newton, room_i, room_j)
-    beta[i] = upper[i] if delta == room_i else beta[i] + delta
-    beta[j] = lower[j] if delta == room_j else beta[j] - delta
-    for k in (i, j):
-        rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
-        fall[k] = 0.0 if beta[k] > lower[k] else _FAR
-    return delta
-
-
-@compiled
+@compiled(inner=True)
 def _fill(K, i, first, cross, second):
     """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero.
 
@@ -141,47 +125,32 @@ def _fill(K, i, first, cross, second):
 
 
 @compiled
-def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
-    """Pair steps until the largest violating pair is at most ``tol``.
-
-    Parameters
-    ----------
-    K : (m, m) array, m a multiple of LANE; padding variables have lower = upper
-    split : int
-        The lane where the second group starts (m // LANE with a single group).
-
-    Returns
-    -------
-    steps, violation, flags
-    """
-    # Rows are all there; with None the code that fills them is not compiled either.
-    return _solve(K, None, None, None, None, beta, grad, lower, upper, split, tol, max_steps)
-
-
-@compiled
-def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, upper, tol, max_steps):
-    """`solve_pairs` for two classes whose kernel values lie in blocks K₁₁, K₁₂ and K₂₂.
-
-    K is a buffer for whole rows; its diagonal and the rows marked in ``is_filled`` are computed,
-    others are assembled when a step needs them, which most never are.
-    """
-    split = beta.size // LANE
-    return _solve(
-        K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps
-    )
-
-
-@compiled
-def _solve(
-    K, is_filled, first_block, cross, second_block, beta, grad, lower, upper, split, tol, max_steps
+def pair_steps(
+    K,
+    is_filled,
+    first_block,
+    cross,
+    second_block,
+    beta,
+    grad,
+    lower,
+    upper,
+    split,
+    tol,
+    max_steps,
+    scratch,
+    scratch32,
 ):
+    """Pair steps on the first beta.size rows of K; see `solve_pairs` and `solve_class_pair`.
+
+    ``scratch`` and ``scratch32`` have two entries for each variable: a function that makes no
+    arrays is compiled in less time. With None for the blocks no code that uses them is compiled.
+    """
     m = beta.size
     lanes = m // LANE
-    diag = np.empty(m, np.float32)
-    gain = np.empty(m, np.float32)
+    diag, gain = scratch32[:m], scratch32[m : 2 * m]
     # rise − grad is −grad where a variable may rise, else −_FAR; fall likewise.
-    # (A loop: np.where takes two seconds to compile.)
-    rise, fall = np.empty(m), np.empty(m)
+    rise, fall = scratch[:m], scratch[m : 2 * m]
     for k in range(m):
         diag[k] = K[k, k]
         rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
@@ -196,16 +165,15 @@ def _solve(
             if top2 - bottom2 > top - bottom:
                 top, top_lane, bottom, first, last = top2, top_lane2, bottom2, split, lanes
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
-            return steps, max(top - bottom, 0.0), flags
+            return steps, larger(top - bottom, 0.0), flags
         i = top_lane * LANE
         while rise[i] - grad[i] != top:
             i += 1
         if is_filled is not None and not is_filled[i]:
             _fill(K, i, first_block, cross, second_block)
             is_filled[i] = True
-        least = np.float32(min(LEAST_VIOLATION * (top - bottom), 0.1 * _MAX_SLOPE))
-        _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
-        j = _largest(gain, first, last)
+        least = np.float32(smaller(LEAST_VIOLATION * (top - bottom), 0.1 * _MAX_SLOPE))
+        j = _partner(grad, fall, K[i], diag, diag[i], top, least, gain, first, last)
         if is_filled is not None and not is_filled[j]:
             _fill(K, j, first_block, cross, second_block)
             is_filled[j] = True
@@ -213,10 +181,68 @@ def _solve(
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
             flags |= _MET_NEGATIVE_CURVATURE
-        newton = (grad[j] - grad[i]) / max(curvature, TINY_CURVATURE)
-        delta = _move(beta, lower, upper, rise, fall, i, j, newton)
+        newton = (grad[j] - grad[i]) / larger(curvature, TINY_CURVATURE)
+        # β_i rises and β_j falls by the Newton step, or by what either bound leaves.
+        room_i, room_j = upper[i] - beta[i], beta[j] - lower[j]
+        delta = smaller(smaller(newton, room_i), room_j)
+        beta[i] = upper[i] if delta == room_i else beta[i] + delta
+        beta[j] = lower[j] if delta == room_j else beta[j] - delta
+        for k in (i, j):
+            rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
+            fall[k] = 0.0 if beta[k] > lower[k] else _FAR
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
         _shift(grad, K[i], K[j], delta)
         steps += 1
+
+
+def solve_pairs(
+    K: np.ndarray,
+    beta: np.ndarray,
+    grad: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    split: int,
+    tol: float,
+    max_steps: int,
+) -> tuple[int, float, int]:
+    """Pair steps until the largest violating pair is at most ``tol``.
+
+    Parameters
+    ----------
+    K : (m, m) array, m a multiple of LANE; padding variables have lower = upper
+    split : int
+        The lane where the second group starts (m // LANE with a single group).
+
+    Returns
+    -------
+    steps, violation, flags
+    """
+    state, limits = (beta, grad, lower, upper), (split, tol, max_steps)
+    return pair_steps(K, None, None, None, None, *state, *limits, *pair_scratch(beta.size))
+
+
+def solve_class_pair(
+    K: np.ndarray,
+    is_filled: np.ndarray,
+    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
+    beta: np.ndarray,
+    grad: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    tol: float,
+    max_steps: int,
+) -> tuple[int, float, int]:
+    """`solve_pairs` for two classes whose kernel values lie in blocks K₁₁, K₁₂ and K₂₂.
+
+    K is a buffer for whole rows; its diagonal and the rows marked in ``is_filled`` are computed,
+    others are assembled when a step needs them, which most never are.
+    """
+    state, limits = (beta, grad, lower, upper), (beta.size // LANE, tol, max_steps)
+    return pair_steps(K, is_filled, *blocks, *state, *limits, *pair_scratch(beta.size))
+
+
+def pair_scratch(m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scratch memory of `pair_steps` for m variables."""
+    return np.empty(2 * m), np.empty(2 * m, np.float32)
