@@ -7,8 +7,8 @@ Numba's index files are pickles, so that whoever can write into the cache folder
 The cache is therefore in the package's folder, or the user's own, or a folder under the temporary
 directory that nobody else can write to; where there is none, code is compiled in memory.
 
-Before it loads code from the cache, Numba imports and registers all that it can compile, which takes
-most of the first fit of a process. Code that is compiled already needs none of that (`_Cache`).
+Before it loads code from the cache, Numba imports and registers all that it can compile, which
+takes most of the first fit of a process. Code that is compiled already needs none of it (`_Cache`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numba.core.config
 from llvmlite import ir
 from numba.core import types
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 __all__ = ["REASSOCIATE", "compiled", "larger", "prefetch", "smaller"]
@@ -58,7 +58,7 @@ def compiled(
     }  # fmt: skip
     dispatcher = numba.njit(**options)(function)
     try:
-        dispatcher._cache = _Cache(function)
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
         folder = private_folder(tempfile.gettempdir())
@@ -67,7 +67,7 @@ def compiled(
         before = config.CACHE_DIR
         config.CACHE_DIR = folder
         with contextlib.suppress(RuntimeError):  # it has become unusable
-            dispatcher._cache = _Cache(function)
+            dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         config.CACHE_DIR = before
     return dispatcher
 
@@ -78,9 +78,10 @@ class _Cache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for these types, or None: then Numba compiles, and registers first."""
         rtsys.initialize(target_context)
+        found = None
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-        return None
+            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        return found
 
 
 @functools.cache
@@ -137,7 +138,9 @@ def _of_two(comparison: str) -> Any:
 
     def choose(typing_context: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.select(builder.fcmp_ordered(comparison, args[1], args[0]), args[1], args[0])
+            return builder.select(
+                builder.fcmp_ordered(comparison, args[1], args[0]), args[1], args[0]
+            )
 
         return a(a, a), generate
 

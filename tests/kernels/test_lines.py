@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import SVC
-from mercer.kernels._binding import make_samples
 from mercer.kernels import RBF, Linear
+from mercer.kernels._binding import make_samples
 from mercer.kernels._compiled.products import products
 from mercer.kernels._compiled.sparse_dot import LINE_BYTES, gathered, nonzeros
 from mercer.kernels._samples import Samples

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 pytest.importorskip("flint", reason="needs python-flint")
 
-from mercer.kernels._binding import make_samples
 from mercer.kernels import (
     RBF,
     AllSubsets,
@@ -19,6 +18,7 @@ from mercer.kernels import (
     Polynomial,
     Sigmoid,
 )
+from mercer.kernels._binding import make_samples
 from mercer.kernels._rounding import LARGEST_RELATIVE
 from mercer.kernels._samples import Samples
 from tests.oracles.exact_kernels import exact_matrix

@@ -28,8 +28,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.exceptions import warn_user
-from mercer.kernels._symmetry import require_symmetric
 from mercer.kernels import Kernel
+from mercer.kernels._symmetry import require_symmetric
 
 __all__ = ["GraphSettings", "NeighbourEmbedding", "neighbour_matrix", "smallest_eigenvectors"]
 

@@ -30,9 +30,9 @@ from mercer.estimators._validation import (
 )
 from mercer.exceptions import NotFittedError
 from mercer.gram import BlockedGram
-from mercer.kernels._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
 from mercer.kernels._binding import make_samples
+from mercer.kernels._symmetry import require_symmetric, symmetric_part
 from mercer.problems import Ridge
 from mercer.solvers import Stopping
 from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver, has_equal_rows

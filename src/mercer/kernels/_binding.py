@@ -147,7 +147,9 @@ def _variance(X: Any, weight: np.ndarray | None) -> float:
         values = X.data.astype(np.float64)
         per_entry = np.repeat(w, np.diff(X.indptr))
         return float((per_entry * values**2).sum() / total - ((per_entry @ values) / total) ** 2)
-    slices = [slice(start, start + SETTINGS.rows_at_once) for start in range(0, n, SETTINGS.rows_at_once)]
+    slices = [
+        slice(start, start + SETTINGS.rows_at_once) for start in range(0, n, SETTINGS.rows_at_once)
+    ]
     mean = sum(w[s] @ X[s].sum(axis=1, dtype=np.float64) for s in slices) / total
     squares = 0.0
     for s in slices:

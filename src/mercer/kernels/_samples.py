@@ -136,9 +136,7 @@ class Samples:
     def has_few_nonzeros(self) -> bool:
         """Whether products nonzero by nonzero are quicker than dense ones, and panels small."""
         if self._has_few_nonzeros is None:
-            self._has_few_nonzeros = (
-                self.fits_panels and self._share_of_nonzeros() <= FEW_NONZEROS
-            )
+            self._has_few_nonzeros = self.fits_panels and self._share_of_nonzeros() <= FEW_NONZEROS
         return self._has_few_nonzeros
 
     def _share_of_nonzeros(self) -> float:

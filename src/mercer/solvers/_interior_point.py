@@ -29,9 +29,9 @@ from mercer._result import Status
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.problems._dual_qp import BoxQP
+from mercer.problems._kkt import intercepts
 from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._dense_algebra import eigen_seconds
-from mercer.problems._kkt import intercepts
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import prove_inseparable
 

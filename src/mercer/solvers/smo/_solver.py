@@ -80,7 +80,9 @@ class SMO:
             return make_result(problem, gram, dense, status, self.tol, began, self.gap_tol)
         with single_threaded_blas():
             limits = stopping, self.tol, max_steps, self.cache_bytes
-            run = DecompositionSMO(problem, gram, *limits, beta, self.shrinking, self.gap_tol, self.settings)
+            run = DecompositionSMO(
+                problem, gram, *limits, beta, self.shrinking, self.gap_tol, self.settings
+            )
             status = run.run()
             result = make_result(problem, gram, run, status, self.tol, began, self.gap_tol)
         return replace(result, reached=run.reached)
