@@ -78,10 +78,8 @@ class _Cache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for these types, or None: then Numba compiles, and registers first."""
         rtsys.initialize(target_context)
-        found = None
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        return found
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 @functools.cache

@@ -157,7 +157,8 @@ class SolvesTasks:
             if last is not None and stopping.stopped is not None:
                 return last
             parts = tasks[t].parts if shared else ()
-            part = gram.take(tasks[t].rows, inner, parts)
+            rows = tasks[t].rows
+            part = gram if rows is None else gram.take(rows, inner, parts)
             mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
             result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
             return result if last is None else result.after(last)
