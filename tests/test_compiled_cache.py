@@ -100,7 +100,7 @@ def run(folder):
 
 def test_a_process_without_writable_folders(shared):
     kind, path = run(shared)
-    assert kind == "FunctionCache"
+    assert kind == "_Cache"
     assert Path(path).is_relative_to(shared / NAME)
     assert list(Path(path).glob("*.nbi"))
 
@@ -112,7 +112,7 @@ class Bomb:
 
 def test_files_that_were_there_first_are_not_executed(shared):
     kind, path = run(shared)  # the names of the files
-    assert kind == "FunctionCache"
+    assert kind == "_Cache"
     for index in Path(path).glob("*.nbi"):
         index.write_bytes(pickle.dumps("any version") + pickle.dumps(Bomb()))
     (shared / NAME).chmod(0o777)

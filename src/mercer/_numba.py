@@ -1,4 +1,4 @@
-"""Compiled code: the decorator, its flags and cache folder, prefetches, and keys of floats.
+"""Compiled code: the decorator, its flags and cache folder, and a few instructions.
 
 Only arrays and scalars cross into compiled functions: a jitclass or a function argument would
 defeat the on-disk cache and every process would compile again.
@@ -28,11 +28,11 @@ import numba.core.config
 from llvmlite import ir
 from numba.core import types
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 __all__ = [
-    "REASSOCIATE", "compiled", "key_value", "least_key", "order_key", "prefetch",
+    "REASSOCIATE", "compiled", "key_value", "larger", "least_key", "order_key", "prefetch", "smaller",
 ]  # fmt: skip
 
 # Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
@@ -40,22 +40,28 @@ REASSOCIATE = frozenset({"reassoc", "nnan", "nsz", "contract", "arcp"})
 
 
 def compiled(
-    function: Callable | None = None, *, fastmath: Any = False, inline: bool = False
+    function: Callable | None = None,
+    *,
+    fastmath: Any = False,
+    inline: bool = False,
+    inner: bool = False,
 ) -> Callable:
     """``numba.njit`` with the GIL released and the machine code cached on disk.
 
-    ``inline`` puts a small function into its callers, where calls would take most of the time.
+    ``inline`` puts a small function into its callers, where calls would take most of the time. An
+    ``inner`` function is called by compiled ones only: the code for a call from Python, which takes
+    as long to compile as a loop or two, is left out.
     """
     if function is None:
-        return lambda f: compiled(f, fastmath=fastmath, inline=inline)
+        return lambda f: compiled(f, fastmath=fastmath, inline=inline, inner=inner)
     flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
     options: dict[str, Any] = {
-        "nogil": True, "fastmath": flags, "error_model": "numpy",
-        "inline": "always" if inline else "never",
+        "nogil": True, "fastmath": flags, "error_model": "numpy", "no_cfunc_wrapper": True,
+        "no_cpython_wrapper": inner, "inline": "always" if inline else "never",
     }  # fmt: skip
     dispatcher = numba.njit(**options)(function)
     try:
-        dispatcher._cache = _Cache(function)
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
         folder = private_folder(tempfile.gettempdir())
@@ -64,7 +70,7 @@ def compiled(
         before = config.CACHE_DIR
         config.CACHE_DIR = folder
         with contextlib.suppress(RuntimeError):  # it has become unusable
-            dispatcher._cache = _Cache(function)
+            dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         config.CACHE_DIR = before
     return dispatcher
 
@@ -76,8 +82,7 @@ class _Cache(FunctionCache):
         """The compiled code for these types, or None: then Numba compiles, and registers first."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-        return None
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 @functools.cache
@@ -173,3 +178,23 @@ def _least_key(typing_context: Any, x: Any) -> Any:
 order_key: Any = intrinsic(_order_key)
 key_value: Any = intrinsic(_key_value)
 least_key: Any = intrinsic(_least_key)
+
+
+def _of_two(comparison: str) -> Any:
+    """An instruction that gives b if ``b comparison a``, else a, for floats of one type.
+
+    Numba compiles a function for each type of the arguments of ``max`` and ``min``.
+    """
+
+    def choose(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.select(
+                builder.fcmp_ordered(comparison, args[1], args[0]), args[1], args[0]
+            )
+
+        return a(a, a), generate
+
+    return intrinsic(choose)
+
+
+larger, smaller = _of_two(">"), _of_two("<")

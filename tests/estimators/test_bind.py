@@ -75,3 +75,22 @@ def test_another_kernel_is_refused(other):
     X, y = data(40)
     with pytest.raises(ValueError, match="Bind the data again"):
         other.fit_bound(SVC().bind(X, y))
+
+
+def test_the_matrix_of_a_small_problem_is_computed_once():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    counts = []
+
+    def kernel(A, B):
+        counts.append(len(A) * len(B))
+        return np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    bound = SVC(kernel=kernel).bind(X, y)
+    values = []
+    for C in (1.0, 3.0):
+        before = sum(counts)
+        SVC(kernel=kernel, C=C).fit_bound(bound)
+        values.append(sum(counts) - before)
+    assert values[0] - values[1] >= X.shape[0] ** 2

@@ -14,7 +14,6 @@ _bounded_products.py    K V with a bound on each error
 _landmarks.py           rows for low-rank approximations
 _psd.py, _psd_bound.py  is it a kernel: smallest eigenvalue, bounds on it
 _cholesky.py            Cholesky factorisation with an error bound
-_symmetry.py            symmetric part of a precomputed matrix
 ======================  ===========================================================
 """
 

@@ -97,8 +97,7 @@ class Scratch(threading.local):
         if self.matrix_of is None or self.matrix_of[1] != size:
             return None
         of = self.matrix_of[0]
-        both = of is not None and index is not None
-        if of is not index and not (both and np.array_equal(of, index)):
+        if of is not index and (of is None or index is None or not np.array_equal(of, index)):
             return None
         return self._buffers["matrix"][: 8 * size**2].view(np.float64).reshape(size, size)
 

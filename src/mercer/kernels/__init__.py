@@ -11,6 +11,8 @@ _histogram.py          AllSubsets
 _user_defined.py       Precomputed, functions, scikit-learn's names (`as_kernel`)
 _feature_map.py        explicit features φ with k(x, z) = φ(x)·φ(z)
 _rounding.py           rounding bounds of kernel values
+_binding.py            a kernel and the rows of a data set: gamma="scale", centring, checks
+_symmetry.py           checks that a matrix or function from outside is symmetric
 _reference.py          kernel sums with error bounds, independent of the above, for `mercer.verify`
 _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)

@@ -8,7 +8,7 @@ _base.py                what solvers that hold the whole kernel matrix share: dr
 _registry.py            solvers by name; what "auto" chose and why
 _stopping.py            time limit, callback, Ctrl-C
 _solution.py            from a run to its `Result`
-_violation.py           KKT violations
+_violation.py           KKT violations of many variables
 _platt.py               SMO as in lecture notes, step by step
 _interior_point.py      the dual and the primal in matrix form, by a QP library
 _projected_gradient.py  projected gradient, accelerated or plain, without intercept

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 
-__all__ = ["bias_interval", "extremes", "segment_violations"]
+__all__ = ["extremes", "segment_violations"]
 
 _FAR = 1e300  # stands for "no such variable"
 
@@ -57,26 +57,6 @@ def _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, botto
     if n_groups == 0:
         top[0] = max(top[0], 0.0)
         bottom[0] = min(bottom[0], 0.0)
-
-
-@compiled
-def bias_interval(target, f, beta, lower, upper, begin, end):
-    """b and its interval for one group, the variables begin..end of arrays without ``row``.
-
-    b is the mean of target − f over free variables, or else the middle of the interval.
-    """
-    top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
-    for k in range(begin, end):
-        v = target[k] - f[k]
-        rises, falls = beta[k] < upper[k], beta[k] > lower[k]
-        if rises:
-            top = max(top, v)
-        if falls:
-            bottom = min(bottom, v)
-        if rises and falls:
-            total += v
-            n_free += 1
-    return total / n_free if n_free > 0 else (top + bottom) / 2, top, bottom
 
 
 def segment_violations(

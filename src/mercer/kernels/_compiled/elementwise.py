@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled
+from mercer._numba import REASSOCIATE, compiled, larger
 
 __all__ = [
     "CONTRACT",
@@ -47,11 +47,11 @@ def flat_rows(out: np.ndarray) -> tuple[np.ndarray, int]:
     return np.lib.stride_tricks.as_strided(out, (length,), (out.itemsize,)), stride
 
 
-@compiled(fastmath=CONTRACT)
+@compiled(fastmath=CONTRACT, inner=True)
 def exp32(x):
     """eˣ for a float32 x ≤ 0."""
     round_ = _f32(1.5 * 2**23 + 127)
-    x = max(x, _f32(-88.0))  # rounds to k = −127, whose exponent bits are 0
+    x = larger(x, _f32(-88.0))  # rounds to k = −127, whose exponent bits are 0
     t = x * _f32(1.4426950408889634) + round_
     k = t - round_
     r = (x - k * _f32(0.693359375)) - k * _f32(-2.12194440e-4)
@@ -66,11 +66,11 @@ def exp32(x):
     return p * np.int32(power).view(np.float32)
 
 
-@compiled(fastmath=CONTRACT)
+@compiled(fastmath=CONTRACT, inner=True)
 def exp64(x):
     """eˣ for a float64 x ≤ 0."""
     round_ = 1.5 * 2**52 + 1023
-    x = max(x, -709.1)  # rounds to k = −1023
+    x = larger(x, -709.1)  # rounds to k = −1023
     t = x * 1.4426950408889634 + round_
     k = t - round_
     r = (x - k * 6.93145751953125e-1) - k * 1.42860682030941723212e-6
@@ -104,7 +104,7 @@ def rbf_map32(flat, stride, n, m, a, a_rest, b, b_rest, gamma):
         ai, rest = a[i], a_rest[i]
         for j in range(m):
             sq_dist = ((ai - _f32(2.0) * row[j]) + b[j]) + (rest + b_rest[j])
-            row[j] = exp32(-gamma * max(sq_dist, _f32(0.0)))
+            row[j] = exp32(-gamma * larger(sq_dist, _f32(0.0)))
 
 
 @compiled(fastmath=CONTRACT)
@@ -114,7 +114,7 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
         row = flat[i * stride : i * stride + m]
         ai = a[i]
         for j in range(m):
-            row[j] = exp64(-gamma * max((ai - 2.0 * row[j]) + b[j], 0.0))
+            row[j] = exp64(-gamma * larger((ai - 2.0 * row[j]) + b[j], 0.0))
 
 
 @compiled

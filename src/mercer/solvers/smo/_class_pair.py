@@ -49,7 +49,7 @@ class ClassPairSMO(DenseSMO):
         most: int,
     ) -> tuple[int, float, int]:
         return solve_class_pair(
-            self.K, self.is_filled, *self.blocks, beta, grad, lower, upper, tol, most
+            self.K, self.is_filled, self.blocks, beta, grad, lower, upper, tol, most
         )
 
     def _sum_f(self) -> None:

@@ -24,37 +24,11 @@ from mercer.gram import BlockedGram
 from mercer.gram._sum_error import SumError
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._stopping import Stopping
-from mercer.solvers._violation import bias_interval, segment_violations
-from mercer.solvers.smo._pair_update import LANE, solve_pairs
+from mercer.solvers._violation import _FAR, segment_violations
+from mercer.solvers.smo._pair_update import LANE, pair_scratch, pair_steps
 from mercer.solvers.smo._settings import SMOSettings
 
 __all__ = ["solve_class_pairs"]
-
-
-@compiled
-def _class_block(K, first, second, n_first, n):
-    """K of the rows of two classes, which start at ``first`` and ``second``, aligned to lanes."""
-    m = -(-n // LANE) * LANE
-    part = np.zeros((m, m))
-    for p in range(n):
-        row = first + p if p < n_first else second + p - n_first
-        for q in range(n_first):
-            part[p, q] = K[row, first + q]
-        for q in range(n_first, n):
-            part[p, q] = K[row, second + q - n_first]
-    return part
-
-
-@compiled
-def _bounded_sums(part, beta, weight, n, f, bound):
-    """f = Kβ, and the weighted sums of its error bound (`SumError`)."""
-    for p in range(n):
-        total, error = 0.0, 0.0
-        for q in range(n):
-            total += part[p, q] * beta[q]
-            error += abs(part[p, q]) * weight[q]
-        f[p] = total
-        bound[p] = error
 
 
 @compiled
@@ -75,35 +49,82 @@ def _solve_some(
     bound,
     numbers,
     counts,
+    part,
+    vectors,
+    scratch_diag,
+    scratch_grad,
+    scratch_masks,
 ):
     """Solve pairs from ``first`` on until the call has made its number of steps.
 
     ``limits`` are the steps of a pair and of the call. The variables of a pair follow those of the
     one before. Writes beta, f, bound, a row of numbers (b, its interval) and one of counts (steps,
-    flags). Returns the next pair and where its variables begin.
+    flags). Returns the next pair and where its variables begin. ``part`` (for K of a pair),
+    ``vectors`` (five) and the scratch of `pair_steps` have the size of the largest pair, in lanes.
     """
     pair, used = first, 0
     while pair < classes.shape[0] and used < limits[1]:
-        i, j = classes[pair, 0], classes[pair, 1]
-        n_first = starts[i + 1] - starts[i]
-        n = n_first + starts[j + 1] - starts[j]
-        part = _class_block(K, starts[i], starts[j], n_first, n)
-        m = part.shape[0]
-        own_beta, grad, low, high = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m)
-        for p in range(n):
-            grad[p] = -target[begin + p]
-            low[p] = lower[begin + p]
-            high[p] = upper[begin + p]
-        steps, _, flags = solve_pairs(part, own_beta, grad, low, high, m // LANE, tol, limits[0])
-        weight = np.zeros(m)
+        i, j = starts[classes[pair, 0]], starts[classes[pair, 1]]
+        n_first = starts[classes[pair, 0] + 1] - i
+        n = n_first + starts[classes[pair, 1] + 1] - j
+        m = -(-n // LANE) * LANE
+        own_beta, grad, weight = vectors[0][:m], vectors[1][:m], vectors[2][:m]
+        low, high = vectors[3][:m], vectors[4][:m]
+        for p in range(m):
+            own_beta[p] = grad[p] = low[p] = high[p] = 0.0
+            row = i + p if p < n_first else j + p - n_first
+            for q in range(m):
+                is_real = p < n and q < n
+                column = i + q if q < n_first else j + q - n_first
+                part[p, q] = K[row, column] if is_real else 0.0
+            if p < n:
+                grad[p] = -target[begin + p]
+                low[p] = lower[begin + p]
+                high[p] = upper[begin + p]
+        steps, _, flags = pair_steps(
+            part,
+            None,
+            None,
+            None,
+            None,
+            own_beta,
+            grad,
+            low,
+            high,
+            m // LANE,
+            tol,
+            limits[0],
+            scratch_diag,
+            scratch_grad,
+            scratch_masks,
+        )
         for p in range(n):
             beta[begin + p] = own_beta[p]
-            row = starts[i] + p if p < n_first else starts[j] + p - n_first
-            weight[p] = abs(own_beta[p]) * scale[row]
-        _bounded_sums(part, own_beta, weight, n, f[begin : begin + n], bound[begin : begin + n])
-        b, top, bottom = bias_interval(target, f, beta, lower, upper, begin, begin + n)
-        numbers[pair, 0], numbers[pair, 1], numbers[pair, 2] = b, top, bottom
-        counts[pair, 0], counts[pair, 1] = steps, flags
+            weight[p] = abs(own_beta[p]) * scale[i + p if p < n_first else j + p - n_first]
+        # f = Kβ with the weighted sums of its error bound (`SumError`), and the bias interval: b is
+        # the mean of target − f over free variables, or else the middle of the interval.
+        top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
+        for p in range(n):
+            sum_f, error = 0.0, 0.0
+            for q in range(n):
+                sum_f += part[p, q] * own_beta[q]
+                error += abs(part[p, q]) * weight[q]
+            f[begin + p] = sum_f
+            bound[begin + p] = error
+            v = target[begin + p] - sum_f
+            rises, falls = own_beta[p] < high[p], own_beta[p] > low[p]
+            if rises and v > top:
+                top = v
+            if falls and v < bottom:
+                bottom = v
+            if rises and falls:
+                total += v
+                n_free += 1
+        numbers[pair, 0] = total / n_free if n_free > 0 else (top + bottom) / 2
+        numbers[pair, 1] = top
+        numbers[pair, 2] = bottom
+        counts[pair, 0] = steps
+        counts[pair, 1] = flags
         begin += n
         used += steps + 1
         pair += 1
@@ -152,7 +173,10 @@ def solve_class_pairs(
     pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
     data = K, starts, pairs, target, lower, upper, scale, tol
     limits = np.array([settings.steps_per_pair, settings.steps_per_call])
-    out, done, begin = (beta, f, bound, numbers, counts), 0, 0
+    largest_pair = max(problem.target.size for problem in problems)
+    side = -(-largest_pair // LANE) * LANE
+    scratch = np.empty((side, side)), np.empty((5, side)), *pair_scratch(side, K.dtype)
+    out, done, begin = (beta, f, bound, numbers, counts, *scratch), 0, 0
     while done < len(problems) and stopping.stopped is None:
         done, begin = map(int, _solve_some(*data, limits, done, begin, *out))
     seconds = (time.perf_counter() - began) / max(done, 1)

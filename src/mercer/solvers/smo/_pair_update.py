@@ -15,12 +15,21 @@ Reads K, grad, lower, upper; changes beta in place. Gradients are kept in the pr
 from __future__ import annotations
 
 from enum import IntFlag
+from typing import Any
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled, key_value, least_key, order_key
+from mercer._numba import (
+    REASSOCIATE,
+    compiled,
+    key_value,
+    larger,
+    least_key,
+    order_key,
+    smaller,
+)
 
-__all__ = ["LANE", "PairFlags", "solve_class_pair", "solve_pairs"]
+__all__ = ["LANE", "PairFlags", "pair_scratch", "pair_steps", "solve_class_pair", "solve_pairs"]
 
 
 class PairFlags(IntFlag):
@@ -54,7 +63,7 @@ _YES = 2**31 - 1
 _FLOAT32_MAX = 1e37  # larger gradients count as this one where K is float32
 
 
-@compiled(fastmath=REASSOCIATE)
+@compiled(fastmath=REASSOCIATE, inner=True)
 def _shift_and_extremes(g, Ka, Kb, delta, rise, fall):
     """g += delta (Ka − Kb); the largest −g that may rise, the largest g that may fall, as keys."""
     least = least_key(g[0])
@@ -67,7 +76,7 @@ def _shift_and_extremes(g, Ka, Kb, delta, rise, fall):
     return top, bottom
 
 
-@compiled(fastmath=REASSOCIATE)
+@compiled(fastmath=REASSOCIATE, inner=True)
 def _most_violating(g, rise, value):
     """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
     last = np.int32(0)
@@ -76,7 +85,7 @@ def _most_violating(g, rise, value):
     return last
 
 
-@compiled(fastmath=REASSOCIATE)
+@compiled(fastmath=REASSOCIATE, inner=True)
 def _best_partner(g, Ki, diag, kii, top, inverse, fall, index_bits):
     """The partner with the largest decrease, (g + top)² / curvature.
 
@@ -93,45 +102,25 @@ def _best_partner(g, Ki, diag, kii, top, inverse, fall, index_bits):
     for k in range(g.size):
         slope = np.float32((g[k] + top) * inverse)
         slope = slope if slope > least else none
-        curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
+        curvature = larger(kii + diag[k] - two * np.float32(Ki[k]), floor)
         key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
         best = max(best, min(key, fall[k]))
     return np.int64(best & position)
 
 
-@compiled
-def _move(beta, lower, upper, rise, fall, i, j, newton):
-    """Raise β_i and lower β_j by δ = min(newton, distance of either to its bound)."""
-    room_i = upper[i] - beta[i]
-    room_j = beta[j] - lower[j]
-    delta = min(newton, room_i, room_j)
-    beta[i] = upper[i] if delta == room_i else beta[i] + delta
-    beta[j] = lower[j] if delta == room_j else beta[j] - delta
-    for k in (i, j):
-        _mark(beta, lower, upper, rise, fall, k)
-    return delta
-
-
-@compiled
-def _mark(beta, lower, upper, rise, fall, k):
-    """The masks of variable k: the largest int32 where it may rise (fall), else −1."""
-    rise[k] = _YES if beta[k] < upper[k] else -1
-    fall[k] = _YES if beta[k] > lower[k] else -1
-
-
-@compiled
+@compiled(inner=True)
 def _level(beta, grad, lower, upper, first, last):
     """The middle of −grad between the largest that may rise and the smallest that may fall."""
     top, bottom = -_FAR, _FAR
     for k in range(first, last):
         if beta[k] < upper[k]:
-            top = max(top, -grad[k])
+            top = larger(top, -grad[k])
         if beta[k] > lower[k]:
-            bottom = min(bottom, -grad[k])
+            bottom = smaller(bottom, -grad[k])
     return 0.5 * top + 0.5 * bottom if top > -_FAR and bottom < _FAR else 0.0
 
 
-@compiled
+@compiled(inner=True)
 def _fill(K, i, first, cross, second):
     """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero.
 
@@ -154,8 +143,106 @@ def _fill(K, i, first, cross, second):
         row[j] = 0
 
 
+@compiled(inner=True)
+def _group_extremes(g, Ka, Kb, delta, rise, fall, begin, end):
+    """Shift the gradients of a group; then its largest −g that may rise, its least that may fall.
+
+    A group in which nothing may rise, or fall, has the violation −_FAR.
+    """
+    high, low = _shift_and_extremes(
+        g[begin:end], Ka[begin:end], Kb[begin:end], g.dtype.type(delta), rise[begin:end],
+        fall[begin:end],
+    )  # fmt: skip
+    least = least_key(g[0])
+    if high == least or low == least:
+        return -_FAR, 0.0
+    return np.float64(key_value(high)), -np.float64(key_value(low))
+
+
 @compiled
-def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
+def pair_steps(
+    K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps, diag, g,
+    masks,
+):  # fmt: skip
+    """Pair steps on the first beta.size rows of K; see `solve_pairs` and `solve_class_pair`.
+
+    ``diag``, ``g`` and ``masks`` are scratch memory (`pair_scratch`): a function that makes no
+    arrays is compiled in less time. With None for the blocks no code that uses them is compiled.
+    """
+    m, begin_second = beta.size, split * LANE
+    diag, g, rise, fall = diag[:m], g[:m], masks[:m], masks[m : 2 * m]
+    index_bits = 1
+    while 1 << index_bits < m:
+        index_bits += 1
+    # Only differences within a group matter. Measured from the middle of the violating interval,
+    # the gradients that matter are small, and so is their rounding to the precision of K.
+    level = _level(beta, grad, lower, upper, 0, begin_second)
+    for k in range(m):
+        if k == begin_second:
+            level = _level(beta, grad, lower, upper, begin_second, m)
+        diag[k] = K[k, k]
+        shifted = grad[k] + level
+        if K.itemsize == 4:
+            shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
+        g[k] = shifted
+        rise[k] = _YES if beta[k] < upper[k] else -1
+        fall[k] = _YES if beta[k] > lower[k] else -1
+    flags = steps = 0
+    resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
+    delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
+    while True:
+        begin, end = np.int64(0), begin_second  # a literal would be compiled as a type of its own
+        top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall, begin, end)
+        if begin_second < m:
+            top2, bottom2 = _group_extremes(g, row_i, row_j, delta, rise, fall, begin_second, m)
+            if top2 - bottom2 > top - bottom:
+                top, bottom, begin, end = top2, bottom2, begin_second, m
+        if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
+            tol = larger(tol, FLOAT32_REDUCTION * (top - bottom))
+        if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
+            return steps, larger(top - bottom, 0.0), flags
+        i = begin + _most_violating(g[begin:end], rise[begin:end], -top)
+        if is_filled is not None and not is_filled[i]:
+            _fill(K, i, first, cross, second)
+            is_filled[i] = True
+        row_i, inverse = K[i][:m], 1.0 / (top - bottom)
+        j = begin + _best_partner(
+            g[begin:end], row_i[begin:end], diag[begin:end], diag[i], g.dtype.type(top),
+            g.dtype.type(inverse), fall[begin:end], index_bits,
+        )  # fmt: skip
+        if is_filled is not None and not is_filled[j]:
+            _fill(K, j, first, cross, second)
+            is_filled[j] = True
+        row_j = K[j][:m]
+        pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
+        curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
+        if curvature < -ROUNDING * pair_scale:
+            flags |= _MET_NEGATIVE_CURVATURE
+        newton = (np.float64(g[j]) - np.float64(g[i])) / larger(curvature, TINY_CURVATURE)
+        # β_i rises and β_j falls by the Newton step, or by what either bound leaves.
+        room_i, room_j = upper[i] - beta[i], beta[j] - lower[j]
+        delta = smaller(smaller(newton, room_i), room_j)
+        beta[i] = upper[i] if delta == room_i else beta[i] + delta
+        beta[j] = lower[j] if delta == room_j else beta[j] - delta
+        for k in (i, j):
+            rise[k] = _YES if beta[k] < upper[k] else -1
+            fall[k] = _YES if beta[k] > lower[k] else -1
+        is_endless = upper[i] == np.inf and lower[j] == -np.inf
+        if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
+            flags |= _UNBOUNDED
+        steps += 1
+
+
+def solve_pairs(
+    K: np.ndarray,
+    beta: np.ndarray,
+    grad: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    split: int,
+    tol: float,
+    max_steps: int,
+) -> tuple[int, float, int]:
     """Pair steps until the largest violating pair is at most ``tol``.
 
     With a float32 K they may end before: see `FLOAT32_REDUCTION`.
@@ -170,98 +257,30 @@ def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     -------
     steps, violation, flags
     """
-    # Rows are all there; with None the code that fills them is not compiled either.
-    return _solve(K, None, None, None, None, beta, grad, lower, upper, split, tol, max_steps)
+    state, limits = (beta, grad, lower, upper), (split, tol, max_steps)
+    return pair_steps(K, None, None, None, None, *state, *limits, *pair_scratch(beta.size, K.dtype))
 
 
-@compiled
-def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, upper, tol, max_steps):
+def solve_class_pair(
+    K: np.ndarray,
+    is_filled: np.ndarray,
+    blocks: tuple[np.ndarray, np.ndarray, np.ndarray],
+    beta: np.ndarray,
+    grad: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    tol: float,
+    max_steps: int,
+) -> tuple[int, float, int]:
     """`solve_pairs` for two classes whose kernel values lie in blocks K₁₁, K₁₂ and K₂₂.
 
     K is a buffer for whole rows; its diagonal and the rows marked in ``is_filled`` are computed,
     others are assembled when a step needs them, which most never are.
     """
-    split = beta.size // LANE
-    return _solve(
-        K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps
-    )
+    state, limits = (beta, grad, lower, upper), (beta.size // LANE, tol, max_steps)
+    return pair_steps(K, is_filled, *blocks, *state, *limits, *pair_scratch(beta.size, K.dtype))
 
 
-@compiled
-def _solve(K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps):
-    m, begin_second = beta.size, split * LANE
-    index_bits = 1
-    while 1 << index_bits < m:
-        index_bits += 1
-    diag, g = np.empty(m, np.float32), np.empty_like(K[0])
-    rise, fall = np.empty(m, np.int32), np.empty(m, np.int32)
-    # Only differences within a group matter. Measured from the middle of the violating interval,
-    # the gradients that matter are small, and so is their rounding to the precision of K.
-    level = _level(beta, grad, lower, upper, 0, begin_second)
-    for k in range(m):
-        if k == begin_second:
-            level = _level(beta, grad, lower, upper, begin_second, m)
-        diag[k] = K[k, k]
-        shifted = grad[k] + level
-        g[k] = min(max(shifted, -_FLOAT32_MAX), _FLOAT32_MAX) if K.itemsize == 4 else shifted
-        _mark(beta, lower, upper, rise, fall, k)
-    flags = steps = 0
-    resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
-    delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
-    while True:
-        begin, end = np.int64(0), begin_second  # a literal would be compiled as a type of its own
-        top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall, begin, end)
-        if begin_second < m:
-            top2, bottom2 = _group_extremes(g, row_i, row_j, delta, rise, fall, begin_second, m)
-            if top2 - bottom2 > top - bottom:
-                top, bottom, begin, end = top2, bottom2, begin_second, m
-        if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
-            tol = max(tol, FLOAT32_REDUCTION * (top - bottom))
-        if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
-            return steps, max(top - bottom, 0.0), flags
-        own = g[begin:end]
-        i = begin + _most_violating(own, rise[begin:end], -top)
-        if is_filled is not None and not is_filled[i]:
-            _fill(K, i, first, cross, second)
-            is_filled[i] = True
-        row_i, own_diag = K[i], diag[begin:end]
-        j = begin + _best_partner(
-            own,
-            row_i[begin:end],
-            own_diag,
-            diag[i],
-            g.dtype.type(top),
-            g.dtype.type(1 / (top - bottom)),
-            fall[begin:end],
-            index_bits,
-        )
-        if is_filled is not None and not is_filled[j]:
-            _fill(K, j, first, cross, second)
-            is_filled[j] = True
-        row_j = K[j]
-        pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
-        curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
-        if curvature < -ROUNDING * pair_scale:
-            flags |= _MET_NEGATIVE_CURVATURE
-        newton = (np.float64(g[j]) - np.float64(g[i])) / max(curvature, TINY_CURVATURE)
-        delta = _move(beta, lower, upper, rise, fall, i, j, newton)
-        is_endless = upper[i] == np.inf and lower[j] == -np.inf
-        if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
-            flags |= _UNBOUNDED
-        steps += 1
-
-
-@compiled
-def _group_extremes(g, Ka, Kb, delta, rise, fall, begin, end):
-    """Shift the gradients of a group; then its largest −g that may rise, its least that may fall.
-
-    A group in which nothing may rise, or fall, has the violation −_FAR.
-    """
-    high, low = _shift_and_extremes(
-        g[begin:end], Ka[begin:end], Kb[begin:end], g.dtype.type(delta), rise[begin:end],
-        fall[begin:end],
-    )  # fmt: skip
-    least = least_key(g[0])
-    if high == least or low == least:
-        return -_FAR, 0.0
-    return np.float64(key_value(high)), -np.float64(key_value(low))
+def pair_scratch(m: int, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scratch memory of `pair_steps` for m variables and a K of this precision."""
+    return np.empty(m, np.float32), np.empty(m, dtype), np.empty(2 * m, np.int32)
