@@ -373,7 +373,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self : object
         """
         check_is_fitted(self, "coef_")
-        self.coef_ = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        coef: Any = self.coef_
+        self.coef_ = coef.toarray() if sp.issparse(coef) else coef
         return self
 
 
