@@ -274,7 +274,8 @@ def _relative_entropy(a, p, rest, m, value):
     """
     off = abs(a - p) + 16 * UNIT * (a + p)
     if off < 1e-3 * min(p, rest):
-        return 0.5 * off * off * (1 / p + 1 / rest) * (1 + off / min(p, rest) + 64 * UNIT)
+        factor = 1 + off / min(p, rest) + 64 * UNIT
+        return 0.5 * off * (off / p + off / rest) * factor + 1e-307
     one = a * math.log(a) if a > 0.0 else 0.0
     other = (1.0 - a) * math.log1p(-a) if a < 1.0 else 0.0
     size = value - one - other + a * (abs(m) + 40.0)

@@ -30,6 +30,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
@@ -81,7 +82,8 @@ def recompute_linear(
     model: Any, X: Any, y: np.ndarray, weight: np.ndarray, duals: np.ndarray | None
 ) -> Certificate:
     """The certificate of a linear model; y are class numbers or targets, weights are positive."""
-    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+    coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
     b = np.asarray(model.intercept_, dtype=np.float64).ravel()
     loss = _loss(model)
     found = []

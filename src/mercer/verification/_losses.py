@@ -79,8 +79,9 @@ class _Logistic(Loss):
         q, rest = expit(a), expit(-a)
         off = np.abs(p - q) + 12 * UNIT_ROUNDOFF * (p + q)
         least = np.maximum(np.minimum(q, rest), 1e-300)
-        second = off**2 / 2 / np.maximum(q * rest, 1e-300) * (1 + off / least + 32 * UNIT_ROUNDOFF)
-        return C * np.where(off < least / 1000, np.minimum(second, direct), direct)
+        factor = (1 + off / least + 32 * UNIT_ROUNDOFF) / 2
+        second = off * (off / np.maximum(q, 1e-300) + off / np.maximum(rest, 1e-300)) * factor
+        return C * np.where(off < least / 1000, np.minimum(second + 1e-307, direct), direct)
 
     def dual(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * expit(a)

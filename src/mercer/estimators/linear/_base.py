@@ -295,7 +295,8 @@ class LinearEstimator(HasDualView, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return X @ self.coef_.T + self.intercept_
+        scores = X @ self.coef_.T
+        return (scores.toarray() if sp.issparse(scores) else scores) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -352,6 +353,29 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         scores = self.decision_function(X)
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[index]
+
+    def sparsify(self) -> Any:
+        """Convert ``coef_`` to a CSR matrix: less memory where most coefficients are zero.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self, "coef_")
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Convert ``coef_`` back to an array.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self, "coef_")
+        coef: Any = self.coef_
+        self.coef_ = coef.toarray() if sp.issparse(coef) else coef
+        return self
 
 
 def _over_all_rows(duals: Sequence[np.ndarray], data: Data) -> sp.csr_matrix:

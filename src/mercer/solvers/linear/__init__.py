@@ -8,6 +8,7 @@ _proximal_newton.py     its steps for the ε-insensitive loss; active rows along
 _path_following.py      warm starts; L-BFGS along a path for smooth losses
 _gradient_dual.py       value and gap of a model; the dual β = −L'(g)
 _coordinate_descent.py  dual coordinate descent with shrinking
+_descent_epochs.py      its compiled epochs
 _free_variable_cg.py    beside it: conjugate gradients on the free duals
 _crammer_singer.py      the sequential dual method for all classes at once
 _design_matrix.py       the contract `DesignMatrix`; dense and sparse rows in memory

@@ -24,11 +24,19 @@ from mercer.solvers.linear._matvec import sum_doubled
 
 __all__ = ["bound_crammer_singer_gap", "bound_gap", "bound_gap_by_norms", "bound_hard_margin_gap"]
 
-# Doubled precision is used where rounding adds more than these fractions, of the gap itself and of
-# the gap that is asked for.
-_GAP_FRACTION, _TARGET_FRACTION = 0.02, 0.01
-# More than what is lost where squares or products are below the normal range of float64.
-_UNDERFLOW = 1e-150
+
+@dataclass(frozen=True)
+class PrecisionSettings:
+    """When products are computed again, with tighter bounds of their rounding."""
+
+    # Where rounding adds more than these fractions, of the gap itself and of the gap asked for.
+    gap_fraction: float = 0.02
+    target_fraction: float = 0.01
+    # More than what is lost where squares or products are below the normal range of float64.
+    underflow: float = 1e-150
+
+
+SETTINGS = PrecisionSettings()
 
 
 def _with_enough_precision(
@@ -50,7 +58,8 @@ def _with_enough_precision(
 
 def _rounding_matters(found: LinearResult, plain: float, tol: float) -> bool:
     rounding = found.gap - plain
-    return not rounding <= _GAP_FRACTION * plain + _TARGET_FRACTION * tol * found.primal
+    allowed = SETTINGS.gap_fraction * plain + SETTINGS.target_fraction * tol * found.primal
+    return not rounding <= allowed
 
 
 def bound_gap_by_norms(
@@ -65,10 +74,10 @@ def bound_gap_by_norms(
         return None
     norms, duals = design.norm_bounds, _make_feasible(problem, found.beta)
     units = 1.01 * (design.row_length + 12) * UNIT
-    error = norms * (units * _length(found.w)) + units * (abs(float(found.b)) + _UNDERFLOW)
+    error = norms * (units * _length(found.w)) + units * (abs(float(found.b)) + SETTINGS.underflow)
     moved = float(np.abs(duals.beta - found.beta).sum()) + 2 * duals.total[1]
     long = (design.additions + 12) * UNIT * float(np.abs(found.beta) @ norms)
-    sums = found.w_beta, 1.01 * (long + moved * float(norms.max()) + _UNDERFLOW)
+    sums = found.w_beta, 1.01 * (long + moved * float(norms.max()) + SETTINGS.underflow)
     bounds = problem.bounds(
         found.w, found.b, duals.beta, (found.g, error), sums, duals.total, duals.absorbing
     )
@@ -79,7 +88,7 @@ def bound_gap_by_norms(
 
 def _length(w: np.ndarray) -> float:
     """An upper bound of ‖w‖."""
-    return 1.01 * math.sqrt(2 * half_square(w)) + _UNDERFLOW
+    return 1.01 * math.sqrt(2 * half_square(w)) + SETTINGS.underflow
 
 
 def bound_gap(

@@ -21,20 +21,18 @@ from operator import attrgetter
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from mercer._numba import compiled, prefetch
 from mercer._result import Halted, LinearResult, Status
-from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, interval_gap
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers._stopping import Progress, Stopping
+from mercer.solvers.linear._descent_epochs import descend, mark_active
 from mercer.solvers.linear._design_matrix import LocalMatrix, csr_arrays, halting
 from mercer.solvers.linear._free_variable_cg import (
     cg_step_on_free_variables,
     dual_changes,
-    dual_gain,
     first_duals,
     intercept_correction,
 )
-from mercer.solvers.linear._matvec import csr_add, csr_dot
 from mercer.solvers.linear._path_following import Start
 
 __all__ = ["CoordinateDescent", "CoordinateDescentSettings", "StallDetector", "row_slices"]
@@ -49,6 +47,8 @@ class CoordinateDescentSettings:
     # a failed check the multiple is reduced by the missing factor, at most to ``next_check``.
     first_check: float = 1.2
     next_check: float = 0.3
+    # Numbers read in one call of compiled code: some milliseconds.
+    numbers_per_call: int = 1 << 21
     # Rows become inactive if their distance exceeds this fraction of the largest change of a score
     # in the last epoch.
     shrink_fraction: float = 0.5
@@ -91,8 +91,7 @@ class CoordinateDescent:
         """The model w = Xᵀβ, its duals and its gap."""
         began = time.perf_counter()
         settings = self.settings
-        state = _State(problem, design, start, settings)
-        rng = np.random.default_rng(self.seed)
+        state = _State(problem, design, start, self)
         best = _zero_model(problem, design)
         epochs, rounds, check_factor = 0, 0, settings.first_check
         stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
@@ -100,15 +99,15 @@ class CoordinateDescent:
         status: Status | None = None
         while status is None:
             is_cg = is_checked = state.next_cg <= state.visits
-            if not is_cg:
-                rng.shuffle(state.active)  # in one order for all, twice as many epochs are needed
-                is_full = state.active.size == design.n
-                gap = state.epoch(stopping)
-                stall.add(gap, is_full)
-                is_checked = gap <= check_factor * self.tol * (max(state.dual(), 0.0) + gap)
-            epochs += 1
-            if is_checked or state.active.size == 0:
-                is_checked, rounds = True, rounds + 1
+            if is_cg:
+                state.epochs += 1
+            else:
+                before = state.epochs
+                is_checked = state.descend(stopping, check_factor * self.tol)
+                stall.add(state.gap, state.was_full, state.epochs - before)
+            epochs = state.epochs
+            if is_checked:
+                rounds += 1
                 found = state.solution()
                 rescaled = _rescaled(problem, found)
                 best = (
@@ -154,8 +153,8 @@ class StallDetector:
         self.of_all = self.of_active = np.inf
         self.epochs = 0
 
-    def add(self, gap: float, is_full: bool) -> None:
-        self.epochs += 1
+    def add(self, gap: float, is_full: bool, epochs: int = 1) -> None:
+        self.epochs += epochs
         if is_full and gap <= self.of_all:
             self.of_all, self.of_active, self.epochs = self.fraction * gap, np.inf, 0
         elif not is_full and gap <= self.of_active:
@@ -180,18 +179,24 @@ class _State:
         problem: LinearPrimal,
         design: LocalMatrix,
         start: Start | None,
-        settings: CoordinateDescentSettings,
+        solver: CoordinateDescent,
     ):
-        self.problem, self.design, self.settings = problem, design, settings
+        self.problem, self.design, self.settings = problem, design, solver.settings
+        settings = solver.settings
         self.losses = problem.arrays
         sq_norm = design.sq_norms
         self.penalty = penalty = problem.intercept_penalty
         self.is_free = penalty == 0
         is_squared, mean = problem.kind == SQUARED, float(sq_norm.mean())
         self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
-        arrays = csr_arrays(design.csr)
-        self.data = (problem.kind, *arrays, sq_norm, *self.losses, self.sq_ones)
-        self.w, self.beta, self.b = np.zeros(design.d), np.zeros(design.n), 0.0
+        norms = sq_norm, self.sq_ones, self.is_free
+        self.data = problem.kind, csr_arrays(design.csr), self.losses, norms
+        self.w, self.beta = np.zeros(design.d), np.zeros(design.n)
+        self.max_visits = solver.max_visits * design.n
+        self.max_epochs = solver.max_iter if solver.max_iter >= 0 else np.iinfo(np.int64).max
+        # Changed by `descend`, which says what they are.
+        self.numbers, self.counts = np.zeros(4), np.zeros(6, np.int64)
+        self.random = np.random.default_rng(solver.seed).integers(1, 1 << 63, 1, np.uint64)
         visits = settings.squared_cg_visits if is_squared else settings.interval_cg_visits
         uses_cg = is_squared or design.d > design.n  # otherwise few duals are free
         self.next_cg = visits[start is not None] * design.n if uses_cg else np.inf
@@ -200,28 +205,53 @@ class _State:
         if start is not None and start.beta is not None:
             self.beta, self.w = first_duals(problem, design, start)
             self.b = start.b if self.is_free else self.sq_ones * float(self.beta.sum())
-        self.active, self.distance = np.arange(design.n), np.inf
         self.stays = np.empty(design.n, np.bool_)
-        self.visits = 0
+        self.activate_all()
 
-    def epoch(self, stopping: Stopping) -> float:
-        """One visit of all active rows, or of as many as time allows; the running gap."""
-        self.visits += self.active.size
-        gap = worst = 0.0
-        self.stays[: self.active.size] = True
-        for s in row_slices(self.active.size, self.design):
-            order, stays = self.active[s], self.stays[s]
-            self.b, more, worst_here = _epoch(
-                *self.data, order, self.distance, self.w, self.beta, self.b, stays
+    @property
+    def b(self) -> float:
+        return float(self.numbers[0])
+
+    @b.setter
+    def b(self, b: float) -> None:
+        self.numbers[0] = b
+
+    @property
+    def gap(self) -> float:
+        """The running gap of the last epoch."""
+        return float(self.numbers[2])
+
+    @property
+    def was_full(self) -> bool:
+        """Whether all rows were visited in the last epoch."""
+        return bool(self.counts[3] == self.design.n)
+
+    @property
+    def epochs(self) -> int:
+        return int(self.counts[4])
+
+    @epochs.setter
+    def epochs(self, epochs: int) -> None:
+        self.counts[4] = epochs
+
+    @property
+    def visits(self) -> int:
+        return int(self.counts[5])
+
+    def descend(self, stopping: Stopping, check: float) -> bool:
+        """Some epochs, or a part of one if time is up; whether the gap is to be evaluated."""
+        model, design = (self.w, self.beta, self.active), self.design
+        call_visits = max(1, int(self.settings.numbers_per_call * design.n / max(design.nnz, 1)))
+        all_visits = int(min(self.next_cg, self.max_visits + 1, 1 << 62))
+        all_epochs = self.max_epochs if stopping.callback is None else self.epochs + 1
+        limits = (call_visits, all_visits, all_epochs, self.settings.shrink_fraction, check)
+        self.numbers[2] = 0.0
+        while True:
+            is_end, is_small = descend(
+                *self.data, model, self.numbers, self.counts, self.random, limits
             )
-            gap, worst = gap + more, max(worst, worst_here)
-            if stopping.stopped is not None:
-                break
-        self.active = self.active[self.stays[: self.active.size]]
-        if self.is_free:  # b₀ of the next epoch
-            self.b += self.sq_ones * float(self.beta.sum())
-        self.distance = max(self.settings.shrink_fraction * worst, 1e-12)
-        return gap
+            if is_end or stopping.stopped is not None:
+                return is_small
 
     def cg_step(self, found: LinearResult, target_gap: float) -> None:
         """Solve for the free duals; again at once where it helps, else after as much work."""
@@ -239,19 +269,19 @@ class _State:
         self.activate_all()
 
     def activate_all(self) -> None:
-        self.active, self.distance = np.arange(self.design.n), np.inf
+        self._activate(np.arange(self.design.n))
+        self.numbers[1] = np.inf
+
+    def _activate(self, active: np.ndarray) -> None:
+        self.active, self.counts[2] = active, active.size
 
     def reactivate(self, found: LinearResult) -> None:
         """Activate the rows that were shrunk too early."""
-        _mark_active(self.problem.kind, found.g, self.beta, *self.losses, self.distance, self.stays)
-        self.active = np.flatnonzero(self.stays)
+        distance = float(self.numbers[1])
+        mark_active(self.problem.kind, found.g, self.beta, *self.losses, distance, self.stays)
+        self._activate(np.flatnonzero(self.stays))
         if self.active.size == 0:
             self.activate_all()
-
-    def dual(self) -> float:
-        """The dual value without the term of the penalised intercept."""
-        gain = dual_gain(self.problem.kind, self.beta, *self.losses)
-        return gain - float(self.w @ self.w) / 2
 
     def solution(self) -> LinearResult:
         """The model of the duals, and its true gap."""
@@ -302,96 +332,3 @@ def _zero_model(problem: LinearPrimal, design: LocalMatrix) -> LinearResult:
     """The model w = 0, which needs no product."""
     w, zero = np.zeros(design.d), np.zeros(design.n)
     return LinearResult(w, 0.0, zero, zero, w, *problem.primal_and_gap(w, 0.0, zero, zero, w))
-
-
-# ---------------------------------------------------------------------- compiled
-
-
-@compiled
-def _maximiser(kind, beta, g, low, high, C, q):
-    """The β that maximises the dual of its row."""
-    if kind == SQUARED:
-        q += 0.5 / C
-        g += beta * 0.5 / C
-        C = 1e300
-    up = beta + (low - g) / q
-    if up > 0.0:
-        return min(up, C)
-    down = beta + (high - g) / q
-    return max(down, -C) if down < 0.0 else 0.0
-
-
-@compiled
-def _stays_active(kind, beta, under, over, C, distance):
-    """False if β is at a bound and the score further than ``distance`` on the right side."""
-    if beta == 0.0:
-        return under >= -distance or over >= -distance
-    if kind == SQUARED:
-        return True
-    return not ((beta >= C and under > distance) or (beta <= -C and over > distance))
-
-
-@compiled
-def _mark_active(kind, g, beta, low, high, C, distance, out):
-    """Which of all rows are active."""
-    for i in range(g.size):
-        out[i] = _stays_active(kind, beta[i], low[i] - g[i], g[i] - high[i], C[i], distance)
-
-
-@compiled
-def prefetch_row(indptr, columns, values, i):
-    """Prefetch row i, in cache lines of 64 bytes."""
-    for t in range(indptr[i], indptr[i + 1], 64 // values.itemsize):
-        prefetch(values, t)
-    for t in range(indptr[i], indptr[i + 1], 64 // columns.itemsize):
-        prefetch(columns, t)
-
-
-@compiled
-def _epoch(
-    kind,
-    indptr,
-    columns,
-    values,
-    sq_norm,
-    low,
-    high,
-    C,
-    sq_ones,
-    active,
-    distance,
-    w,
-    beta,
-    b,
-    stays,
-):
-    """Visit the active rows in their order; w and β change in place.
-
-    ``sq_ones`` is s², by which a unit of β changes b. Returns b, the sum of the Fenchel–Young terms
-    at the visits (the running gap), and the largest change of a score.
-    """
-    gap, worst = 0.0, 0.0
-    for k in range(active.size):
-        i = active[k]
-        if k + 3 < active.size:  # three visits ahead
-            prefetch_row(indptr, columns, values, active[k + 3])
-        start, end = indptr[i], indptr[i + 1]
-        g = b + csr_dot(columns, values, w, start, end)
-        old, c = beta[i], C[i]
-        under, over = low[i] - g, g - high[i]
-        stays[k] = _stays_active(kind, old, under, over, c, distance)
-        if kind != SQUARED:
-            gap += interval_gap(old, under, over, c)
-        else:
-            off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
-            gap += off * off / (4 * c)
-        if not stays[k]:
-            continue
-        q = max(sq_norm[i] + sq_ones, 1e-200)  # of an empty row, β goes to a bound at once
-        change = _maximiser(kind, old, g, low[i], high[i], c, q) - old
-        if change != 0.0:
-            worst = max(worst, abs(change) * q)
-            beta[i] = old + change
-            b += sq_ones * change
-            csr_add(columns, values, change, w, start, end)
-    return b, gap, worst

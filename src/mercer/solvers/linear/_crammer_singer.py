@@ -18,7 +18,8 @@ from mercer._numba import REASSOCIATE, compiled
 from mercer._result import LinearResult, Status
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.solvers._stopping import Progress, Stopping
-from mercer.solvers.linear._coordinate_descent import StallDetector, prefetch_row, row_slices
+from mercer.solvers.linear._coordinate_descent import StallDetector, row_slices
+from mercer.solvers.linear._descent_epochs import prefetch_row
 from mercer.solvers.linear._design_matrix import DenseMatrix, LocalMatrix, csr_arrays, dot_doubled
 
 __all__ = ["SequentialDualMethod", "SequentialDualSettings"]

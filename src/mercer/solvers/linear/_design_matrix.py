@@ -117,10 +117,14 @@ class LocalMatrix:
 
     is_sparse: bool
     csr: sp.csr_matrix  # the rows as CSR
+    _arrays: Callable  # of a slice: the arrays of its rows, as kernels take them
+    _csr_block: Callable  # the same as CSR, whatever is stored
     _matvec: Callable
     _rmatvec: Callable
     _signed_rmatvec: Callable
     _hessian_product: Callable
+    _add_gram: Callable
+    _sq_norms: Callable
     _matvec_with_size: Callable
     _rmatvec_with_size: Callable
 
@@ -133,31 +137,19 @@ class LocalMatrix:
         self.stopping: Stopping | None = None
         self.n, self.d = X.shape
         self.nnz = nnz = int(X.nnz if self.is_sparse else X.size)
+        # The largest number of stored numbers in a row.
+        self.row_length = int(np.diff(X.indptr).max(initial=0)) if self.is_sparse else self.d
         count = min(max(1, nnz // settings.numbers_per_block), settings.max_blocks)
         self.blocks = _cut(self.n, count)
         most = max(1, nnz // (settings.numbers_per_column * self.d))
         self.reduction_blocks = _cut(self.n, min(count, most))
 
-    def _arrays(self, s: slice) -> tuple:
-        """The arrays of some rows, as kernels take them."""
-        raise NotImplementedError
-
-    def _csr_block(self, s: slice) -> tuple:
-        """The same as CSR, whatever is stored."""
-        raise NotImplementedError
-
-    def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
-        raise NotImplementedError
-
     @cached_property
     def sq_norms(self) -> np.ndarray:
         """‖x‖² of each row."""
-        raise NotImplementedError
-
-    @property
-    def row_length(self) -> int:
-        """The largest number of stored numbers in a row."""
-        return self.d
+        out = np.empty(self.n)
+        self._map(lambda s: self._sq_norms(*self._arrays(s), out[s]), self.blocks)
+        return out
 
     @cached_property
     def norm_bounds(self) -> np.ndarray:
@@ -280,6 +272,7 @@ class DenseMatrix(LocalMatrix):
     _rmatvec = staticmethod(kernels.dense_rmatvec)
     _signed_rmatvec = staticmethod(kernels.dense_signed_rmatvec)
     _hessian_product = staticmethod(kernels.dense_hessian_product)
+    _sq_norms = staticmethod(kernels.dense_sq_norms)
     _matvec_with_size = staticmethod(kernels.dense_matvec_with_size)
     _rmatvec_with_size = staticmethod(kernels.dense_rmatvec_with_size)
 
@@ -312,12 +305,6 @@ class DenseMatrix(LocalMatrix):
     def csr(self) -> sp.csr_matrix:
         return as_csr(self.X, self.workers, self.settings)
 
-    @cached_property
-    def sq_norms(self) -> np.ndarray:
-        out = np.empty(self.n)
-        kernels.dense_sq_norms(self.X, out)
-        return out
-
 
 class SparseMatrix(LocalMatrix):
     """Rows of a canonical CSR matrix in float32 or float64."""
@@ -327,6 +314,7 @@ class SparseMatrix(LocalMatrix):
     _rmatvec = staticmethod(kernels.csr_rmatvec)
     _signed_rmatvec = staticmethod(kernels.csr_signed_rmatvec)
     _hessian_product = staticmethod(kernels.csr_hessian_product)
+    _sq_norms = staticmethod(kernels.csr_sq_norms)
     _matvec_with_size = staticmethod(kernels.csr_matvec_with_size)
     _rmatvec_with_size = staticmethod(kernels.csr_rmatvec_with_size)
 
@@ -342,16 +330,6 @@ class SparseMatrix(LocalMatrix):
     @property
     def csr(self) -> sp.csr_matrix:
         return self.X
-
-    @cached_property
-    def sq_norms(self) -> np.ndarray:
-        out = np.empty(self.n)
-        kernels.csr_sq_norms(self.X.indptr, self.X.data, out)
-        return out
-
-    @cached_property
-    def row_length(self) -> int:
-        return int(np.diff(self.X.indptr).max(initial=0))
 
 
 def as_design_matrix(

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._numba import compiled
 from mercer._result import LinearResult, WarmStartState
-from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
+from mercer.problems._losses import EPSILON_INSENSITIVE
 from mercer.problems._regularized_loss import LinearPrimal
+from mercer.solvers.linear._descent_epochs import dual_gain
 from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._path_following import Start
 from mercer.solvers.linear._smooth_newton import conjugate_gradient
@@ -30,7 +30,6 @@ __all__ = [
     "FreeVariableStep",
     "cg_step_on_free_variables",
     "dual_changes",
-    "dual_gain",
     "first_duals",
     "intercept_correction",
 ]
@@ -195,14 +194,3 @@ def dual_changes(
     before = known.beta / start.C_ratio if is_scaled else known.beta
     delta_g = best.g - best.b - (known.g - known.b)
     return WarmStartState(delta_g=delta_g, C_ratio=start.C_ratio, delta_beta=best.beta - before)
-
-
-@compiled
-def dual_gain(kind, beta, low, high, C):
-    """−Σ L*(−β) = Σ (low·β₊ − high·β₋), for squared losses less β²/(4C)."""
-    total = 0.0
-    for i in range(beta.size):
-        total += beta[i] * (low[i] if beta[i] > 0.0 else high[i]) if beta[i] != 0.0 else 0.0
-        if kind == SQUARED:
-            total -= beta[i] * beta[i] / (4 * C[i])
-    return total

@@ -283,7 +283,7 @@ def csr_weighted_gram(indptr, columns, values, D, out):
 
 
 @compiled(fastmath=REASSOCIATE)
-def csr_sq_norms(indptr, values, out):
+def csr_sq_norms(indptr, columns, values, out):
     """‖x‖² of each row."""
     for i in range(indptr.size - 1):
         total = 0.0

@@ -19,9 +19,6 @@ from mercer.solvers.linear._smooth_newton import NewtonSettings
 
 __all__ = ["CoordinateDescentThenNewton", "HandoverSettings", "choose_linear"]
 
-# With more columns than this, coordinate descent is faster at first for the ε-insensitive loss.
-_NEWTON_COLUMNS = 400
-
 
 @dataclass(frozen=True)
 class HandoverSettings:
@@ -94,7 +91,10 @@ def choose_linear(
     if dual is False:
         return newton, Choice("newton", "asked for (dual=False)")
     is_interval = kind == EPSILON_INSENSITIVE
-    if design.d <= (_NEWTON_COLUMNS if is_interval else direct_columns) and design.n >= design.d:
+    if (
+        design.d <= (newton.settings.interval_columns if is_interval else direct_columns)
+        and design.n >= design.d
+    ):
         method = "proximal Newton" if is_interval else "semismooth Newton"
         return newton, Choice("newton", f"{method} with {equations}: {shape}")
     if is_interval:

@@ -38,6 +38,8 @@ class NewtonSettings:
 
     # Up to direct_columns columns the Newton equations are factorised, beyond solved by CG.
     direct_columns: int = 1500
+    # With more columns, coordinate descent is faster at first for the ε-insensitive loss.
+    interval_columns: int = 400
     # Conjugate gradients: limit of steps, and the reduction of the residual at which they stop.
     cg_steps: int = 200
     cg_reduction: float = 0.1

@@ -26,9 +26,16 @@ from mercer.solvers.linear._path_following import Start
 
 __all__ = ["ShiftedDesign", "StoredModel", "solve_and_bound", "until_bounded"]
 
-# Solvers are asked for a little less than the tolerance, as the bound adds rounding; where that was
-# not enough, for this fraction of it, up to this many times.
-_TOL_FACTOR, _RETRY_FACTOR, _MAX_ATTEMPTS = 0.999, 0.2, 3
+
+@dataclass(frozen=True)
+class RetrySettings:
+    """What is asked of solvers, as the bound adds rounding."""
+
+    # The fraction of the tolerance asked for at first; where the stored model does not meet it, the
+    # factor of the next one, and the number of attempts.
+    tol_factor: float = 0.999
+    retry_factor: float = 0.2
+    max_attempts: int = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +142,9 @@ def until_bounded(
     """Solve to ever smaller tolerances until the stored model's bounded gap meets ``tol``."""
     best: StoredModel | None = None
     runs: list[LinearResult] = []
-    solver_tol = _TOL_FACTOR * tol
-    for _ in range(_MAX_ATTEMPTS):
+    settings = RetrySettings()
+    solver_tol = settings.tol_factor * tol
+    for _ in range(settings.max_attempts):
         done = sum(result.iterations for result in runs)
         found = solve(solver_tol, max_iter - done if max_iter >= 0 else -1, start)
         runs.append(found)
@@ -145,7 +153,7 @@ def until_bounded(
             best = StoredModel(found, bounded)
         if bounded.meets(tol) or found.status is not Status.SOLVED:
             break
-        solver_tol, start = _RETRY_FACTOR * solver_tol, next_start(found)
+        solver_tol, start = settings.retry_factor * solver_tol, next_start(found)
     assert best is not None
     bounded = replace(best.bounded, status=runs[-1].status)
     return replace(best, bounded=bounded.with_effort_of(*runs))

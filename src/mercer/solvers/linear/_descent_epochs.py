@@ -1,0 +1,151 @@
+"""Compiled epochs of dual coordinate descent (`_coordinate_descent` has the method).
+
+Many epochs run in one call: on small data a call from Python takes as long as an epoch.
+"""
+
+from __future__ import annotations
+
+from mercer._numba import compiled, prefetch
+from mercer.problems._losses import SQUARED, interval_gap
+from mercer.solvers.linear._matvec import csr_add, csr_dot
+
+__all__ = ["descend", "dual_gain", "mark_active", "prefetch_row"]
+
+
+@compiled
+def dual_gain(kind, beta, low, high, C):
+    """−Σ L*(−β) = Σ (low·β₊ − high·β₋), for squared losses less β²/(4C)."""
+    total = 0.0
+    for i in range(beta.size):
+        total += beta[i] * (low[i] if beta[i] > 0.0 else high[i]) if beta[i] != 0.0 else 0.0
+        if kind == SQUARED:
+            total -= beta[i] * beta[i] / (4 * C[i])
+    return total
+
+
+@compiled
+def _maximiser(kind, beta, g, low, high, C, q):
+    """The β that maximises the dual of its row."""
+    if kind == SQUARED:
+        q += 0.5 / C
+        g += beta * 0.5 / C
+        C = 1e300
+    up = beta + (low - g) / q
+    if up > 0.0:
+        return min(up, C)
+    down = beta + (high - g) / q
+    return max(down, -C) if down < 0.0 else 0.0
+
+
+@compiled
+def _stays_active(kind, beta, under, over, C, distance):
+    """False if β is at a bound and the score further than ``distance`` on the right side."""
+    if beta == 0.0:
+        return under >= -distance or over >= -distance
+    if kind == SQUARED:
+        return True
+    return not ((beta >= C and under > distance) or (beta <= -C and over > distance))
+
+
+@compiled
+def mark_active(kind, g, beta, low, high, C, distance, out):
+    """Which of all rows are active."""
+    for i in range(g.size):
+        out[i] = _stays_active(kind, beta[i], low[i] - g[i], g[i] - high[i], C[i], distance)
+
+
+@compiled
+def prefetch_row(indptr, columns, values, i):
+    """Prefetch row i, in cache lines of 64 bytes."""
+    for t in range(indptr[i], indptr[i + 1], 64 // values.itemsize):
+        prefetch(values, t)
+    for t in range(indptr[i], indptr[i + 1], 64 // columns.itemsize):
+        prefetch(columns, t)
+
+
+@compiled
+def _shuffle(order, count, random):
+    """Fisher and Yates's shuffle of the first entries; ``random[0]`` is the state of xorshift64."""
+    x = random[0]
+    for k in range(count - 1, 0, -1):
+        x ^= x << 13
+        x ^= x >> 7
+        x ^= x << 17
+        j = ((x >> 32) * (k + 1)) >> 32
+        order[k], order[j] = order[j], order[k]
+    random[0] = x
+
+
+@compiled
+def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
+    """Epochs over the active rows until the running gap is small; w, β and b change in place.
+
+    ``norms`` are ‖x‖² of the rows, s² (by which a unit of β changes b) and whether b is free; the
+    model is w, β and the active rows. ``numbers`` are b, the distance at which rows become
+    inactive, and the gap terms and the largest change of a score in this epoch. ``counts`` are the
+    next position, rows kept so far, active rows, rows visited in the last epoch, all epochs and all
+    visits. ``limits`` are those of the visits in this call, of all visits and of all epochs, the
+    fraction of the largest change that gives the distance, and the relative gap to be checked.
+    Returns whether an epoch is complete, and whether its running gap is within that of the limits.
+    """
+    sq_norm, sq_ones, is_free = norms
+    indptr, columns, values = rows
+    low, high, C = losses
+    w, beta, active = model
+    call_visits, all_visits, all_epochs, shrink_fraction, check = limits
+    b, distance, gap, worst = numbers
+    k, stay, size = counts[0], counts[1], counts[2]
+    visits = 0
+    while True:
+        if k == 0:
+            _shuffle(active, size, random)  # in one order for all, twice as many epochs are needed
+        while k < size and visits < call_visits:
+            i = active[k]
+            if k + 3 < size:  # three visits ahead
+                prefetch_row(indptr, columns, values, active[k + 3])
+            k += 1
+            visits += 1
+            start, end = indptr[i], indptr[i + 1]
+            g = b + csr_dot(columns, values, w, start, end)
+            old, c = beta[i], C[i]
+            under, over = low[i] - g, g - high[i]
+            if kind != SQUARED:
+                gap += interval_gap(old, under, over, c)
+            else:
+                off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
+                gap += off * off / (4 * c)
+            if not _stays_active(kind, old, under, over, c, distance):
+                continue
+            active[stay] = i
+            stay += 1
+            q = max(sq_norm[i] + sq_ones, 1e-200)  # of an empty row, β goes to a bound at once
+            change = _maximiser(kind, old, g, low[i], high[i], c, q) - old
+            if change != 0.0:
+                worst = max(worst, abs(change) * q)
+                beta[i] = old + change
+                b += sq_ones * change
+                csr_add(columns, values, change, w, start, end)
+        if k < size:
+            numbers[0], numbers[1], numbers[2], numbers[3] = b, distance, gap, worst
+            counts[0], counts[1], counts[2] = k, stay, size
+            counts[5] += visits
+            return False, False
+        if is_free:  # b₀ of the next epoch
+            total = 0.0
+            for i in range(beta.size):
+                total += beta[i]
+            b += sq_ones * total
+        distance = max(shrink_fraction * worst, 1e-12)
+        value, square = dual_gain(kind, beta, low, high, C), 0.0
+        for j in range(w.size):
+            square += w[j] * w[j]
+        is_small = gap <= check * (max(value - square / 2, 0.0) + gap) or stay == 0
+        counts[3], counts[4] = size, counts[4] + 1
+        size = stay
+        is_last = visits >= call_visits or counts[5] + visits >= all_visits
+        if is_small or is_last or counts[4] >= all_epochs:
+            numbers[0], numbers[1], numbers[2], numbers[3] = b, distance, gap, 0.0
+            counts[0], counts[1], counts[2] = 0, 0, size
+            counts[5] += visits
+            return True, is_small
+        k, stay, gap, worst = 0, 0, 0.0, 0.0

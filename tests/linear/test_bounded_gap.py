@@ -1,0 +1,111 @@
+"""Bounds of value and gap of a linear model, against balls of 400 bits (`exact`)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from flint import arb, ctx
+
+from mercer import LinearSVC, LogisticRegression
+from mercer.problems._losses import LOGISTIC, bounded_gap_terms
+from mercer.problems._regularized_loss import classification, logistic
+from mercer.solvers import Stopping
+from mercer.solvers.linear import as_design_matrix, evaluate
+from mercer.solvers.linear._bounded_gap import bound_gap_by_norms
+from mercer.solvers.linear._newton import Newton
+from tests.linear import exact
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    before, ctx.prec = ctx.prec, exact.BITS
+    yield
+    ctx.prec = before
+
+
+def posed(kind, X, y, penalty):
+    """The package's problem and the oracle's."""
+    ones = np.ones(len(y))
+    if kind == "logistic":
+        problem = logistic(y, ones, intercept_penalty=penalty)
+    else:
+        problem = classification(y, ones, squared=kind == "squared", intercept_penalty=penalty)
+    task = {
+        "kind": kind,
+        "X": [[exact.ball(x) for x in row] for row in X],
+        "y": [int(v) for v in y],
+        "low": [arb(1) if v > 0 else None for v in y],
+        "high": [arb(-1) if v < 0 else None for v in y],
+        "cost": [arb(1)] * len(y),
+        "intercept_penalty": None if penalty is None else exact.ball(penalty),
+    }
+    return problem, task
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("penalty", [None, 0.25])
+@pytest.mark.parametrize("kind", ["interval", "squared", "logistic"])
+def test_bounds_by_the_lengths_of_the_rows_hold(rng, kind, penalty, is_sparse):
+    X = rng.normal(size=(40, 6)) * [1, 1, 1e3, 1, 1e-3, 1] + [0, 0, 0, 50, 0, 0]
+    y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
+    problem, task = posed(kind, X, y, penalty)
+    design = as_design_matrix(sp.csr_matrix(X) if is_sparse else X)
+    solved = Newton(1e-3).solve(problem, design, Stopping())
+    w, b = 1.0001 * solved.w, 1.0001 * solved.b
+    found = evaluate(problem, design, w, b, solved.beta if kind == "interval" else None)
+    assert found.gap < found.primal
+    bounded = bound_gap_by_norms(problem, design, found, tol=1.0)
+    value = exact.primal(task, [exact.ball(v) for v in w], exact.ball(b))
+    dual = exact.dual(task, [exact.ball(v) for v in bounded.beta])
+    assert value <= exact.ball(bounded.primal)
+    assert exact.ball(bounded.primal) - exact.ball(bounded.gap) <= dual
+    assert bounded.gap == pytest.approx(found.gap, rel=1e-6)
+
+
+def test_sums_of_updates_are_not_taken_for_products(rng):
+    X, y = rng.normal(size=(20, 3)), np.where(np.arange(20) % 2, 1.0, -1.0)
+    problem, _ = posed("squared", X, y, 1.0)
+    design = as_design_matrix(X)
+    found = evaluate(problem, design, np.ones(3), 0.0)
+    assert bound_gap_by_norms(problem, design, found, 1.0) is not None
+    assert bound_gap_by_norms(problem, design, replace(found, is_product=False), 1.0) is None
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-15, 1e-9, 1e-5, 9e-4, 2e-3, 0.5])
+def test_logistic_terms_are_upper_bounds(off):
+    """KL(a ‖ p) from the cheap bound near a = p, and from the logarithms elsewhere."""
+    ctx.prec = 3000  # terms of 1e-304
+    m = np.concatenate([np.linspace(-40, 40, 81), [-700.0, 700.0]])
+    p = 1 / (1 + np.exp(m))
+    for sign in (-1, 1):
+        a = np.clip(p * (1 + sign * off), 0.0, 1.0)
+        ones, out = np.ones(m.size), np.empty(m.size)
+        bounded_gap_terms(LOGISTIC, m, 0 * m, a, ones, ones, ones, out)
+        for margin, weight, bound in zip(m, a, out, strict=True):
+            x, t = exact.ball(margin), exact.ball(weight)
+            term = exact.softplus(-x) + t * x
+            term += t * t.log() if weight > 0 else 0
+            term += (1 - t) * (1 - t).log() if weight < 1 else 0
+            assert term <= exact.ball(bound)
+            # Half as much again, and the rounding of the logarithms, at most.
+            assert bound <= 1.5 * abs(float(term)) + 1e-13 * (1 + abs(margin) * weight)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(loss="hinge"), LogisticRegression()])
+def test_sparse_coefficients_are_the_same_model(rng, estimator):
+    X = rng.normal(size=(60, 5))
+    model = estimator.fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    scores, coef = model.decision_function(X), model.coef_
+    assert sp.issparse(model.sparsify().coef_)
+    for rows in (X, sp.csr_matrix(X)):
+        np.testing.assert_allclose(model.decision_function(rows), scores, rtol=1e-12)
+    np.testing.assert_array_equal(model.densify().coef_, coef)
+    np.testing.assert_array_equal(model.densify().coef_, coef)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_float32_rows_have_float32_decisions(rng, make):
+    X = rng.normal(size=(60, 5)).astype(np.float32)
+    model = LinearSVC().fit(make(X), X[:, 0] > 0)
+    assert model.decision_function(make(X)).dtype == np.float32
