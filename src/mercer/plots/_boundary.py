@@ -60,7 +60,6 @@ class BoundaryDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib axes and figure
     discs_ : PathCollection or None
         The areas of α.
 
@@ -128,13 +127,8 @@ class BoundaryDisplay(Display):
         probabilities : bool
             Add contours of ``predict_proba`` of the second class.
         grid_resolution : int
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: fill, margins, areas, band, legend (all True), point_size (1.0).
-
-        Returns
-        -------
-        BoundaryDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: fill, margins, areas, band, legend (all True), point_size.
         """
         view = FittedView(estimator, X, y, sample_weight)
         if view.codes is None:

@@ -84,10 +84,6 @@ class GapDisplay(Display):
             One: the gap alone.
         **options
             Of ``plot``: against ("iterations" or "seconds"), legend.
-
-        Returns
-        -------
-        GapDisplay
         """
         fitted = clone(estimator)
         if isinstance(fitted, Pipeline):

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mercer._multiclass import by_class
-from mercer._threads import Workers
 from mercer.gram import BlockedGram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
@@ -34,28 +33,89 @@ def _sample(n: int, codes: np.ndarray | None, most: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _matrix(kernel: Kernel, X: Any, rows: np.ndarray) -> np.ndarray:
-    points = Samples(X)
-    kernel.check(points)
-    return np.asarray(BlockedGram(kernel, points, Workers(1)).take(rows).matrix(), dtype=np.float64)
+class _KernelDisplay(Display):
+    """What is drawn of the kernel matrix of the samples, or of some of them."""
 
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        max_rows: int = 1000,
+        ax: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Draw a fitted estimator's kernel.
 
-def _caveat(shown: int, n: int) -> str:
-    return f"{shown:,} of {n:,} rows, at random, stratified by class." if shown < n else ""
+        Parameters
+        ----------
+        estimator : fitted estimator of Mercer with a kernel (linear estimators: the linear one),
+            or a Pipeline that ends in one
+        X, y
+            Rows, and their classes or targets; for a precomputed kernel the matrix itself.
+        max_rows : int
+            Of more, a sample is drawn, stratified by class; the caveat says so.
+        ax, **options
+            Matplotlib axes; of ``plot``: colorbar, borders, or legend.
+        """
+        view = FittedView(estimator, X, y, needs_y=False)
+        attributes, rows = vars(view.model), view.X_model
+        if "kernel_" not in attributes and "coef_" not in attributes:
+            view.refuse("has no kernel", "Draw an estimator with a kernel, or use from_kernel.")
+        rows = np.asarray(rows) if hasattr(rows, "columns") else rows
+        labels, names = (view.y, None) if view.codes is None else (view.codes, view.classes)
+        kernel = attributes.get("kernel_", Linear())
+        display = cls._of(kernel, rows, labels, names, max_rows, view.title)
+        display.certificate = view.certificate
+        return display.plot(ax, **options)
 
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        max_rows: int = 1000,
+        ax: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Draw a Kernel, a name or a callable on rows; arguments as in `from_estimator`."""
+        kernel = as_kernel(kernel)
+        codes, names = None, None
+        if y is not None:
+            known, codes = np.unique(np.asarray(y), return_inverse=True)
+            names = [str(c) for c in known]
+        title = kernel_words(kernel)
+        return cls._of(kernel, X, codes, names, max_rows, title).plot(ax, **options)
 
-def _of_estimator(estimator: Any, X: Any, y: Any) -> tuple[Kernel, Any, FittedView]:
-    """The kernel of an estimator, the samples it takes, and its view."""
-    view = FittedView(estimator, X, y, needs_y=False)
-    attributes, rows = vars(view.model), view.X_model
-    if "kernel_" not in attributes and "coef_" not in attributes:
-        view.refuse("has no kernel", "Draw an estimator with a kernel, or use from_kernel.")
-    kernel = attributes.get("kernel_", Linear())
-    return kernel, np.asarray(rows) if hasattr(rows, "columns") else rows, view
+    @classmethod
+    def _of(cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str) -> Any:
+        """The display of at most ``most`` rows: by class, or by target."""
+        points = Samples(X)
+        kernel.check(points)
+        rows = _sample(points.n, labels if names else None, most)
+        starts = np.array([0, rows.size])
+        if names:
+            order, starts = by_class(labels[rows], len(names))
+            rows = rows[order]
+        elif labels is not None:  # targets
+            rows = rows[np.argsort(labels[rows], kind="stable")]
+        K = np.asarray(BlockedGram(kernel, points).take(rows).matrix(), dtype=np.float64)
+        numbers = cls._numbers(K, rows, starts, names or ())
+        caveat = f"{rows.size:,} of {points.n:,} rows, at random, stratified by class."
+        return cls(**numbers, title=title, caveat=caveat if rows.size < points.n else "")
+
+    @staticmethod
+    def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
+        """What the constructor takes."""
+        raise NotImplementedError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class KernelMatrixDisplay(Display):
+class KernelMatrixDisplay(_KernelDisplay):
     """The kernel matrix of the samples, ordered by class.
 
     A kernel that suits the classes shows blocks on the diagonal. Of many rows a sample is drawn,
@@ -74,7 +134,7 @@ class KernelMatrixDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_, image_
+    image_ : AxesImage
 
     Examples
     --------
@@ -95,75 +155,9 @@ class KernelMatrixDisplay(Display):
     title: str = ""
     caveat: str = ""
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        max_rows: int = 1000,
-        ax: Any = None,
-        **options: Any,
-    ) -> KernelMatrixDisplay:
-        """Draw the matrix of a fitted estimator's kernel.
-
-        Parameters
-        ----------
-        estimator : fitted estimator of Mercer with a kernel (linear estimators: the linear one),
-            or a Pipeline that ends in one
-        X, y
-            Rows, and their classes or targets; for a precomputed kernel the matrix itself.
-        max_rows : int
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: colorbar, borders (both True).
-
-        Returns
-        -------
-        KernelMatrixDisplay
-        """
-        kernel, rows, view = _of_estimator(estimator, X, y)
-        labels = view.codes if view.codes is not None else view.y
-        names = view.classes if view.codes is not None else None
-        display = cls._of(kernel, rows, labels, names, max_rows, view.title)
-        display.certificate = view.certificate
-        return display.plot(ax, **options)
-
-    @classmethod
-    def from_kernel(
-        cls,
-        kernel: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        max_rows: int = 1000,
-        ax: Any = None,
-        **options: Any,
-    ) -> KernelMatrixDisplay:
-        """Draw the matrix of a Kernel, a name or a callable; arguments as in `from_estimator`."""
-        kernel = as_kernel(kernel)
-        codes, names = None, None
-        if y is not None:
-            known, codes = np.unique(np.asarray(y), return_inverse=True)
-            names = [str(c) for c in known]
-        return cls._of(kernel, X, codes, names, max_rows, kernel_words(kernel)).plot(ax, **options)
-
-    @classmethod
-    def _of(
-        cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str
-    ) -> KernelMatrixDisplay:
-        n = Samples(X).n
-        rows = _sample(n, labels if names else None, most)
-        starts = np.array([0, rows.size])
-        if names:
-            order, starts = by_class(labels[rows], len(names))
-            rows = rows[order]
-        elif labels is not None:  # targets
-            rows = rows[np.argsort(labels[rows], kind="stable")]
-        K = _matrix(kernel, X, rows)
-        caveat = _caveat(rows.size, n)
-        return cls(K=K, order=rows, starts=starts, classes=names or (), title=title, caveat=caveat)
+    @staticmethod
+    def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
+        return {"K": K, "order": rows, "starts": starts, "classes": names}
 
     def _words(self) -> list[str]:
         by = " ordered by class: " + ", ".join(self.classes) if self.classes else ""
@@ -212,7 +206,7 @@ class KernelMatrixDisplay(Display):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SpectrumDisplay(Display):
+class SpectrumDisplay(_KernelDisplay):
     """Eigenvalues of the kernel matrix, largest first, on a logarithmic axis.
 
     The faster they fall, the fewer directions of the feature space the data need. Eigenvalues below
@@ -227,10 +221,6 @@ class SpectrumDisplay(Display):
     is_psd : bool
         The verdict of `mercer.check_kernel`.
     title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_
 
     Examples
     --------
@@ -249,56 +239,11 @@ class SpectrumDisplay(Display):
     title: str = ""
     caveat: str = ""
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        max_rows: int = 1000,
-        ax: Any = None,
-        **options: Any,
-    ) -> SpectrumDisplay:
-        """Draw the spectrum of a fitted estimator's kernel; y only stratifies a sample of rows.
-
-        Parameters
-        ----------
-        estimator, X, y, max_rows, ax
-            As in `KernelMatrixDisplay.from_estimator`.
-        **options
-            Of ``plot``: legend.
-
-        Returns
-        -------
-        SpectrumDisplay
-        """
-        kernel, rows, view = _of_estimator(estimator, X, y)
-        display = cls._of(kernel, rows, view.codes, max_rows, view.title)
-        display.certificate = view.certificate
-        return display.plot(ax, **options)
-
-    @classmethod
-    def from_kernel(
-        cls, kernel: Any, X: Any, *, max_rows: int = 1000, ax: Any = None, **options: Any
-    ) -> SpectrumDisplay:
-        """Draw the spectrum of a Kernel, a name or a callable on rows."""
-        kernel = as_kernel(kernel)
-        return cls._of(kernel, X, None, max_rows, kernel_words(kernel)).plot(ax, **options)
-
-    @classmethod
-    def _of(cls, kernel: Kernel, X: Any, codes: Any, most: int, title: str) -> SpectrumDisplay:
-        n = Samples(X).n
-        rows = _sample(n, codes, most)
-        K = _matrix(kernel, X, rows)
+    @staticmethod
+    def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
         check = check_kernel(K)
-        return cls(
-            eigenvalues=np.linalg.eigvalsh((K + K.T) / 2)[::-1],
-            tolerance=check.tolerance,
-            is_psd=check.is_psd,
-            title=title,
-            caveat=_caveat(rows.size, n),
-        )
+        eigenvalues = np.linalg.eigvalsh((K + K.T) / 2)[::-1]
+        return {"eigenvalues": eigenvalues, "tolerance": check.tolerance, "is_psd": check.is_psd}
 
     @property
     def verdict(self) -> str:

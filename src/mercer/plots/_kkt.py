@@ -15,11 +15,7 @@ from mercer.plots._fitted import FittedView
 
 __all__ = ["KKTDisplay"]
 
-_NAMES = {
-    KKTGroup.ZERO: "α = 0",
-    KKTGroup.FREE: "0 < α < bound",
-    KKTGroup.BOUND: "α = bound",
-}
+_NAMES = {KKTGroup.ZERO: "α = 0", KKTGroup.FREE: "0 < α < bound", KKTGroup.BOUND: "α = bound"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -42,10 +38,6 @@ class KKTDisplay(Display):
     classes : names of the classes
     edges : where the staircase rises
     labels, title : texts
-
-    Attributes
-    ----------
-    ax_, figure_
 
     Examples
     --------
@@ -87,13 +79,8 @@ class KKTDisplay(Display):
             a Pipeline that ends in one
         X, y, sample_weight
             What it was fitted on.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend.
-
-        Returns
-        -------
-        KKTDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend.
         """
         view = FittedView(estimator, X, y, sample_weight)
         tasks = view.tasks

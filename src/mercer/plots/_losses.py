@@ -58,10 +58,6 @@ class LossDisplay(Display):
         Margins or residuals of the rows.
     title : str
 
-    Attributes
-    ----------
-    ax_, figure_
-
     Examples
     --------
     >>> from mercer.plots import LossDisplay
@@ -98,13 +94,8 @@ class LossDisplay(Display):
             Margins, or residuals.
         epsilon : float
             Of the last two.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend, rug (both True).
-
-        Returns
-        -------
-        LossDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend, rug (both True).
         """
         unknown = [name for name in names if name not in _LINES]
         if unknown or len({name in CLASSIFICATION for name in names}) != 1:
@@ -127,13 +118,8 @@ class LossDisplay(Display):
         estimator : fitted classifier of two classes or regression, or a Pipeline
         X, y
             Rows with their labels or targets.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend, rug (both True).
-
-        Returns
-        -------
-        LossDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend, rug (both True).
         """
         view = FittedView(estimator, X, y)
         own = _own_loss(view)

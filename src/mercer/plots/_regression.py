@@ -49,10 +49,6 @@ class TubeDisplay(Display):
         Half width of the tube; 0 for none.
     labels, title, caveat : texts
 
-    Attributes
-    ----------
-    ax_, figure_
-
     Examples
     --------
     >>> import mercer
@@ -99,13 +95,8 @@ class TubeDisplay(Display):
             Draw along it, all others at their median. By default the only one, or the first
             principal component.
         grid_resolution : int
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend (True).
-
-        Returns
-        -------
-        TubeDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend (True).
         """
         view = FittedView(estimator, X, y, sample_weight)
         if not view.is_regressor:

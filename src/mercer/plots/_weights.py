@@ -64,10 +64,6 @@ class WeightsDisplay(Display):
     top : int
         Number of features that are drawn.
     title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_
     order : int array
         Features by falling size of their largest weight.
 
@@ -115,13 +111,8 @@ class WeightsDisplay(Display):
         names : names of the features, optional
         top : int
             Number of features that are drawn.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend.
-
-        Returns
-        -------
-        WeightsDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend.
         """
         weights = weights_of(estimator)
         names = names_of(estimator, X, weights.shape[1], names)
@@ -238,10 +229,6 @@ class PathDisplay(Display):
         ax : matplotlib axes or a pair of them, optional
         **options
             Of ``plot``: legend.
-
-        Returns
-        -------
-        PathDisplay
         """
         weights = [weights_of(model) for model in found.models]
         if len(weights[0]) > 1:
@@ -285,10 +272,6 @@ class PathDisplay(Display):
         Cs : array-like, default 25 from 1e-4 to 1e2
         names, top, ax, **options
             As in `from_path`.
-
-        Returns
-        -------
-        PathDisplay
         """
         model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         if not isinstance(model, (LinearSVC, LinearSVR, LogisticRegression)):
