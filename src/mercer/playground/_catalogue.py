@@ -7,6 +7,7 @@ takes its arguments from them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mercer.estimators._registry import ESTIMATORS as REGISTERED
 from mercer.kernels._registry import KERNELS as REGISTERED_KERNELS
@@ -85,7 +86,7 @@ class EstimatorOption:
 
 
 def _options() -> tuple[EstimatorOption, ...]:
-    smo = {"step": "pair of SMO", "has_box": True}
+    smo: dict[str, Any] = {"step": "pair of SMO", "has_box": True}
     option = EstimatorOption
     return (
         option("SVC (classes)", "SVC", ("C",), "classes", max_iter=50_000, has_edges=True, **smo),

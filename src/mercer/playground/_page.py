@@ -100,7 +100,7 @@ class Page:
             self.send()
         elif not self.is_drawing:
             self.is_drawing = True
-            self.doc.add_next_tick_callback(self.draw)
+            self.doc.add_next_tick_callback(self.draw)  # type: ignore[arg-type]
 
     @without_document_lock
     async def draw(self) -> None:

@@ -53,7 +53,7 @@ class Grid:
             for part, ends in zip(corners, offsets, strict=True)
         ]
 
-    def _contours(self, values: np.ndarray):
+    def _contours(self, values: np.ndarray) -> Any:
         from contourpy import FillType, LineType, contour_generator
 
         square = values.reshape(self.ticks.size, self.ticks.size)

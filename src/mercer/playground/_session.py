@@ -155,7 +155,7 @@ class Session:
         self._go(self.state.with_machine(machine).with_(**State.preset_changes(name)))
         self.selected = None
         if machine != self.picture.state.machine:
-            self._say(f"{PRESETS[name][0]} is shown with {ESTIMATORS[machine].title}.")
+            self._say(f"{PRESETS[name]} is shown with {ESTIMATORS[machine].title}.")
 
     def on_upload(self, event: dict) -> None:
         found, note = read_csv(event["text"])

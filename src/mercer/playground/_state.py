@@ -62,7 +62,7 @@ class Column(NamedTuple):
     unit: float
 
 
-def _slider(default: float, *option: Any, **more: bool) -> Any:
+def _slider(default: float, *option: Any, **more: Any) -> Any:
     """A field with a slider."""
     return field(default=default, metadata={"slider": ParameterOption(*option, **more)})
 

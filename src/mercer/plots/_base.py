@@ -133,7 +133,7 @@ class Display:
         points: np.ndarray,
         groups: np.ndarray,
         codes: np.ndarray,
-        names: Mapping[int, str],
+        names: Mapping[KKTGroup, str],
         classes: Mapping[int, str] | None = None,
         *,
         size: float = 1.0,

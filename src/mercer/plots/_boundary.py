@@ -51,8 +51,8 @@ class BoundaryDisplay(Display):
         The interval itself.
     has_margin : bool
         Whether f = ±1 are edges.
-    is_linear : bool
-        Whether f is linear: both axes then have one scale, so that edges are perpendicular to w.
+    one_scale : bool
+        Whether both axes have one scale: that of a linear f, so that edges are perpendicular to w.
     values_are_classes : bool
     probabilities : ndarray of shape (r, r), optional
         Of the second class, for contours.
@@ -92,7 +92,7 @@ class BoundaryDisplay(Display):
     band: Interval | None = None
     bias: Interval | None = None
     has_margin: bool = True
-    is_linear: bool = False
+    one_scale: bool = False
     values_are_classes: bool = False
     probabilities: np.ndarray | None = None
     labels: Sequence[str] = ("", "")
@@ -136,7 +136,17 @@ class BoundaryDisplay(Display):
             view.refuse("has no classes and so no boundary", remedy)
         view.require_coordinates("BoundaryDisplay")
         plane = make_plane(view, features)
-        xx0, xx1 = np.meshgrid(plane.ticks(0, grid_resolution), plane.ticks(1, grid_resolution))
+        ticks = [plane.ticks(axis, grid_resolution) for axis in (0, 1)]
+        spans = [float(np.ptp(each)) for each in ticks]
+        one_scale = view.is_linear and max(spans) <= cls.most_stretch * min(spans)
+        if one_scale:  # a wider picture than its data, rather than a strip
+            middles = [(each[0] + each[-1]) / 2 for each in ticks]
+            halves = [max(span, 0.62 * max(spans)) / 2 for span in spans]
+            ticks = [
+                np.linspace(middle - half, middle + half, grid_resolution)
+                for middle, half in zip(middles, halves, strict=True)
+            ]
+        xx0, xx1 = np.meshgrid(*ticks)
         places = np.column_stack([xx0.ravel(), xx1.ravel()])
         values = plane.values(view, places).reshape(xx0.shape)
         groups, alpha = _groups_without_duals(view), None
@@ -160,7 +170,7 @@ class BoundaryDisplay(Display):
             band=band,
             bias=bias,
             has_margin=view.has_margin,
-            is_linear=view.is_linear,
+            one_scale=one_scale,
             values_are_classes=not view.has_values,
             probabilities=probability,
             labels=plane.labels,
@@ -208,8 +218,7 @@ class BoundaryDisplay(Display):
             self._draw_probabilities(ax)
         ax.set(xlim=(self.xx0.min(), self.xx0.max()), ylim=(self.xx1.min(), self.xx1.max()))
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
-        stretch = np.ptp(self.xx0) / np.ptp(self.xx1)
-        if self.is_linear and 1 / self.most_stretch <= stretch <= self.most_stretch:
+        if self.one_scale:
             ax.set_aspect("equal")
         columns = 1 + (len(self.classes) > style.SETTINGS.most_entries)
         self._legend(ax, legend, ncols=columns)

@@ -106,7 +106,9 @@ class _KernelDisplay(Display):
         K = np.asarray(BlockedGram(kernel, points).take(rows).matrix(), dtype=np.float64)
         numbers = cls._numbers(K, rows, starts, names or ())
         caveat = f"{rows.size:,} of {points.n:,} rows, at random, stratified by class."
-        return cls(**numbers, title=title, caveat=caveat if rows.size < points.n else "")
+        display = cls(**numbers)
+        display.title, display.caveat = title, caveat if rows.size < points.n else ""
+        return display
 
     @staticmethod
     def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:

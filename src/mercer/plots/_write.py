@@ -18,33 +18,30 @@ __all__ = ["SUFFIXES", "write_figure"]
 SUFFIXES = (".png", ".svg", ".html")
 
 _PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
+<html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
+<meta name="color-scheme" content="light dark"><title>{title}</title>
 <style>
-body {{ font: 16px/1.5 "DejaVu Sans", Verdana, sans-serif; color: {ink}; background: #fff;
-  margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }}
+body {{ font: 16px/1.5 "DejaVu Sans", Verdana, sans-serif; margin: 2rem auto; max-width: 60rem;
+  padding: 0 1rem; }}
 h1 {{ font-size: 1.25rem; font-weight: 600; }}
 figure {{ margin: 0; }}
 svg {{ width: 100%; height: auto; }}
-figcaption {{ color: {grey}; font-size: 0.9rem; }}
-table {{ border-collapse: collapse; margin-top: 1.5rem; font-size: 0.9rem; }}
-caption {{ text-align: left; font-weight: 600; padding-bottom: 0.3rem; }}
-th {{ text-align: left; font-weight: 400; color: {grey}; padding: 0.15rem 1.5rem 0.15rem 0; }}
+figcaption, th {{ opacity: .75; }}
+figcaption, table {{ font-size: .9rem; }}
+table {{ border-collapse: collapse; margin-top: 1.5rem; }}
+caption {{ text-align: left; font-weight: 600; padding-bottom: .3rem; }}
+th {{ text-align: left; font-weight: 400; padding: .15rem 1.5rem .15rem 0; }}
 td {{ font-variant-numeric: tabular-nums; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
+@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.92) hue-rotate(180deg); }} }}
+</style></head>
+<body><h1>{title}</h1>
 <figure>
 {svg}
 <figcaption>{alt}</figcaption>
 </figure>
 {table}
-</body>
-</html>
+</body></html>
 """
 
 
@@ -98,12 +95,8 @@ def write_figure(
         elif suffix == ".svg":
             content = _svg(figure, title, alt).encode()
         else:
-            content = _render(
-                figure,
-                "png",
-                dpi=dpi or style.RC["savefig.dpi"],
-                metadata={"Title": title, "Description": alt},
-            )
+            words = {"Title": title, "Description": alt}
+            content = _render(figure, "png", dpi=dpi or style.SETTINGS.file_dpi, metadata=words)
     with replacing(path) as file:
         file.write(content)
 
@@ -135,11 +128,4 @@ def _page(svg: str, title: str, alt: str, certificate: Certificate | None) -> st
             for label, value in certificate.rows()
         )
         table = f"<table>\n<caption>Certificate: {certificate.status}</caption>\n{rows}\n</table>"
-    return _PAGE.format(
-        title=html.escape(title),
-        alt=html.escape(alt),
-        svg=svg,
-        table=table,
-        ink=style.INK,
-        grey=style.GREY,
-    )
+    return _PAGE.format(title=html.escape(title), alt=html.escape(alt), svg=svg, table=table)

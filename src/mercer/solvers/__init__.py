@@ -24,8 +24,9 @@ _dense_algebra.py       dense factorisations that can be stopped
 
 from typing import Any
 
+from mercer.kernels._registry import load_path
 from mercer.solvers._base import require
-from mercer.solvers._registry import NAMES, Choice, choose, load_path, make_solver
+from mercer.solvers._registry import NAMES, Choice, choose, make_solver
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.smo._many_pairs import solve_class_pairs
 from mercer.solvers.smo._solver import SMO
