@@ -96,8 +96,6 @@ class BoundaryDisplay(Display):
     values_are_classes: bool = False
     probabilities: np.ndarray | None = None
     labels: Sequence[str] = ("", "")
-    title: str = ""
-    caveat: str = ""
     discs_: Any = field(default=None, init=False)
 
     @classmethod
@@ -176,8 +174,8 @@ class BoundaryDisplay(Display):
             labels=plane.labels,
             title=view.title,
             caveat=plane.caveat,
+            certificate=view.certificate,
         )
-        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:

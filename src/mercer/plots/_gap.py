@@ -57,7 +57,8 @@ class GapDisplay(Display):
         words: tuple[str, str] = ("steps", "violation"),
         title: str = "",
     ):
-        self.trace, self.names, self.words, self.title = trace, names or [""], words, title
+        super().__init__(title=title)
+        self.trace, self.names, self.words = trace, names or [""], words
         # Solvers without duals before their end leave one point only.
         self.has_gaps = 2 * len(trace.points) >= len(trace.violation)
         self.panels = 2 if self.has_gaps and len(self.names) == 1 else 1

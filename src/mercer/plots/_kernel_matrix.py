@@ -106,9 +106,7 @@ class _KernelDisplay(Display):
         K = np.asarray(BlockedGram(kernel, points).take(rows).matrix(), dtype=np.float64)
         numbers = cls._numbers(K, rows, starts, names or ())
         caveat = f"{rows.size:,} of {points.n:,} rows, at random, stratified by class."
-        display = cls(**numbers)
-        display.title, display.caveat = title, caveat if rows.size < points.n else ""
-        return display
+        return cls(**numbers, title=title, caveat=caveat if rows.size < points.n else "")
 
     @staticmethod
     def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
@@ -154,8 +152,6 @@ class KernelMatrixDisplay(_KernelDisplay):
     order: np.ndarray
     starts: np.ndarray
     classes: Sequence[str] = ()
-    title: str = ""
-    caveat: str = ""
 
     @staticmethod
     def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
@@ -238,8 +234,6 @@ class SpectrumDisplay(_KernelDisplay):
     eigenvalues: np.ndarray
     tolerance: float = 0.0
     is_psd: bool = True
-    title: str = ""
-    caveat: str = ""
 
     @staticmethod
     def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:

@@ -58,7 +58,6 @@ class KKTDisplay(Display):
     classes: Sequence[str] = ()
     edges: Sequence[float] = (1.0,)
     labels: Sequence[str] = ("y f", "α / bound")
-    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -101,8 +100,8 @@ class KKTDisplay(Display):
             edges=tasks[0].edges,
             labels=_labels(tasks[0]),
             title=view.title,
+            certificate=view.certificate,
         )
-        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:

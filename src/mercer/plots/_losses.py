@@ -72,7 +72,6 @@ class LossDisplay(Display):
     curves: dict[str, np.ndarray]
     own: str = ""
     rows: np.ndarray | None = None
-    title: str = ""
 
     @classmethod
     def from_names(

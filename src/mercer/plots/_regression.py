@@ -68,8 +68,6 @@ class TubeDisplay(Display):
     group_names: dict[KKTGroup, str] = field(default_factory=lambda: _NAMES)
     epsilon: float = 0.0
     labels: Sequence[str] = ("", "y")
-    title: str = ""
-    caveat: str = ""
 
     @classmethod
     def from_estimator(
@@ -124,8 +122,8 @@ class TubeDisplay(Display):
             labels=(plane.labels[0], view.target_name),
             title=view.title,
             caveat=plane.caveat,
+            certificate=view.certificate,
         )
-        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:

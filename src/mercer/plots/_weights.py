@@ -81,8 +81,6 @@ class WeightsDisplay(Display):
     names: Sequence[str]
     tasks: Sequence[str] = ("",)
     top: int = 20
-    title: str = ""
-    caveat: str = ""
 
     def __post_init__(self) -> None:
         self.order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
@@ -213,7 +211,6 @@ class PathDisplay(Display):
     support: Sequence[int]
     names: Sequence[str]
     top: int = 6
-    title: str = ""
 
     @classmethod
     def from_path(
