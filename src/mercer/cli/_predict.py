@@ -1,4 +1,4 @@
-"""``mercer predict``: predictions as CSV, and svm-predict's line about them."""
+"""``mercer predict``: predictions as CSV, and their scores if the data have targets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from mercer.cli._errors import CommandError, UsageError
-from mercer.cli._output import Reporter, open_model_and_data, score
+from mercer.cli._output import Reporter, open_model_and_data
+from mercer.cli._scores import describe_scores, score
 from mercer.data import write_predictions
+from mercer.data._table import read_columns
 
 __all__ = ["run"]
 
@@ -22,7 +24,9 @@ def run(
     output: str | None,
     decision: bool,
     proba: bool,
+    keep: list[str] | None,
     format: str | None,
+    decimal: str | None,
     json: bool,
     quiet: bool,
 ) -> None:
@@ -30,7 +34,8 @@ def run(
         raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
         raise UsageError("--decision and --proba exclude each other: give one of them")
-    found, table = open_model_and_data(model, data, format)
+    found, table = open_model_and_data(model, data, format, decimal)
+    kept = read_columns(data, keep, table.format) if keep else {}
     predicted = found.model.predict(table.X)
     more: dict[str, Any] = {"classes": getattr(found.model, "classes_", None)}
     if decision:
@@ -41,14 +46,15 @@ def run(
     reporter = Reporter(json, quiet or json)
     reporter.write(command="predict", model=model, data=table.name, rows=table.X.shape[0])
     if json and path == "-":
-        reporter.write(predictions=predicted, **more)
+        reporter.write(predictions=predicted, **more, **({"keep": kept} if kept else {}))
     else:
-        write_predictions(path, predicted, **more)
+        write_predictions(path, predicted, keep=kept, **more)
         reporter.write(output=path)
     if table.y is not None and _is_scored(found.model, table.y):
-        text, numbers = score(table.y, predicted, table.schema.task)
+        numbers = score(table.y, predicted, table.schema.task)
         reporter.write("", **numbers)
-        if not reporter.quiet:  # svm-predict's line, on stderr if predictions are on stdout
+        if not reporter.quiet:  # on stderr if predictions are on stdout
+            text = describe_scores(numbers, len(table.y))
             print(text, file=sys.stderr if path == "-" else sys.stdout)
     reporter.end()
 

@@ -36,8 +36,8 @@ from mercer.playground._fit import (
 )
 from mercer.playground._state import LIMITS, State
 from mercer.problems import BoxQP, one_class, svc, svr
+from mercer.problems._kkt import intercepts
 from mercer.solvers._platt import PairStep, Platt
-from mercer.solvers._solution import intercepts
 from mercer.solvers.pegasos._rows import KernelRows
 from mercer.solvers.pegasos._state import LossInterval, PegasosState
 from mercer.solvers.pegasos._subgradient import DualBound, single_steps
