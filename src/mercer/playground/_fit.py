@@ -40,51 +40,28 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class ProgressCurve:
-    """A measure of the fit after each of its steps.
-
-    Attributes
-    ----------
-    steps, values : arrays
-    unit, measure : str
-        What a step is, and what is measured.
-    is_log : bool
-        Whether the values are drawn on a logarithmic axis.
-    """
+    """A measure of the fit after each of its steps."""
 
     steps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    unit: str = ""
-    measure: str = ""
-    is_log: bool = True
+    unit: str = ""  # what a step is
+    measure: str = ""  # what the values are
+    is_log: bool = True  # whether these are drawn on a logarithmic axis
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model of the points of a state.
+    """A model of the points of a state."""
 
-    Attributes
-    ----------
-    decide : callable or None
-        Rows to decision values, shape (n,) or (n, outputs); None where there is no model.
-    alpha : float64 array
-        |coefficient| of each point, the largest of its tasks; NaN where it is not known.
-    group : int array
-        ZERO, FREE or BOUND.
-    b : float
-    certificate : Certificate, RidgeCertificate or None
-    progress : ProgressCurve
-    model : estimator or None
-    proof : float64 array or None
-        That no hyperplane separates the classes: weights under which a point is in both hulls.
-    """
-
+    # Rows to decision values, shape (n,) or (n, outputs); None where there is no model.
     decide: Callable[[np.ndarray], np.ndarray] | None
-    alpha: np.ndarray
-    group: np.ndarray
+    alpha: np.ndarray  # |coefficient| of each point, the largest of its tasks; NaN: not known
+    group: np.ndarray  # KKTGroup of each point
     b: float = 0.0
     certificate: Any = None
     progress: ProgressCurve = field(default_factory=ProgressCurve)
     model: Any = None
+    # That no hyperplane separates the classes: weights under which a point is in both hulls.
     proof: np.ndarray | None = None
 
 

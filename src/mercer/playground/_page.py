@@ -64,14 +64,7 @@ def _catalogue() -> dict[str, Any]:
 
 
 class Page:
-    """One open page.
-
-    Parameters
-    ----------
-    doc : Document
-    query : str
-        The state to open with.
-    """
+    """One open page, which begins with the state of a query."""
 
     run_ms = 160  # between two steps of the timer
 

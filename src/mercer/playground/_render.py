@@ -37,23 +37,12 @@ MARKERS = {
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes in pixels.
+    """Sizes in pixels."""
 
-    Attributes
-    ----------
-    scale : float
-        Pixels for a point of matplotlib.
-    disc, discs : float
-        Diameter of the disc of the largest α, and number of discs of that size that are not too
-        many; more are drawn smaller.
-    active, selected : float
-        Diameters of rings.
-    """
-
-    scale: float = 1.75
-    disc: float = 34.0
-    discs: float = 60.0
-    active: float = 21.0
+    scale: float = 1.75  # pixels for a point of matplotlib
+    disc: float = 34.0  # diameter of the disc of the largest α
+    discs: float = 60.0  # number of discs of that size; more are drawn smaller
+    active: float = 21.0  # diameters of rings: around the points of a step, the selected one
     selected: float = 27.0
 
 

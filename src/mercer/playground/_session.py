@@ -30,33 +30,17 @@ def attempt(state: State) -> Picture | Exception:
 
 
 class Session:
-    """The state of one open page.
-
-    Attributes
-    ----------
-    state : State
-    picture : Picture
-    tool : int
-        The class that a click adds, or ERASER.
-    selected : int or None
-        The point that Delete removes.
-    cursor : (float, float) or None
-        Where Enter adds a point.
-    message : str
-        For the page; empty if there is nothing to say.
-    is_error : bool
-    is_running : bool
-        Whether steps are taken by a timer.
-    """
+    """The state of one open page, and its picture; ``message`` is for the page, or empty."""
 
     most_undo = 200  # states that can be restored
     cursor_step = 0.2  # movement of the cursor for one press of an arrow key
 
     def __init__(self, query: str = "", draws: bool = True):
-        self.tool = 0
-        self.selected: int | None = None
-        self.cursor: tuple[float, float] | None = None
-        self.message, self.is_error, self.is_running = "", False, False
+        self.tool = 0  # the class that a click adds, or ERASER
+        self.selected: int | None = None  # the point that Delete removes
+        self.cursor: tuple[float, float] | None = None  # where Enter adds a point
+        self.message, self.is_error = "", False
+        self.is_running = False  # whether steps are taken by a timer
         self._past: list[State] = []
         self._future: list[State] = []
         self._drag: tuple[int, State] | None = None

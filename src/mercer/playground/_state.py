@@ -28,23 +28,13 @@ _PACKED = np.dtype([("x", "<i2"), ("y", "<i2"), ("label", "u1")])
 
 @dataclass(frozen=True)
 class _Limits:
-    """What a state may hold.
-
-    Attributes
-    ----------
-    points, steps : int
-        Largest numbers of points, and of steps in step mode.
-    extent, farthest : float
-        The picture shows −extent to extent in both directions; points may lie within ±farthest.
-    name : int
-        Letters of the name of a column or a class.
-    """
+    """What a state may hold."""
 
     points: int = 1000
-    steps: int = 5000
-    extent: float = 4.0
-    farthest: float = 20.0
-    name: int = 40
+    steps: int = 5000  # of step mode
+    extent: float = 4.0  # the picture shows −extent to extent in both directions
+    farthest: float = 20.0  # points may lie within ±farthest
+    name: int = 40  # letters of the name of a column or a class
 
 
 LIMITS = _Limits()

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.certificates._trace import Trace
-from mercer.plots import style
 from mercer.plots._base import APART, Display
 from mercer.plots._boundary import BoundaryDisplay
 from mercer.plots._gap import GapDisplay
@@ -53,7 +52,6 @@ __all__ = [
     "TubeDisplay",
     "WeightsDisplay",
     "draw",
-    "style",
     "write_figure",
 ]
 

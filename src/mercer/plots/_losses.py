@@ -123,21 +123,19 @@ class LossDisplay(Display):
         view = FittedView(estimator, X, y)
         own = _own_loss(view)
         names: Sequence[str] = REGRESSION if view.is_regressor else CLASSIFICATION
-        epsilon = 0.0
+        epsilon = view.epsilon if view.is_regressor else 0.0
         if view.is_regressor:
-            epsilon = view.epsilon
             rows = view.y - view.values
+            reach = max(*np.abs(np.quantile(rows, [0.005, 0.995])), 2 * epsilon)
+            low, high = -reach, reach
         else:
             rows = np.where(view.codes == 1, 1.0, -1.0) * view.values
-        low, high = np.quantile(rows, [0.005, 0.995])
-        at = np.linspace(min(low, -1.0), max(high, 1.6), 331)
-        if view.is_regressor:
-            reach = max(abs(low), abs(high), 2 * epsilon)
-            at = np.linspace(-reach, reach, 331)
+            low, high = np.quantile(rows, [0.005, 0.995])
+            low, high = min(low, -1.0), max(high, 1.6)
+        at = np.linspace(low, high, 331)
         curves = {name: loss_values(name, at, epsilon) for name in names}
-        display = cls(at=at, curves=curves, own=own, rows=rows, title=view.title)
-        display.certificate = view.certificate
-        return display.plot(ax, **options)
+        texts = {"title": view.title, "certificate": view.certificate}
+        return cls(at=at, curves=curves, own=own, rows=rows, **texts).plot(ax, **options)
 
     @property
     def upper_bounds(self) -> list[str]:

@@ -123,11 +123,8 @@ class WeightsDisplay(Display):
             tasks = [f"for {model.classes_[1]}"]
         hidden = f"The {top} largest of {weights.shape[1]:,} features." * (weights.shape[1] > top)
         caveat = " ".join(part for part in (hidden, _scales(estimator, X, names)) if part)
-        display = cls(
-            weights=weights, names=names, tasks=tasks, top=top, title=title_of(model), caveat=caveat
-        )
-        display.certificate = proof
-        return display.plot(ax, **options)
+        texts = {"title": title_of(model), "caveat": caveat, "certificate": proof}
+        return cls(weights=weights, names=names, tasks=tasks, top=top, **texts).plot(ax, **options)
 
     def _words(self) -> list[str]:
         largest = ", ".join(self.names[i] for i in self.order[:5])
@@ -188,11 +185,6 @@ class PathDisplay(Display):
     top : int
         Number of features that have a colour and a name.
     title : str
-
-    Attributes
-    ----------
-    ax_, axes_, figure_
-        The weights, both panels, the figure.
 
     Examples
     --------

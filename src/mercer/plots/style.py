@@ -51,69 +51,35 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 @dataclass(frozen=True)
 class MarkerStyle:
-    """How points of a KKT group are drawn.
+    """How points of a KKT group are drawn."""
 
-    Attributes
-    ----------
-    size : float
-        Area in points².
-    fill : float
-        Fraction of the class's colour in the filling; the rest is white.
-    edge : str or None
-        A colour, "class" for that of the class, or none.
-    width : float
-        Of the edge, in points.
-    """
-
-    size: float
-    fill: float
-    edge: str | None = None
-    width: float = 0.0
+    size: float  # area in points²
+    fill: float  # fraction of the class's colour in the filling; the rest is white
+    edge: str | None = None  # a colour, "class" for that of the class, or none
+    width: float = 0.0  # of the edge, in points
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes of what is drawn, in points where nothing else is said.
-
-    Attributes
-    ----------
-    zero, free, bound : MarkerStyle
-        Of points by KKT group.
-    figsize : (float, float)
-        Of a figure, in inches.
-    screen_dpi, file_dpi : int
-        Dots per inch in a window, and of PNG files.
-    text, title, tick, small : float
-        Font sizes: labels, titles, ticks, legends.
-    frame, line, grid : float
-        Widths of axes, curves and grid lines.
-    uncrowded : int
-        Points up to this number are drawn in their full size, more of them smaller.
-    smallest : float
-        Area of a point in the largest crowd, as a fraction of its full size.
-    most_lines : int
-        Curves (or tasks) up to this number are drawn and named one by one, more as a bundle.
-    most_entries : int
-        Classes up to this number stand below each other in a legend, more in two columns.
-    """
+    """Sizes of what is drawn, in points where nothing else is said."""
 
     zero: MarkerStyle = MarkerStyle(15.0, 0.55)
     free: MarkerStyle = MarkerStyle(46.0, 1.0, INK, 1.5)
     bound: MarkerStyle = MarkerStyle(26.0, 0.0, "class", 1.4)
-    figsize: tuple[float, float] = (6.4, 4.8)
-    screen_dpi: int = 110
-    file_dpi: int = 150
-    text: float = 10
-    title: float = 11
-    tick: float = 9
-    small: float = 8.5
-    frame: float = 0.8
-    line: float = 1.8
-    grid: float = 0.7
-    uncrowded: int = 400
-    smallest: float = 0.12
-    most_lines: int = 8
-    most_entries: int = 8
+    figsize: tuple[float, float] = (6.4, 4.8)  # inches
+    screen_dpi: int = 110  # dots per inch in a window
+    file_dpi: int = 150  # and of PNG files
+    text: float = 10  # font sizes: of labels,
+    title: float = 11  # of titles,
+    tick: float = 9  # of ticks,
+    small: float = 8.5  # of legends and notes
+    frame: float = 0.8  # widths of axes,
+    line: float = 1.8  # of curves,
+    grid: float = 0.7  # of grid lines
+    uncrowded: int = 400  # points up to this number have their full size, more are smaller
+    smallest: float = 0.12  # area of a point in the largest crowd, as a fraction of its full size
+    most_lines: int = 8  # curves up to this number are named one by one, more are a bundle
+    most_entries: int = 8  # classes up to this number have one column of a legend, more have two
 
     def crowd(self, n: int) -> float:
         """The factor on the area of a point where there are n of them."""
