@@ -59,23 +59,7 @@ def _slider(default: float, *option: Any, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class State:
-    """All that a picture depends on.
-
-    Attributes
-    ----------
-    points : tuple of (x, y, class)
-        Coordinates in thousandths; classes 0 to 3.
-    machine, kernel : str
-        Keys of `ESTIMATORS` and `KERNELS`.
-    C, epsilon, nu, alpha, gamma, coef0 : float
-    clusters, degree : int
-        As `PARAMETERS` describes them. C may be infinite for the SVC.
-    step : int or None
-        Number of steps taken in step mode; None is the finished fit.
-    columns : pair of Column, optional
-        Where the coordinates come from: names and units of the axes.
-    classes : tuple of str
-        Names of the first classes, where they are not A, B, C, D.
+    """All that a picture depends on; the numbers are as `PARAMETERS` describes them.
 
     Examples
     --------
@@ -87,9 +71,9 @@ class State:
     True
     """
 
-    points: tuple[Point, ...] = preset("moons")
-    machine: str = "svc"
-    kernel: str = "rbf"
+    points: tuple[Point, ...] = preset("moons")  #: (x, y, class), in thousandths; classes 0 to 3
+    machine: str = "svc"  #: a key of `ESTIMATORS`
+    kernel: str = "rbf"  #: a key of `KERNELS`
     C: float = _slider(
         *(1.0, "C", "cost of an error: a small C allows errors, a large one avoids them"),
         *(1e-3, 1e4, 0.05),
@@ -109,9 +93,9 @@ class State:
     )
     degree: int = _slider(3, "degree", "of the polynomial", 1, 8, 1, is_whole=True)
     coef0: float = _slider(1.0, "c₀", "constant inside of the kernel", -2.0, 2.0, 0.05)
-    step: int | None = None
-    columns: tuple[Column, ...] = ()
-    classes: tuple[str, ...] = ()
+    step: int | None = None  #: steps taken in step mode; None is the finished fit
+    columns: tuple[Column, ...] = ()  #: of x and y: names and units of the axes
+    classes: tuple[str, ...] = ()  #: names of the first classes, where they are not A, B, C, D
 
     def __post_init__(self) -> None:
         _check_choice("machine", self.machine, ESTIMATORS)

@@ -31,38 +31,6 @@ class BoundaryDisplay(Display):
 
     Use `from_estimator`; the constructor takes the numbers.
 
-    Parameters
-    ----------
-    xx0, xx1 : ndarray of shape (r, r)
-        The grid.
-    values : ndarray of shape (r, r)
-        f of two classes or of a region; of more classes, and of clusters, their number.
-    points : ndarray of shape (n, 2)
-    codes : int array of shape (n,)
-        The class of each point.
-    classes : names of the classes
-    groups : int array of shape (n,)
-        0, 1, 2: the first, second and third of ``group_names``.
-    group_names : three names
-    alpha : ndarray of shape (n,), optional
-    band : (low, high), optional
-        Values of f at which the boundary would be for the ends of the bias interval.
-    bias : (low, high), optional
-        The interval itself.
-    has_margin : bool
-        Whether f = ±1 are edges.
-    one_scale : bool
-        Whether both axes have one scale: that of a linear f, so that edges are perpendicular to w.
-    values_are_classes : bool
-    probabilities : ndarray of shape (r, r), optional
-        Of the second class, for contours.
-    labels, title, caveat : texts
-
-    Attributes
-    ----------
-    discs_ : PathCollection or None
-        The areas of α.
-
     Examples
     --------
     >>> import mercer
@@ -80,23 +48,23 @@ class BoundaryDisplay(Display):
     most_stretch = 4.0  # ratio of the axes' ranges from which they have scales of their own
     probability_levels = (0.05, 0.25, 0.5, 0.75, 0.95)
 
-    xx0: np.ndarray
+    xx0: np.ndarray  #: the grid, shape (r, r)
     xx1: np.ndarray
-    values: np.ndarray
-    points: np.ndarray
-    codes: np.ndarray
-    classes: Sequence[str]
-    groups: np.ndarray
+    values: np.ndarray  #: f there; of more than two classes, and of clusters, their number
+    points: np.ndarray  #: shape (n, 2)
+    codes: np.ndarray  #: the class of each point
+    classes: Sequence[str]  #: their names
+    groups: np.ndarray  #: 0, 1, 2: the first, second and third of group_names
     group_names: Sequence[str]
     alpha: np.ndarray | None = None
-    band: Interval | None = None
-    bias: Interval | None = None
-    has_margin: bool = True
-    one_scale: bool = False
+    band: Interval | None = None  #: f where the boundary is for the ends of ``bias``
+    bias: Interval | None = None  #: the interval of optimal b
+    has_margin: bool = True  #: whether f = ±1 are edges
+    one_scale: bool = False  #: of both axes: edges are perpendicular to a linear f's w
     values_are_classes: bool = False
-    probabilities: np.ndarray | None = None
+    probabilities: np.ndarray | None = None  #: of the second class on the grid, for contours
     labels: Sequence[str] = ("", "")
-    discs_: Any = field(default=None, init=False)
+    discs_: Any = field(default=None, init=False)  #: the areas of α, a PathCollection
 
     @classmethod
     def from_estimator(

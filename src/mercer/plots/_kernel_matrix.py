@@ -121,21 +121,6 @@ class KernelMatrixDisplay(_KernelDisplay):
     A kernel that suits the classes shows blocks on the diagonal. Of many rows a sample is drawn,
     and the caveat says so.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        In the order drawn.
-    order : int array
-        Row of the data of each row of K.
-    starts : int array
-        Where each class begins, and the last one ends.
-    classes : names of the classes, empty without classes
-    title, caveat : texts
-
-    Attributes
-    ----------
-    image_ : AxesImage
-
     Examples
     --------
     >>> from mercer.kernels import Linear
@@ -148,9 +133,9 @@ class KernelMatrixDisplay(_KernelDisplay):
     figsize = (5.8, 4.9)
     least_distance = 0.045  # between two names beside an axis, as a fraction of its length
 
-    K: np.ndarray
-    order: np.ndarray
-    starts: np.ndarray
+    K: np.ndarray  #: in the order drawn
+    order: np.ndarray  #: row of the data of each row of K
+    starts: np.ndarray  #: where each class begins, and the last one ends
     classes: Sequence[str] = ()
 
     @staticmethod
@@ -210,16 +195,6 @@ class SpectrumDisplay(_KernelDisplay):
     The faster they fall, the fewer directions of the feature space the data need. Eigenvalues below
     zero by more than rounding prove that the function is no kernel: they are marked.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray
-        In falling order.
-    tolerance : float
-        What rounding can do to them.
-    is_psd : bool
-        The verdict of `mercer.check_kernel`.
-    title, caveat : texts
-
     Examples
     --------
     >>> from mercer.kernels import Linear
@@ -231,9 +206,9 @@ class SpectrumDisplay(_KernelDisplay):
 
     figsize = (6.4, 4.4)
 
-    eigenvalues: np.ndarray
-    tolerance: float = 0.0
-    is_psd: bool = True
+    eigenvalues: np.ndarray  #: in falling order
+    tolerance: float = 0.0  #: what rounding can do to them
+    is_psd: bool = True  #: the verdict of `mercer.check_kernel`
 
     @staticmethod
     def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:

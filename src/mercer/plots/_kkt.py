@@ -26,19 +26,6 @@ class KKTDisplay(Display):
     it, and anything between only on the edge y f = 1. The distance of a point from the staircase is
     its KKT violation. Of a regression the steps are at the residuals ±ε, of one class at f = 0.
 
-    Parameters
-    ----------
-    place, share : ndarrays
-        Margin (or residual, or f) of every coefficient, and α (or β) over its bound; over the
-        largest where there is no bound.
-    groups : int array
-        0, 1, 2: zero, free, at the bound.
-    codes : int array
-        The class of each row.
-    classes : names of the classes
-    edges : where the staircase rises
-    labels, title : texts
-
     Examples
     --------
     >>> import mercer
@@ -51,12 +38,12 @@ class KKTDisplay(Display):
 
     figsize = (6.8, 4.6)
 
-    place: np.ndarray
-    share: np.ndarray
-    groups: np.ndarray
-    codes: np.ndarray
+    place: np.ndarray  #: margin (or residual, or f) of every coefficient
+    share: np.ndarray  #: α (or β) over its bound, or over the largest without one
+    groups: np.ndarray  #: 0, 1, 2: zero, free, at the bound
+    codes: np.ndarray  #: the class of each row
     classes: Sequence[str] = ()
-    edges: Sequence[float] = (1.0,)
+    edges: Sequence[float] = (1.0,)  #: where the staircase rises
     labels: Sequence[str] = ("y f", "α / bound")
 
     @classmethod

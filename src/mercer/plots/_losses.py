@@ -47,17 +47,6 @@ class LossDisplay(Display):
     support vectors. Of a fitted model its own loss is drawn as a thick line, and the positions of
     the samples below it.
 
-    Parameters
-    ----------
-    at : ndarray
-        Margins or residuals.
-    curves : dict of name to ndarray
-    own : str
-        The curve of the model, if there is one.
-    rows : ndarray, optional
-        Margins or residuals of the rows.
-    title : str
-
     Examples
     --------
     >>> from mercer.plots import LossDisplay
@@ -68,10 +57,10 @@ class LossDisplay(Display):
 
     figsize = (6.4, 4.4)
 
-    at: np.ndarray
-    curves: dict[str, np.ndarray]
-    own: str = ""
-    rows: np.ndarray | None = None
+    at: np.ndarray  #: margins or residuals
+    curves: dict[str, np.ndarray]  #: losses there by name
+    own: str = ""  #: the curve of the model, if there is one
+    rows: np.ndarray | None = None  #: margins or residuals of the rows
 
     @classmethod
     def from_names(
@@ -134,7 +123,7 @@ class LossDisplay(Display):
             low, high = min(low, -1.0), max(high, 1.6)
         at = np.linspace(low, high, 331)
         curves = {name: loss_values(name, at, epsilon) for name in names}
-        texts = {"title": view.title, "certificate": view.certificate}
+        texts: dict[str, Any] = {"title": view.title, "certificate": view.certificate}
         return cls(at=at, curves=curves, own=own, rows=rows, **texts).plot(ax, **options)
 
     @property

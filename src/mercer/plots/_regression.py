@@ -36,19 +36,6 @@ class TubeDisplay(Display):
     optimal without them. Of ν-SVR the ε of its solution is drawn; estimators without a tube
     (ridge) are drawn without.
 
-    Parameters
-    ----------
-    x, f : ndarray
-        The curve.
-    points : ndarray of shape (n, 2)
-        Places of the rows along the axis, and their targets.
-    groups : int array of shape (n,)
-        0 inside, 1 on the edge, 2 outside.
-    group_names : dict of int to str
-    epsilon : float
-        Half width of the tube; 0 for none.
-    labels, title, caveat : texts
-
     Examples
     --------
     >>> import mercer
@@ -61,12 +48,12 @@ class TubeDisplay(Display):
 
     figsize = (8.2, 4.4)
 
-    x: np.ndarray
+    x: np.ndarray  #: the curve is f along x
     f: np.ndarray
-    points: np.ndarray
-    groups: np.ndarray
+    points: np.ndarray  #: places of the rows along the axis, and their targets
+    groups: np.ndarray  #: 0 inside of the tube, 1 on its edge, 2 outside
     group_names: dict[KKTGroup, str] = field(default_factory=lambda: _NAMES)
-    epsilon: float = 0.0
+    epsilon: float = 0.0  #: half width of the tube; 0 for none
     labels: Sequence[str] = ("", "y")
 
     @classmethod

@@ -56,17 +56,6 @@ class WeightsDisplay(Display):
     Weights are comparable only between columns of one scale; given X, the picture says when they
     are not.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (tasks, features)
-    names : names of the features
-    tasks : names of the tasks; one is left unnamed
-    top : int
-        Number of features that are drawn.
-    title, caveat : texts
-    order : int array
-        Features by falling size of their largest weight.
-
     Examples
     --------
     >>> import mercer
@@ -77,10 +66,10 @@ class WeightsDisplay(Display):
     ['height', 'width']
     """
 
-    weights: np.ndarray
-    names: Sequence[str]
-    tasks: Sequence[str] = ("",)
-    top: int = 20
+    weights: np.ndarray  #: shape (tasks, features)
+    names: Sequence[str]  #: of the features
+    tasks: Sequence[str] = ("",)  #: their names; one is left unnamed
+    top: int = 20  #: number of features that are drawn
 
     def __post_init__(self) -> None:
         self.order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
@@ -123,7 +112,7 @@ class WeightsDisplay(Display):
             tasks = [f"for {model.classes_[1]}"]
         hidden = f"The {top} largest of {weights.shape[1]:,} features." * (weights.shape[1] > top)
         caveat = " ".join(part for part in (hidden, _scales(estimator, X, names)) if part)
-        texts = {"title": title_of(model), "caveat": caveat, "certificate": proof}
+        texts: dict[str, Any] = {"title": title_of(model), "caveat": caveat, "certificate": proof}
         return cls(weights=weights, names=names, tasks=tasks, top=top, **texts).plot(ax, **options)
 
     def _words(self) -> list[str]:
@@ -176,16 +165,6 @@ class PathDisplay(Display):
     A small C keeps all weights small and every row a support vector; as C grows, single
     samples get more influence.
 
-    Parameters
-    ----------
-    Cs : ndarray
-    weights : ndarray of shape (len(Cs), features)
-    support : number of rows with a dual other than zero, for each C
-    names : names of the features
-    top : int
-        Number of features that have a colour and a name.
-    title : str
-
     Examples
     --------
     >>> import mercer
@@ -199,10 +178,10 @@ class PathDisplay(Display):
     panels = 2
 
     Cs: np.ndarray
-    weights: np.ndarray
-    support: Sequence[int]
-    names: Sequence[str]
-    top: int = 6
+    weights: np.ndarray  #: shape (len(Cs), features)
+    support: Sequence[int]  #: rows with a dual other than zero, for each C
+    names: Sequence[str]  #: of the features
+    top: int = 6  #: number of features that have a colour and a name
 
     @classmethod
     def from_path(

@@ -6,7 +6,9 @@ import html
 import io
 import os
 import re
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from mercer.certificates._certificate import Certificate
@@ -17,32 +19,7 @@ __all__ = ["SUFFIXES", "write_figure"]
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{title}</title>
-<style>
-body {{ font: 16px/1.5 "DejaVu Sans", Verdana, sans-serif; margin: 2rem auto; max-width: 60rem;
-  padding: 0 1rem; }}
-h1 {{ font-size: 1.25rem; font-weight: 600; }}
-figure {{ margin: 0; }}
-svg {{ width: 100%; height: auto; }}
-figcaption, th {{ opacity: .75; }}
-figcaption, table {{ font-size: .9rem; }}
-table {{ border-collapse: collapse; margin-top: 1.5rem; }}
-caption {{ text-align: left; font-weight: 600; padding-bottom: .3rem; }}
-th {{ text-align: left; font-weight: 400; padding: .15rem 1.5rem .15rem 0; }}
-td {{ font-variant-numeric: tabular-nums; }}
-@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.92) hue-rotate(180deg); }} }}
-</style></head>
-<body><h1>{title}</h1>
-<figure>
-{svg}
-<figcaption>{alt}</figcaption>
-</figure>
-{table}
-</body></html>
-"""
+_PAGE = files("mercer.plots").joinpath("assets", "page.html")
 
 
 def write_figure(
@@ -99,7 +76,7 @@ def write_figure(
             content = _render(figure, "pdf", metadata=about)
         else:
             words = {"Title": title, "Description": alt}
-            content = _render(figure, "png", dpi=dpi or style.SETTINGS.file_dpi, metadata=words)
+            content = _render(figure, "png", dpi=dpi, metadata=words)
     with replacing(path) as file:
         file.write(content)
 
@@ -131,4 +108,5 @@ def _page(svg: str, title: str, alt: str, certificate: Certificate | None) -> st
             for label, value in certificate.rows()
         )
         table = f"<table>\n<caption>Certificate: {certificate.status}</caption>\n{rows}\n</table>"
-    return _PAGE.format(title=html.escape(title), alt=html.escape(alt), svg=svg, table=table)
+    page = Template(_PAGE.read_text(encoding="utf-8"))
+    return page.substitute(title=html.escape(title), alt=html.escape(alt), svg=svg, table=table)
