@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
+    load_digits,
     load_iris,
     make_blobs,
     make_circles,
@@ -42,8 +43,8 @@ def moons(n: int = 160, noise: float = 0.22) -> tuple[np.ndarray, np.ndarray]:
 
 def outlier() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal([-2, 0], 0.5, (25, 2)), rng.normal([2, 0], 0.5, (25, 2)),
-                   [[0.9, 0.4]]])  # fmt: skip
+    left, right = (rng.normal([x, 0], 0.5, (25, 2)) for x in (-2, 2))
+    X = np.vstack([left, right, [[0.9, 0.4]]])
     return X, np.repeat(["left", "right", "left"], [25, 25, 1])
 
 
@@ -140,9 +141,10 @@ def tube():
 
 @picture
 def tube_diabetes():
-    data = load_diabetes(as_frame=True)
-    model = mercer.LinearSVR(epsilon=40.0, C=100.0).fit(data.data, data.target)
-    return draw("tube", model, data.data, data.target, feature="bmi")
+    data = load_diabetes(as_frame=True, scaled=False)
+    target = data.target.rename("progression in a year")
+    model = make_pipeline(StandardScaler(), mercer.LinearSVR(epsilon=40.0)).fit(data.data, target)
+    return draw("tube", model, data.data, target, feature="bmi")
 
 
 @picture
@@ -161,6 +163,18 @@ def kkt_tube():
 def gap():
     X, y = moons(400, 0.3)
     return draw("gap", mercer.SVC(C=100.0, tol=1e-5), X, y)
+
+
+@picture
+def gap_digits():
+    data = load_digits()
+    return draw("gap", mercer.SVC(C=10.0), data.data, data.target)
+
+
+@picture
+def boundary_ten():
+    X, y = make_blobs(300, centers=10, cluster_std=1.1, random_state=3)
+    return draw("boundary", mercer.SVC().fit(X, y), X, y)
 
 
 @picture

@@ -33,7 +33,8 @@ logger = logging.getLogger(__name__)
 
 def house_style(*_: Any) -> None:
     """The style of all pictures; letters as shapes, since readers may not have the font."""
-    mpl.rcParams.update({**style.RC, "svg.fonttype": "path"})
+    mpl.rc_file(style.SHEET, use_default_template=False)
+    mpl.rcParams["svg.fonttype"] = "path"
 
 
 class Picture(SphinxDirective):

@@ -14,7 +14,7 @@ import pytest
 
 from mercer.playground import State
 from mercer.playground._presets import preset
-from tests.playground.browser import Browser, missing, opened, served
+from tests.playground.browser import ROOT, Browser, missing, opened, served
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -260,9 +260,30 @@ def test_light_and_dark(page: Browser, address: str, scheme: str, tmp_path: Path
         for selector in ("#why-text", "#rows td", "#step-hint", "#legend", "select", "#share",
                          "#help-C", "#redo", "h1 em"):  # fmt: skip
             assert _contrast(page, selector) >= 4.5, selector
-        page.driver.save_screenshot(str(_folder(tmp_path) / f"play-{scheme}.png"))
+        if scheme == "dark":
+            page.driver.save_screenshot(str(_folder(tmp_path) / "play-dark.png"))
     finally:
         _emulate(page, "light")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "auto"])
+def test_pictures_in_the_docs_follow_the_theme(chromium: Browser, tmp_path: Path, theme: str):
+    """White paper is dark in the dark theme, by choice or by the system's; hues are kept."""
+    css = (ROOT / "docs" / "_static" / "mercer.css").read_text(encoding="utf-8")
+    image = (ROOT / "docs" / "images" / "plots" / "boundary-moons.png").as_uri()
+    html = f"<style>{css}</style><body data-theme={theme}><div class=content><img src='{image}'>"
+    (tmp_path / "page.html").write_text(html, encoding="utf-8")
+    _emulate(chromium, "dark")
+    try:
+        chromium.driver.get((tmp_path / "page.html").as_uri())
+        chromium.until(lambda: chromium.run("return document.images[0].complete"))
+        pixels = chromium.picture("img")
+    finally:
+        _emulate(chromium, "light")
+    assert (pixels[2, 2].mean() < 0.3) == (theme != "light")
+    strong = pixels[pixels.max(axis=2) - pixels.min(axis=2) > 0.4]
+    is_warm, is_cold = strong[:, 0] > strong[:, 2] + 0.3, strong[:, 2] > strong[:, 0] + 0.3
+    assert min(is_warm.sum(), is_cold.sum()) > 50  # vermilion and blue points
 
 
 def test_all_by_keyboard(page: Browser):
@@ -359,7 +380,7 @@ def test_phone(page: Browser, address: str, tmp_path: Path, width: int, height: 
         )
         assert 0 <= ends[0][0] < ends[0][1] <= ends[1][0] < ends[1][1] <= height
         driver.save_screenshot(
-            str(_folder(tmp_path) / f"play-phone{'' if width == 390 else '-small'}.png")
+            str((_folder(tmp_path) if width == 390 else tmp_path) / "play-phone.png")
         )
         small = page.run(
             "return [...document.querySelectorAll('button, select')].filter((e) =>"

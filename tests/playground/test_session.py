@@ -233,3 +233,15 @@ def test_names_in_a_link_are_checked(query, says):
 def test_bad_files_say_where(text, says):
     with pytest.raises(StateError, match=says):
         read_csv(text)
+
+
+def test_the_command_opens_files_and_links(tmp_path):
+    from mercer.cli._commands import _query
+    from mercer.cli._errors import CommandError
+
+    assert State.from_query(_query("?data=xor&C=10")) == State(points=preset("xor"), C=10.0)
+    (tmp_path / "trees.csv").write_text(TREES)
+    opened = State.from_query(_query(str(tmp_path / "trees.csv")))
+    assert (opened.classes, opened.columns[0].name) == (("elm", "oak"), "width (cm)")
+    with pytest.raises(CommandError, match="C must be a number"):
+        _query("?C=abc")

@@ -104,6 +104,7 @@ def test_machines_that_tell_no_duals_are_drawn_by_their_measure():
         mercer.KernelKMeans(2, random_state=0),
         mercer.KernelRidge(kernel="rbf", solver="cg"),
         mercer.SVC(solver="qp"),
+        mercer.PegasosClassifier(max_iter=20, tol=0.5, random_state=0),
     ):
         display = GapDisplay.from_estimator(machine, X, y)
         assert not display.has_gaps
@@ -129,5 +130,9 @@ def test_the_user_s_own_callback_is_told_and_can_stop():
 
 
 def test_machines_that_report_nothing_are_refused():
-    with pytest.raises(ValueError, match="PegasosClassifier has no parameter callback"):
-        GapDisplay.from_estimator(mercer.PegasosClassifier(), X, y)
+    """Direct solutions have nothing to report before their end."""
+    for machine in (mercer.KernelRidge(), mercer.KernelPCA(2)):
+        with pytest.raises(ValueError, match=r"reported nothing .* no trace"):
+            GapDisplay.from_estimator(machine, X, y)
+    with pytest.raises(ValueError, match="StandardScaler has no parameter callback"):
+        GapDisplay.from_estimator(StandardScaler(), X, y)

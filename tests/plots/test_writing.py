@@ -65,7 +65,7 @@ def test_plain_figures_are_written_too(tmp_path):
 
 
 def test_other_endings_are_refused_and_nothing_is_written(tmp_path):
-    with pytest.raises(ValueError, match=r"must end in \.png, \.svg, \.html"):
+    with pytest.raises(ValueError, match=r"must end in \.png, \.svg, \.pdf, \.html"):
         write_figure(draw("weights", MODEL, X, y), tmp_path / "model.bmp")
     assert list(tmp_path.iterdir()) == []
 

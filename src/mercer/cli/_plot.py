@@ -74,8 +74,9 @@ def _in_file_units(kind: str, model: Any, schema: Schema | None, X: Any) -> tupl
     """
     if schema is None:
         return model, X
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
     if schema.target is not None:
-        model.target_name = schema.target
+        steps[-1][1].target_name = schema.target
     names = schema.feature_names
     if names is None:
         return model, X
@@ -87,7 +88,7 @@ def _in_file_units(kind: str, model: Any, schema: Schema | None, X: Any) -> tupl
     scaling = FunctionTransformer(lambda rows: (np.asarray(rows) - shift) * factor)
     scaling.feature_names_in_ = np.array(names, dtype=object)
     size = np.divide(1.0, factor, out=np.zeros_like(factor), where=factor != 0)
-    return Pipeline([("scaling", scaling), ("model", model)]), X * size + shift
+    return Pipeline([("file scaling", scaling), *steps]), X * size + shift
 
 
 def _along(

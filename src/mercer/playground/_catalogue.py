@@ -7,6 +7,7 @@ takes its arguments from them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mercer.estimators._registry import ESTIMATORS as REGISTERED
 from mercer.kernels._registry import KERNELS as REGISTERED_KERNELS
@@ -19,21 +20,13 @@ LABELS = ("A", "B", "C", "D")
 
 @dataclass(frozen=True)
 class ParameterOption:
-    """A number that has a slider.
-
-    Attributes
-    ----------
-    title, help : str
-    low, high, step : float
-        The range; of a logarithmic one, that of the exponents of ten of its slider's step.
-    is_log, is_whole, may_be_infinite : bool
-    """
+    """A number that has a slider."""
 
     title: str
     help: str
     low: float
     high: float
-    step: float
+    step: float  # of a logarithmic slider, that of the exponents of ten
     is_log: bool = False
     is_whole: bool = False
     may_be_infinite: bool = False
@@ -43,35 +36,19 @@ class ParameterOption:
 class EstimatorOption:
     """An estimator, its own parameters, and what its picture is.
 
-    Attributes
-    ----------
-    title : str
-    estimator : str
-        Public name in `mercer`.
-    parameters : tuple of str
-    kind : {"classes", "region", "clusters", "curve"}
-        Whether labels count, there are none, it makes them, or the second coordinate is the target.
-    step : str
-        What one step of step mode is; empty where there is none.
-    max_iter : int or None
-        A limit that makes the same picture on every computer.
-    is_seeded : bool
-        Whether it takes ``random_state``.
-    has_box : bool
-        Whether its coefficients have bounds, and so KKT groups.
-    has_edges : bool
-        Whether f = ±1 is drawn: the margin, or odds of e to 1.
+    The kind is "classes" where labels count, "region" or "clusters" where they do not, and "curve"
+    where the second coordinate is the target.
     """
 
     title: str
-    estimator: str
+    estimator: str  # public name in `mercer`
     parameters: tuple[str, ...]
     kind: str
-    step: str = ""
-    max_iter: int | None = None
-    is_seeded: bool = False
-    has_box: bool = False
-    has_edges: bool = False
+    step: str = ""  # what one step of step mode is; empty where there is none
+    max_iter: int | None = None  # a limit that makes the same picture on every computer
+    is_seeded: bool = False  # whether it takes ``random_state``
+    has_box: bool = False  # whether its coefficients have bounds, and so KKT groups
+    has_edges: bool = False  # whether f = ±1 is drawn: the margin, or odds of e to 1
 
     @property
     def needs_finite_C(self) -> bool:
@@ -85,7 +62,7 @@ class EstimatorOption:
 
 
 def _options() -> tuple[EstimatorOption, ...]:
-    smo = {"step": "pair of SMO", "has_box": True}
+    smo: dict[str, Any] = {"step": "pair of SMO", "has_box": True}
     option = EstimatorOption
     return (
         option("SVC (classes)", "SVC", ("C",), "classes", max_iter=50_000, has_edges=True, **smo),

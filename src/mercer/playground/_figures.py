@@ -25,15 +25,9 @@ FAINT = "#8A9099"
 
 
 class Figures:
-    """The figures, and the models of theirs that change, by name.
+    """The figures plane, trace and box, and what changes in them.
 
-    Attributes
-    ----------
-    plane, trace, box : figure
-    sources : dict of ColumnDataSource
-        As `_render.columns` names them.
-    axes : dict of [axis, range]
-        As `_render.axes` names them.
+    ``sources`` and ``axes`` (each axis with its range) are named as in `_render`.
     """
 
     def __init__(self, picture: Picture):

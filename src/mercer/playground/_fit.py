@@ -40,51 +40,28 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class ProgressCurve:
-    """A measure of the fit after each of its steps.
-
-    Attributes
-    ----------
-    steps, values : arrays
-    unit, measure : str
-        What a step is, and what is measured.
-    is_log : bool
-        Whether the values are drawn on a logarithmic axis.
-    """
+    """A measure of the fit after each of its steps."""
 
     steps: np.ndarray = field(default_factory=lambda: np.zeros(0))
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    unit: str = ""
-    measure: str = ""
-    is_log: bool = True
+    unit: str = ""  # what a step is
+    measure: str = ""  # what the values are
+    is_log: bool = True  # whether these are drawn on a logarithmic axis
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model of the points of a state.
+    """A model of the points of a state."""
 
-    Attributes
-    ----------
-    decide : callable or None
-        Rows to decision values, shape (n,) or (n, outputs); None where there is no model.
-    alpha : float64 array
-        |coefficient| of each point, the largest of its tasks; NaN where it is not known.
-    group : int array
-        ZERO, FREE or BOUND.
-    b : float
-    certificate : Certificate, RidgeCertificate or None
-    progress : ProgressCurve
-    model : estimator or None
-    proof : float64 array or None
-        That no hyperplane separates the classes: weights under which a point is in both hulls.
-    """
-
+    # Rows to decision values, shape (n,) or (n, outputs); None where there is no model.
     decide: Callable[[np.ndarray], np.ndarray] | None
-    alpha: np.ndarray
-    group: np.ndarray
+    alpha: np.ndarray  # |coefficient| of each point, the largest of its tasks; NaN: not known
+    group: np.ndarray  # KKTGroup of each point
     b: float = 0.0
     certificate: Any = None
     progress: ProgressCurve = field(default_factory=ProgressCurve)
     model: Any = None
+    # That no hyperplane separates the classes: weights under which a point is in both hulls.
     proof: np.ndarray | None = None
 
 
@@ -131,10 +108,17 @@ def recipe(state: State) -> tuple[str, dict[str, Any]]:
 def fit(state: State) -> Fit:
     """The estimator of a state, fitted; there must be points enough for it."""
     name, arguments = recipe(state)
-    X, y = rows_and_targets(state)
-    make = getattr(mercer, name)
     with quiet():
-        return _FITS[state.machine](state, make, arguments, X, y)
+        return _FITS[state.machine](
+            state, getattr(mercer, name), arguments, *rows_and_targets(state)
+        )
+
+
+def _of(model: Any, alpha: Any, group: Any, progress: ProgressCurve, **more: Any) -> Fit:
+    """A model with an intercept."""
+    ask = "predict" if isinstance(model, mercer.SVR) else "decision_function"
+    b, certificate = float(model.intercept_[0]), getattr(model, "certificate_", None)
+    return Fit(getattr(model, ask), alpha, group, b, certificate, progress, model, **more)
 
 
 # ------------------------------------------------------------------ one function for each estimator
@@ -147,10 +131,7 @@ def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndar
         none = np.zeros(X.shape[0])
         return Fit(None, none, none.astype(int), proof=error.weights)
     group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
-    decide = model.predict if state.machine == "svr" else model.decision_function
-    progress = _gaps(make, arguments, X, y, model.certificate_)
-    b = float(model.intercept_[0])
-    return Fit(decide, alpha, group, b, model.certificate_, progress, model)
+    return _of(model, alpha, group, _gaps(make, arguments, X, y, model.certificate_))
 
 
 def _gaps(
@@ -189,8 +170,7 @@ def _fit_pegasos(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.
     if len(tasks) == 1:
         group = groups_from_margin(tasks[0].position - 1, tolerance=0.05)
         alpha = np.select([group == KKTGroup.BOUND, group == KKTGroup.FREE], [state.C, np.nan], 0.0)
-    b, certificate = float(model.intercept_[0]), model.certificate_
-    return Fit(model.decision_function, alpha, group, b, certificate, progress, model)
+    return _of(model, alpha, group, progress)
 
 
 def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
@@ -204,12 +184,11 @@ def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: 
     mistakes = np.bincount(visits // n, minlength=model.n_iter_)
     epochs = np.arange(1, mistakes.size + 1)
     progress = ProgressCurve(epochs, mistakes, "epochs", "mistakes", is_log=False)
-    b = float(model.intercept_[0])
-    proof = None
     unfinished = np.isinf(model.mistake_bound_).any() and model.classes_.size == 2
-    if unfinished and model.kernel_.is_psd:
-        proof = _inseparable(arguments, X, y)
-    return Fit(model.decision_function, alpha, group, b, None, progress, model, proof)
+    is_open = unfinished and model.kernel_.is_psd
+    return _of(
+        model, alpha, group, progress, proof=_inseparable(arguments, X, y) if is_open else None
+    )
 
 
 def _inseparable(
@@ -226,31 +205,26 @@ def _inseparable(
 
 
 def _fit_logistic(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
-    reports: list[tuple[float, float]] = []
-
-    def record(report: Any) -> None:
-        reports.append((report.iterations, report.violation))
-
-    model = make(callback=record, **arguments).fit(X, y)
+    trace = Trace(share=0.0, free_seconds=-1.0)  # its own measure, a gap, is enough
+    model = make(callback=trace, **arguments).fit(X, y)
     group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
-    steps, gaps = np.array(reports).T if reports else (np.zeros(0), np.zeros(0))
+    _, steps, gaps = np.array(trace.violation).reshape(-1, 3).T
     progress = ProgressCurve(steps, np.minimum(gaps, 1.0), "products with K", "relative gap")
-    b = float(model.intercept_[0])
-    return Fit(model.decision_function, alpha, group, b, model.certificate_, progress, model)
+    return _of(model, alpha, group, progress)
 
 
 def _fit_kmeans(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     model = make(**arguments).fit(X)
     inertia = np.array(model.inertias_)
-    progress = ProgressCurve(
-        np.arange(inertia.size), inertia, "iterations", "objective", is_log=False
+    steps, none = np.arange(inertia.size), np.zeros(X.shape[0])
+    progress = ProgressCurve(steps, inertia, "iterations", "objective", is_log=False)
+    return Fit(
+        lambda rows: -(model.transform(rows) ** 2),
+        none,
+        none.astype(int),
+        progress=progress,
+        model=model,
     )
-    none = np.zeros(X.shape[0])
-
-    def decide(rows: np.ndarray) -> np.ndarray:
-        return -(model.transform(rows) ** 2)
-
-    return Fit(decide, none, none.astype(int), progress=progress, model=model)
 
 
 def _fit_ridge(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:

@@ -64,14 +64,7 @@ def _catalogue() -> dict[str, Any]:
 
 
 class Page:
-    """One open page.
-
-    Parameters
-    ----------
-    doc : Document
-    query : str
-        The state to open with.
-    """
+    """One open page, which begins with the state of a query."""
 
     run_ms = 160  # between two steps of the timer
 
@@ -100,7 +93,7 @@ class Page:
             self.send()
         elif not self.is_drawing:
             self.is_drawing = True
-            self.doc.add_next_tick_callback(self.draw)
+            self.doc.add_next_tick_callback(self.draw)  # type: ignore[arg-type]
 
     @without_document_lock
     async def draw(self) -> None:

@@ -53,7 +53,7 @@ class Grid:
             for part, ends in zip(corners, offsets, strict=True)
         ]
 
-    def _contours(self, values: np.ndarray):
+    def _contours(self, values: np.ndarray) -> Any:
         from contourpy import FillType, LineType, contour_generator
 
         square = values.reshape(self.ticks.size, self.ticks.size)
@@ -90,55 +90,27 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """All numbers and words of a picture.
+    """All numbers and words of a picture."""
 
-    Attributes
-    ----------
-    state : State
-        What is drawn; its step is at most what there is.
-    explanation : Explanation
-    situation : Situation
-    code : str
-        The exported program.
-    rows : tuple of (name, value)
-        The certificate, as it is shown.
-    labels : int array
-        Class of each point as drawn: its own, or its cluster.
-    alpha, group, notes
-        Of each point; notes are the tooltips.
-    regions, boundary, edges, band
-        Of the plane: polygons, lines f = 0, lines f = ±1, boundaries of all optimal b.
-    curve : Curve or None
-    progress : ProgressCurve
-    box : Box or None
-    active : tuple of int
-        Points of the last step, or of a proof.
-    meeting : pair of float or None
-        The point in both convex hulls, where it lies in the plane.
-    no_steps : str or None
-        Why there is no step mode.
-    seconds : float
-    """
-
-    state: State
+    state: State  #: what is drawn; its step is at most what there is
     explanation: Explanation
     situation: Situation
-    code: str = ""
-    rows: tuple[tuple[str, str], ...] = ()
-    labels: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
+    code: str = ""  #: the exported program
+    rows: tuple[tuple[str, str], ...] = ()  #: the certificate, as it is shown: names and values
+    labels: np.ndarray = field(default_factory=lambda: np.zeros(0, int))  #: class or cluster
     alpha: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    group: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
-    notes: tuple[str, ...] = ()
+    group: np.ndarray = field(default_factory=lambda: np.zeros(0, int))  #: KKTGroup of each point
+    notes: tuple[str, ...] = ()  #: tooltips of the points
     regions: list[Region] = field(default_factory=list)
-    boundary: list[np.ndarray] = field(default_factory=list)
-    edges: list[np.ndarray] = field(default_factory=list)
-    band: list[Rings] = field(default_factory=list)
+    boundary: list[np.ndarray] = field(default_factory=list)  #: lines f = 0
+    edges: list[np.ndarray] = field(default_factory=list)  #: lines f = ±1
+    band: list[Rings] = field(default_factory=list)  #: boundaries of all optimal b
     curve: Curve | None = None
     progress: ProgressCurve = field(default_factory=ProgressCurve)
     box: Box | None = None
-    active: tuple[int, ...] = ()
-    meeting: tuple[float, float] | None = None
-    no_steps: str | None = None
+    active: tuple[int, ...] = ()  #: points of the last step, or of a proof
+    meeting: tuple[float, float] | None = None  #: in both convex hulls, where it is in the plane
+    no_steps: str | None = None  #: why there is no step mode
     seconds: float = 0.0
 
     @property

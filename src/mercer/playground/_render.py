@@ -37,23 +37,12 @@ MARKERS = {
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes in pixels.
+    """Sizes in pixels."""
 
-    Attributes
-    ----------
-    scale : float
-        Pixels for a point of matplotlib.
-    disc, discs : float
-        Diameter of the disc of the largest α, and number of discs of that size that are not too
-        many; more are drawn smaller.
-    active, selected : float
-        Diameters of rings.
-    """
-
-    scale: float = 1.75
-    disc: float = 34.0
-    discs: float = 60.0
-    active: float = 21.0
+    scale: float = 1.75  # pixels for a point of matplotlib
+    disc: float = 34.0  # diameter of the disc of the largest α
+    discs: float = 60.0  # number of discs of that size; more are drawn smaller
+    active: float = 21.0  # diameters of rings: around the points of a step, the selected one
     selected: float = 27.0
 
 
@@ -192,23 +181,20 @@ def _points(picture: Picture) -> dict[str, Columns]:
     codes = picture.labels if kind in ("classes", "clusters") else np.ones(len(X), int)
     hues = [style.class_colour(int(code)) for code in codes]
     has_groups = kind != "clusters" and picture.situation.n_support > 0
-    markers = [
-        style.GROUPS[KKTGroup(g).name.lower()] if has_groups else style.GROUPS["free"]
-        for g in picture.group
-    ]
+    groups = picture.group if has_groups else [KKTGroup.FREE] * len(X)
+    looks = [style.GROUPS[KKTGroup(g).name.lower()] for g in groups]
     if state.machine in ("logistic", "ridge"):  # every point has a coefficient: all are drawn alike
-        markers = [replace(style.GROUPS["free"], width=0.8, size=30.0)] * len(X)
+        looks = [replace(style.GROUPS["free"], width=0.8, size=30.0)] * len(X)
     return {
         "points": {
-            "x": X[:, 0].tolist(),
-            "y": X[:, 1].tolist(),
-            "size": [_SIZES.scale * each.size**0.5 for each in markers],
-            "fill": [style.tint(hue, each.fill) for hue, each in zip(hues, markers, strict=True)],
+            **dict(zip("xy", X.T.tolist(), strict=True)),
+            "size": [_SIZES.scale * look.size**0.5 for look in looks],
+            "fill": [style.tint(hue, look.fill) for hue, look in zip(hues, looks, strict=True)],
             "line": [
-                hue if each.edge == "class" else each.edge or hue
-                for hue, each in zip(hues, markers, strict=True)
+                hue if look.edge in ("class", None) else look.edge
+                for hue, look in zip(hues, looks, strict=True)
             ],
-            "width": [0.9 * _SIZES.scale * each.width for each in markers],
+            "width": [0.9 * _SIZES.scale * look.width for look in looks],
             "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
             "note": list(picture.notes),
         },
@@ -224,12 +210,8 @@ def _discs(picture: Picture, X: np.ndarray, hues: list[str]) -> Columns:
     if used.size:
         relative = alpha[used] / alpha.max()
         size = _SIZES.disc * np.sqrt(relative * min(1.0, _SIZES.discs / relative.sum()))
-    return {
-        "x": X[used, 0].tolist(),
-        "y": X[used, 1].tolist(),
-        "size": _short(size),
-        "colour": [hues[i] for i in used],
-    }
+    x, y = X[used].T.tolist()
+    return {"x": x, "y": y, "size": _short(size), "colour": [hues[i] for i in used]}
 
 
 def _marks(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
@@ -266,10 +248,8 @@ def _trace(curve: ProgressCurve, in_steps: bool) -> Columns:
     if curve.steps.size == 0:
         return {"x": [], "y": [], "note": []}
     x, y, _ = _trace_values(curve, in_steps)
-    notes = [
-        f"{curve.measure} {value:.3g} after {step:,.0f} {curve.unit}"
-        for step, value in zip(curve.steps, curve.values, strict=True)
-    ]
+    pairs = zip(curve.steps, curve.values, strict=True)
+    notes = [f"{curve.measure} {value:.3g} after {step:,.0f} {curve.unit}" for step, value in pairs]
     return {"x": x.tolist(), "y": y.tolist(), "note": notes}
 
 
@@ -278,39 +258,26 @@ def _axis(values: np.ndarray, is_log: bool, name: str, whole: bool) -> dict[str,
     if is_log:
         low, high = float(np.floor(low)), float(max(np.ceil(high), np.floor(low) + 1))
         ticks = np.arange(low, high + 0.5, max(1, (high - low) // 4))
-        texts = [f"10{_raised(int(tick))}" for tick in ticks]
+        raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        texts = [f"10{str(int(tick)).translate(raised)}" for tick in ticks]
     else:
         low, high = min(low, 0.0), max(high, low + 1.0)
         ticks = np.linspace(low, high, 5)
         ticks = np.unique(np.round(ticks)) if whole and high - low > 2 else ticks[::2]
         texts = [f"{tick:,.4g}" for tick in ticks]
     pad = 0.06 * (high - low)
-    return {
-        "start": low - pad,
-        "end": high + pad,
-        "ticks": ticks.tolist(),
-        "texts": texts,
-        "name": name,
-    }
-
-
-def _raised(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    ends = {"start": low - pad, "end": high + pad}
+    return {**ends, "ticks": ticks.tolist(), "texts": texts, "name": name}
 
 
 # ------------------------------------------------------------------ the box of a pair
 
 
 def _box(box: Box | None) -> dict[str, Columns]:
-    if box is None:
-        return {
-            "box": {"right": [], "top": []},
-            "line-all": {"x": [], "y": []},
-            "line": {"x": [], "y": []},
-            "levels": {"xs": [], "ys": []},
-            "names": {"x": [], "y": [], "text": []},
-            "places": _table([], "x", "y", "marker", "size", "fill", "line"),
-        }
+    if box is None:  # the same columns, empty
+        first, last = (0.0, 0.0), (1.0, 1.0)
+        some = _box(Box(0, 1, 1.0, 1.0, 0.0, 1.0, first, last, last, (first, last)))
+        return {name: {column: [] for column in each} for name, each in some.items()}
     (x0, y0), (x1, y1) = box.line
     slope = (y1 - y0) / (x1 - x0)
     left, right = _window(box)[0]

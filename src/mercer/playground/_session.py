@@ -7,7 +7,6 @@ be driven without a browser. A session never raises: errors are its ``message``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from mercer.playground._catalogue import ESTIMATORS, LABELS
@@ -31,33 +30,17 @@ def attempt(state: State) -> Picture | Exception:
 
 
 class Session:
-    """The state of one open page.
-
-    Attributes
-    ----------
-    state : State
-    picture : Picture
-    tool : int
-        The class that a click adds, or ERASER.
-    selected : int or None
-        The point that Delete removes.
-    cursor : (float, float) or None
-        Where Enter adds a point.
-    message : str
-        For the page; empty if there is nothing to say.
-    is_error : bool
-    is_running : bool
-        Whether steps are taken by a timer.
-    """
+    """The state of one open page, and its picture; ``message`` is for the page, or empty."""
 
     most_undo = 200  # states that can be restored
     cursor_step = 0.2  # movement of the cursor for one press of an arrow key
 
     def __init__(self, query: str = "", draws: bool = True):
-        self.tool = 0
-        self.selected: int | None = None
-        self.cursor: tuple[float, float] | None = None
-        self.message, self.is_error, self.is_running = "", False, False
+        self.tool = 0  # the class that a click adds, or ERASER
+        self.selected: int | None = None  # the point that Delete removes
+        self.cursor: tuple[float, float] | None = None  # where Enter adds a point
+        self.message, self.is_error = "", False
+        self.is_running = False  # whether steps are taken by a timer
         self._past: list[State] = []
         self._future: list[State] = []
         self._drag: tuple[int, State] | None = None
@@ -78,10 +61,10 @@ class Session:
         """Do what an event asks for; `refresh` draws it."""
         self._say("")
         try:
-            _EVENTS[event.get("do", "")](self, event)
+            getattr(self, f"on_{event['do'].replace('-', '_')}")(event)
         except StateError as error:
             self._say(str(error)[:1].upper() + str(error)[1:], True)
-        except (KeyError, TypeError, ValueError, IndexError):
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             self._say(f"The page sent something this version does not know: {event!r:.120}", True)
 
     def refresh(self) -> Picture:
@@ -127,7 +110,7 @@ class Session:
 
     # ------------------------------------------------------------------ effects of events
 
-    def _set(self, event: dict) -> None:
+    def on_set(self, event: dict) -> None:
         """A parameter, from its slider; one movement of a slider is one undo."""
         name, value = event["name"], float(event["value"])
         parameter = PARAMETERS[name]
@@ -139,14 +122,14 @@ class Session:
         else:
             self._go(following)
 
-    def _choose_machine(self, event: dict) -> None:
+    def on_machine(self, event: dict) -> None:
         self._go(self.state.with_machine(event["value"]))
         self.is_running = False
 
-    def _choose_kernel(self, event: dict) -> None:
+    def on_kernel(self, event: dict) -> None:
         self._go(self.state.with_(kernel=event["value"]))
 
-    def _preset(self, event: dict) -> None:
+    def on_preset(self, event: dict) -> None:
         name = event["value"]
         machine = self.state.machine
         if name == "sine" and ESTIMATORS[machine].kind != "curve":
@@ -156,19 +139,19 @@ class Session:
         self._go(self.state.with_machine(machine).with_(**State.preset_changes(name)))
         self.selected = None
         if machine != self.picture.state.machine:
-            self._say(f"{PRESETS[name][0]} is shown with {ESTIMATORS[machine].title}.")
+            self._say(f"{PRESETS[name]} is shown with {ESTIMATORS[machine].title}.")
 
-    def _upload(self, event: dict) -> None:
+    def on_upload(self, event: dict) -> None:
         found, note = read_csv(event["text"])
         self._go(self.state.with_(**found))
         self.selected = None
         self._say(note)
 
-    def _clear(self, event: dict) -> None:
+    def on_clear(self, event: dict) -> None:
         self._go(self.state.with_(**State.preset_changes("")))
         self.selected = None
 
-    def _choose_tool(self, event: dict) -> None:
+    def on_tool(self, event: dict) -> None:
         tool = int(event["value"])
         if not 0 <= tool <= ERASER:
             raise StateError(f"there are {len(LABELS)} classes, got number {tool + 1}.")
@@ -181,13 +164,13 @@ class Session:
                 points[index] = (x, y, tool)
                 self._go(self.state.with_(points=tuple(points)))
 
-    def _tap(self, event: dict) -> None:
+    def on_tap(self, event: dict) -> None:
         """On a point: select or erase it; elsewhere: a new one."""
         x, y = float(event["x"]), float(event["y"])
         near = self._near(x, y, float(event.get("reach", 0.15)))
         if near is not None:
             if self.tool == ERASER:
-                self._delete({"index": near})
+                self.on_delete({"index": near})
             else:
                 self.selected = None if self.selected == near else near
         elif self.tool != ERASER and max(abs(x), abs(y)) <= LIMITS.extent:
@@ -200,15 +183,15 @@ class Session:
             return None
         return distances.index(min(distances))
 
-    def _drag_start(self, event: dict) -> None:
+    def on_drag_start(self, event: dict) -> None:
         near = self._near(float(event["x"]), float(event["y"]), float(event.get("reach", 0.15)))
         self._drag = None if near is None else (near, self.state)
 
-    def _drag_on(self, event: dict) -> None:
+    def on_drag(self, event: dict) -> None:
         if self._drag is not None:
             self.state = self.state.move(self._drag[0], float(event["x"]), float(event["y"]))
 
-    def _drag_end(self, event: dict) -> None:
+    def on_drag_end(self, event: dict) -> None:
         """A whole drag is one undo."""
         if self._drag is None:
             return
@@ -216,7 +199,7 @@ class Session:
         self._drag = None
         self._go(following)
 
-    def _delete(self, event: dict) -> None:
+    def on_delete(self, event: dict) -> None:
         index = event.get("index", self.selected)
         if index is None:
             index = len(self.state.points) - 1
@@ -224,18 +207,18 @@ class Session:
             self.selected = None
             self._go(self.state.delete(index))
 
-    def _undo(self, event: dict) -> None:
+    def on_undo(self, event: dict) -> None:
         if self._past:
             self._future.append(self.state)
             self.state = self._past.pop()
             self.selected = None
 
-    def _redo(self, event: dict) -> None:
+    def on_redo(self, event: dict) -> None:
         if self._future:
             self._past.append(self.state)
             self.state = self._future.pop()
 
-    def _cursor(self, event: dict) -> None:
+    def on_cursor(self, event: dict) -> None:
         """The first press shows the cross in the middle, others move it."""
         x, y = 0.0, 0.0
         if self.cursor is not None:
@@ -245,14 +228,14 @@ class Session:
             )
         self.cursor = x, y
 
-    def _press(self, event: dict) -> None:
+    def on_press(self, event: dict) -> None:
         """Enter: what a click at the cursor would do."""
         x, y = self.cursor or (0.0, 0.0)
-        self._tap({"x": x, "y": y})
+        self.on_tap({"x": x, "y": y})
 
     # ------------------------------------------------------------------ step mode
 
-    def _step(self, event: dict) -> None:
+    def on_step(self, event: dict) -> None:
         """Steps forward or back; the first press shows the start."""
         if self.picture.no_steps is not None:
             self.is_running = False
@@ -265,35 +248,12 @@ class Session:
             step=0 if now is None else min(max(now + by, 0), LIMITS.steps)
         )
 
-    def _run(self, event: dict) -> None:
+    def on_run(self, event: dict) -> None:
         self.is_running = not self.is_running
         if self.is_running:
-            self._step({"by": 1})
+            self.on_step({"by": 1})
 
-    def _finish(self, event: dict) -> None:
+    def on_finish(self, event: dict) -> None:
         """Leave step mode: the finished fit."""
         self.is_running = False
         self.state = self.state.with_()
-
-
-_EVENTS: dict[str, Callable[[Session, dict], None]] = {
-    "set": Session._set,
-    "machine": Session._choose_machine,
-    "kernel": Session._choose_kernel,
-    "preset": Session._preset,
-    "upload": Session._upload,
-    "clear": Session._clear,
-    "tool": Session._choose_tool,
-    "tap": Session._tap,
-    "drag-start": Session._drag_start,
-    "drag": Session._drag_on,
-    "drag-end": Session._drag_end,
-    "delete": Session._delete,
-    "undo": Session._undo,
-    "redo": Session._redo,
-    "cursor": Session._cursor,
-    "press": Session._press,
-    "step": Session._step,
-    "run": Session._run,
-    "finish": Session._finish,
-}

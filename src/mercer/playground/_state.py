@@ -28,23 +28,13 @@ _PACKED = np.dtype([("x", "<i2"), ("y", "<i2"), ("label", "u1")])
 
 @dataclass(frozen=True)
 class _Limits:
-    """What a state may hold.
-
-    Attributes
-    ----------
-    points, steps : int
-        Largest numbers of points, and of steps in step mode.
-    extent, farthest : float
-        The picture shows −extent to extent in both directions; points may lie within ±farthest.
-    name : int
-        Letters of the name of a column or a class.
-    """
+    """What a state may hold."""
 
     points: int = 1000
-    steps: int = 5000
-    extent: float = 4.0
-    farthest: float = 20.0
-    name: int = 40
+    steps: int = 5000  # of step mode
+    extent: float = 4.0  # the picture shows −extent to extent in both directions
+    farthest: float = 20.0  # points may lie within ±farthest
+    name: int = 40  # letters of the name of a column or a class
 
 
 LIMITS = _Limits()
@@ -62,30 +52,14 @@ class Column(NamedTuple):
     unit: float
 
 
-def _slider(default: float, *option: Any, **more: bool) -> Any:
+def _slider(default: float, *option: Any, **more: Any) -> Any:
     """A field with a slider."""
     return field(default=default, metadata={"slider": ParameterOption(*option, **more)})
 
 
 @dataclass(frozen=True)
 class State:
-    """All that a picture depends on.
-
-    Attributes
-    ----------
-    points : tuple of (x, y, class)
-        Coordinates in thousandths; classes 0 to 3.
-    machine, kernel : str
-        Keys of `ESTIMATORS` and `KERNELS`.
-    C, epsilon, nu, alpha, gamma, coef0 : float
-    clusters, degree : int
-        As `PARAMETERS` describes them. C may be infinite for the SVC.
-    step : int or None
-        Number of steps taken in step mode; None is the finished fit.
-    columns : pair of Column, optional
-        Where the coordinates come from: names and units of the axes.
-    classes : tuple of str
-        Names of the first classes, where they are not A, B, C, D.
+    """All that a picture depends on; the numbers are as `PARAMETERS` describes them.
 
     Examples
     --------
@@ -97,9 +71,9 @@ class State:
     True
     """
 
-    points: tuple[Point, ...] = preset("moons")
-    machine: str = "svc"
-    kernel: str = "rbf"
+    points: tuple[Point, ...] = preset("moons")  #: (x, y, class), in thousandths; classes 0 to 3
+    machine: str = "svc"  #: a key of `ESTIMATORS`
+    kernel: str = "rbf"  #: a key of `KERNELS`
     C: float = _slider(
         *(1.0, "C", "cost of an error: a small C allows errors, a large one avoids them"),
         *(1e-3, 1e4, 0.05),
@@ -119,9 +93,9 @@ class State:
     )
     degree: int = _slider(3, "degree", "of the polynomial", 1, 8, 1, is_whole=True)
     coef0: float = _slider(1.0, "c₀", "constant inside of the kernel", -2.0, 2.0, 0.05)
-    step: int | None = None
-    columns: tuple[Column, ...] = ()
-    classes: tuple[str, ...] = ()
+    step: int | None = None  #: steps taken in step mode; None is the finished fit
+    columns: tuple[Column, ...] = ()  #: of x and y: names and units of the axes
+    classes: tuple[str, ...] = ()  #: names of the first classes, where they are not A, B, C, D
 
     def __post_init__(self) -> None:
         _check_choice("machine", self.machine, ESTIMATORS)

@@ -45,33 +45,23 @@ from mercer.solvers.pegasos._subgradient import DualBound, single_steps
 __all__ = ["Box", "Step", "StepHistory", "can_step", "step_history"]
 
 
+Pair = tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Box:
-    """A pair step in the plane of its two multipliers α = |β|.
+    """A pair step in the plane of its two multipliers α = |β|; pairs are (α_i, α_j)."""
 
-    Attributes
-    ----------
-    i, j : int
-        Data points; [L, H] belongs to α_j.
-    bound_i, bound_j : float
-    low, high : float
-        [L, H].
-    before, after, unclipped : pair of float
-        (α_i, α_j); ``unclipped`` is the optimum on the line without the box.
-    line : pair of points
-        The ends of the part of the constraint line inside of the box.
-    """
-
-    i: int
+    i: int  # data points; [low, high] = [L, H] belongs to α_j
     j: int
     bound_i: float
     bound_j: float
     low: float
     high: float
-    before: tuple[float, float]
-    after: tuple[float, float]
-    unclipped: tuple[float, float]
-    line: tuple[tuple[float, float], tuple[float, float]]
+    before: Pair
+    after: Pair
+    unclipped: Pair  # the optimum on the line without the box
+    line: tuple[Pair, Pair]  # ends of the part of the constraint line inside of the box
 
     @property
     def is_clipped(self) -> bool:
@@ -80,31 +70,15 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The iterate after some steps.
+    """The iterate after some steps."""
 
-    Attributes
-    ----------
-    beta : float64 array
-        A coefficient for each data point.
-    b : float
-    active : tuple of int
-        The points that the last step moved or visited.
-    gap : float
-        Relative gap, or of the perceptron the number of points on the wrong side.
-    box : Box or None
-    pull : float
-        Sign of the subgradient of the last example: 0 if it was beyond the margin.
-    group : int array
-    certificate : Certificate or None
-    """
-
-    beta: np.ndarray
+    beta: np.ndarray  # a coefficient for each data point
     b: float
-    active: tuple[int, ...]
-    gap: float
+    active: tuple[int, ...]  # the points that the last step moved or visited
+    gap: float  # relative gap, or of the perceptron the number of points on the wrong side
     group: np.ndarray
     box: Box | None = None
-    pull: float = 0.0
+    pull: float = 0.0  # sign of the subgradient of the last example: 0 if it was beyond the margin
     certificate: Any = None
 
 

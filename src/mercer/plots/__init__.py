@@ -16,7 +16,7 @@ _write.py           PNG, SVG, HTML
 _fitted.py          `FittedView`: a fitted estimator with the data to draw
 _projection.py      two coordinates for any number of features, and the caveat
 _base.py            what displays share
-_style.py           colours, markers, fonts
+style.py            colours, markers, fonts: public
 ==================  ==================================================================
 
 `KINDS` has them by name, as ``mercer plot KIND MODEL DATA`` draws them.
@@ -58,18 +58,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of picture.
+    """One kind of picture: its name, a line on it, and its display.
 
-    Attributes
-    ----------
-    name : str
-    summary : str
-        In one line.
-    display : a Display class
-    fits : bool
-        Whether drawing fits the estimator again.
-    weighted : bool
-        Whether it takes ``sample_weight``.
+    ``fits`` says whether drawing fits the estimator again, ``weighted`` whether it takes
+    ``sample_weight``.
     """
 
     name: str
@@ -79,17 +71,7 @@ class Kind:
     weighted: bool = True
 
     def draw(self, model: Any, X: Any, y: Any = None, **options: Any) -> Display:
-        """Draw on a figure of its own, apart from pyplot's; ``sample_weight`` as in ``fit``.
-
-        Parameters
-        ----------
-        model, X, y, **options
-            Of the display's ``from_estimator``.
-
-        Returns
-        -------
-        display : with ``figure_``
-        """
+        """Draw as ``from_estimator`` of the display does, on a figure apart from pyplot's."""
         if not self.weighted:
             options.pop("sample_weight", None)
         return self.display.from_estimator(model, X, y, ax=APART, **options)

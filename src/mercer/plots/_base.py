@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,17 +43,19 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Display:
     """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
 
-    ax_: Any
-    axes_: list[Any]
-    figure_: Any
-    panels: int = 1
-    figsize: tuple[float, float] = style.SETTINGS.figsize
+    panels = 1
+    figsize = style.SETTINGS.figsize
+
     title: str = ""
     caveat: str = ""
     certificate: Certificate | None = None  # of the model drawn, where it is known
+    axes_: list[Any] = field(default_factory=list, init=False)
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
 
     @property
     def description(self) -> str:
@@ -133,7 +136,7 @@ class Display:
         points: np.ndarray,
         groups: np.ndarray,
         codes: np.ndarray,
-        names: Mapping[int, str],
+        names: Mapping[KKTGroup, str],
         classes: Mapping[int, str] | None = None,
         *,
         size: float = 1.0,

@@ -31,39 +31,6 @@ class BoundaryDisplay(Display):
 
     Use `from_estimator`; the constructor takes the numbers.
 
-    Parameters
-    ----------
-    xx0, xx1 : ndarray of shape (r, r)
-        The grid.
-    values : ndarray of shape (r, r)
-        f of two classes or of a region; of more classes, and of clusters, their number.
-    points : ndarray of shape (n, 2)
-    codes : int array of shape (n,)
-        The class of each point.
-    classes : names of the classes
-    groups : int array of shape (n,)
-        0, 1, 2: the first, second and third of ``group_names``.
-    group_names : three names
-    alpha : ndarray of shape (n,), optional
-    band : (low, high), optional
-        Values of f at which the boundary would be for the ends of the bias interval.
-    bias : (low, high), optional
-        The interval itself.
-    has_margin : bool
-        Whether f = ±1 are edges.
-    is_linear : bool
-        Whether f is linear: both axes then have one scale, so that edges are perpendicular to w.
-    values_are_classes : bool
-    probabilities : ndarray of shape (r, r), optional
-        Of the second class, for contours.
-    labels, title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-    discs_ : PathCollection or None
-        The areas of α.
-
     Examples
     --------
     >>> import mercer
@@ -81,25 +48,23 @@ class BoundaryDisplay(Display):
     most_stretch = 4.0  # ratio of the axes' ranges from which they have scales of their own
     probability_levels = (0.05, 0.25, 0.5, 0.75, 0.95)
 
-    xx0: np.ndarray
+    xx0: np.ndarray  #: the grid, shape (r, r)
     xx1: np.ndarray
-    values: np.ndarray
-    points: np.ndarray
-    codes: np.ndarray
-    classes: Sequence[str]
-    groups: np.ndarray
+    values: np.ndarray  #: f there; of more than two classes, and of clusters, their number
+    points: np.ndarray  #: shape (n, 2)
+    codes: np.ndarray  #: the class of each point
+    classes: Sequence[str]  #: their names
+    groups: np.ndarray  #: 0, 1, 2: the first, second and third of group_names
     group_names: Sequence[str]
     alpha: np.ndarray | None = None
-    band: Interval | None = None
-    bias: Interval | None = None
-    has_margin: bool = True
-    is_linear: bool = False
+    band: Interval | None = None  #: f where the boundary is for the ends of ``bias``
+    bias: Interval | None = None  #: the interval of optimal b
+    has_margin: bool = True  #: whether f = ±1 are edges
+    one_scale: bool = False  #: of both axes: edges are perpendicular to a linear f's w
     values_are_classes: bool = False
-    probabilities: np.ndarray | None = None
+    probabilities: np.ndarray | None = None  #: of the second class on the grid, for contours
     labels: Sequence[str] = ("", "")
-    title: str = ""
-    caveat: str = ""
-    discs_: Any = field(default=None, init=False)
+    discs_: Any = field(default=None, init=False)  #: the areas of α, a PathCollection
 
     @classmethod
     def from_estimator(
@@ -128,13 +93,8 @@ class BoundaryDisplay(Display):
         probabilities : bool
             Add contours of ``predict_proba`` of the second class.
         grid_resolution : int
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: fill, margins, areas, band, legend (all True), point_size (1.0).
-
-        Returns
-        -------
-        BoundaryDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: fill, margins, areas, band, legend (all True), point_size.
         """
         view = FittedView(estimator, X, y, sample_weight)
         if view.codes is None:
@@ -142,7 +102,17 @@ class BoundaryDisplay(Display):
             view.refuse("has no classes and so no boundary", remedy)
         view.require_coordinates("BoundaryDisplay")
         plane = make_plane(view, features)
-        xx0, xx1 = np.meshgrid(plane.ticks(0, grid_resolution), plane.ticks(1, grid_resolution))
+        ticks = [plane.ticks(axis, grid_resolution) for axis in (0, 1)]
+        spans = [float(np.ptp(each)) for each in ticks]
+        one_scale = view.is_linear and max(spans) <= cls.most_stretch * min(spans)
+        if one_scale:  # a wider picture than its data, rather than a strip
+            middles = [(each[0] + each[-1]) / 2 for each in ticks]
+            halves = [max(span, 0.62 * max(spans)) / 2 for span in spans]
+            ticks = [
+                np.linspace(middle - half, middle + half, grid_resolution)
+                for middle, half in zip(middles, halves, strict=True)
+            ]
+        xx0, xx1 = np.meshgrid(*ticks)
         places = np.column_stack([xx0.ravel(), xx1.ravel()])
         values = plane.values(view, places).reshape(xx0.shape)
         groups, alpha = _groups_without_duals(view), None
@@ -166,14 +136,14 @@ class BoundaryDisplay(Display):
             band=band,
             bias=bias,
             has_margin=view.has_margin,
-            is_linear=view.is_linear,
+            one_scale=one_scale,
             values_are_classes=not view.has_values,
             probabilities=probability,
             labels=plane.labels,
             title=view.title,
             caveat=plane.caveat,
+            certificate=view.certificate,
         )
-        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:
@@ -214,8 +184,7 @@ class BoundaryDisplay(Display):
             self._draw_probabilities(ax)
         ax.set(xlim=(self.xx0.min(), self.xx0.max()), ylim=(self.xx1.min(), self.xx1.max()))
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
-        stretch = np.ptp(self.xx0) / np.ptp(self.xx1)
-        if self.is_linear and 1 / self.most_stretch <= stretch <= self.most_stretch:
+        if self.one_scale:
             ax.set_aspect("equal")
         columns = 1 + (len(self.classes) > style.SETTINGS.most_entries)
         self._legend(ax, legend, ncols=columns)

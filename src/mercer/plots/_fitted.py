@@ -65,8 +65,15 @@ class FittedView:
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             self.X_model = estimator[:-1].transform(X)
         self.n = _num_samples(self.X)
-        self.sample_weight = sample_weight
+        self.sample_weight, self.title = sample_weight, title_of(self.model)
         self.loss = loss_of(self.model)
+        self.has_margin = self.loss in _MARGIN_LOSSES  # f = ±1 are its edges
+        self.is_precomputed = is_precomputed(self.model.get_params(deep=False).get("kernel"))
+        # Linear in the samples that the last step takes.
+        kernel, is_linear = vars(self.model).get("kernel_"), "coef_" in vars(self.model)
+        self.is_linear = bool(getattr(kernel, "is_linear", is_linear))
+        proof = getattr(self.model, "certificate_", None)
+        self.certificate = proof if isinstance(proof, Certificate) else None
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = _is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
@@ -84,25 +91,6 @@ class FittedView:
         if not self.is_classifier:
             return [f"cluster {c}" for c in range(self.model.n_clusters)]
         return [f"{c:g}" if isinstance(c, float) else str(c) for c in self.model.classes_]
-
-    @property
-    def is_precomputed(self) -> bool:
-        return is_precomputed(self.model.get_params(deep=False).get("kernel"))
-
-    @property
-    def certificate(self) -> Certificate | None:
-        certificate = getattr(self.model, "certificate_", None)
-        return certificate if isinstance(certificate, Certificate) else None
-
-    @property
-    def has_margin(self) -> bool:
-        """Whether f = ±1 are edges of the loss."""
-        return self.loss in _MARGIN_LOSSES
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether f is linear in the samples that the last step takes."""
-        return getattr(vars(self.model).get("kernel_"), "is_linear", "coef_" in vars(self.model))
 
     @property
     def has_values(self) -> bool:
@@ -123,10 +111,6 @@ class FittedView:
                 f"was fitted on objects without coordinates, which {display} needs",
                 "KernelMatrixDisplay and SpectrumDisplay do not.",
             )
-
-    @property
-    def title(self) -> str:
-        return title_of(self.model)
 
     # ------------------------------------------------------------------ values
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,25 +19,13 @@ from mercer.plots._fitted import title_of
 __all__ = ["GapDisplay"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GapDisplay(Display):
     """The duality gap during a fit, on a logarithmic axis; primal and dual value above it.
 
     The optimal value lies between primal and dual at every moment. Estimators whose solver has
     no duals before its end (k-means, the perceptron, ridge, PCA, the QP library) are drawn by the
     measure that they stop at.
-
-    Parameters
-    ----------
-    trace : Trace
-    names : names of the tasks, optional
-    words : two str
-        What ``iterations`` and the solver's own measure are called.
-    title : str
-
-    Attributes
-    ----------
-    ax_, axes_, figure_
-        The first panel, all panels, the figure.
 
     Examples
     --------
@@ -49,17 +39,13 @@ class GapDisplay(Display):
 
     figsize = (6.8, 5.4)
 
-    def __init__(
-        self,
-        *,
-        trace: Trace,
-        names: list[str] | None = None,
-        words: tuple[str, str] = ("steps", "violation"),
-        title: str = "",
-    ):
-        self.trace, self.names, self.words, self.title = trace, names or [""], words, title
+    trace: Trace
+    names: Sequence[str] = ("",)  #: of the tasks
+    words: tuple[str, str] = ("steps", "violation")  #: ``iterations``, and the solver's measure
+
+    def __post_init__(self) -> None:
         # Solvers without duals before their end leave one point only.
-        self.has_gaps = 2 * len(trace.points) >= len(trace.violation)
+        self.has_gaps = 2 * len(self.trace.points) >= len(self.trace.violation)
         self.panels = 2 if self.has_gaps and len(self.names) == 1 else 1
 
     @classmethod
@@ -80,14 +66,9 @@ class GapDisplay(Display):
         estimator : estimator of Mercer, fitted or not, or a Pipeline that ends in one
         X, y, sample_weight
             As for ``fit``.
-        ax : matplotlib axes or a pair of them, optional
-            One: the gap alone.
-        **options
-            Of ``plot``: against ("iterations" or "seconds"), legend.
-
-        Returns
-        -------
-        GapDisplay
+        ax, **options
+            Matplotlib axes (one: the gap alone) or a pair; of ``plot``: against ("iterations" or
+            "seconds"), legend.
         """
         fitted = clone(estimator)
         if isinstance(fitted, Pipeline):
@@ -110,9 +91,9 @@ class GapDisplay(Display):
             names = [task.name for task in proof.tasks] or [""]
         elif not trace.violation:
             raise ValueError(f"{name} reported nothing while it was fitted: there is no trace.")
-        display = cls(trace=trace, names=names, words=words, title=title_of(fitted))
-        display.certificate = proof if isinstance(proof, Certificate) else None
-        return display.plot(ax, **options)
+        proof = proof if isinstance(proof, Certificate) else None
+        texts: dict[str, Any] = {"words": words, "title": title_of(fitted), "certificate": proof}
+        return cls(trace=trace, names=names, **texts).plot(ax, **options)
 
     def _words(self) -> list[str]:
         ends = f"{len(self.trace.violation)} reports"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mercer._multiclass import by_class
-from mercer._threads import Workers
 from mercer.gram import BlockedGram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
@@ -34,66 +33,8 @@ def _sample(n: int, codes: np.ndarray | None, most: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _matrix(kernel: Kernel, X: Any, rows: np.ndarray) -> np.ndarray:
-    points = Samples(X)
-    kernel.check(points)
-    return np.asarray(BlockedGram(kernel, points, Workers(1)).take(rows).matrix(), dtype=np.float64)
-
-
-def _caveat(shown: int, n: int) -> str:
-    return f"{shown:,} of {n:,} rows, at random, stratified by class." if shown < n else ""
-
-
-def _of_estimator(estimator: Any, X: Any, y: Any) -> tuple[Kernel, Any, FittedView]:
-    """The kernel of an estimator, the samples it takes, and its view."""
-    view = FittedView(estimator, X, y, needs_y=False)
-    attributes, rows = vars(view.model), view.X_model
-    if "kernel_" not in attributes and "coef_" not in attributes:
-        view.refuse("has no kernel", "Draw an estimator with a kernel, or use from_kernel.")
-    kernel = attributes.get("kernel_", Linear())
-    return kernel, np.asarray(rows) if hasattr(rows, "columns") else rows, view
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class KernelMatrixDisplay(Display):
-    """The kernel matrix of the samples, ordered by class.
-
-    A kernel that suits the classes shows blocks on the diagonal. Of many rows a sample is drawn,
-    and the caveat says so.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        In the order drawn.
-    order : int array
-        Row of the data of each row of K.
-    starts : int array
-        Where each class begins, and the last one ends.
-    classes : names of the classes, empty without classes
-    title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_, image_
-
-    Examples
-    --------
-    >>> from mercer.kernels import Linear
-    >>> from mercer.plots import KernelMatrixDisplay
-    >>> display = KernelMatrixDisplay.from_kernel(Linear(), [[1.0], [2.0], [3.0]], [1, 0, 1])
-    >>> display.order.tolist(), display.starts.tolist()
-    ([1, 0, 2], [0, 1, 3])
-    """
-
-    figsize = (5.8, 4.9)
-    least_distance = 0.045  # between two names beside an axis, as a fraction of its length
-
-    K: np.ndarray
-    order: np.ndarray
-    starts: np.ndarray
-    classes: Sequence[str] = ()
-    title: str = ""
-    caveat: str = ""
+class _KernelDisplay(Display):
+    """What is drawn of the kernel matrix of the samples, or of some of them."""
 
     @classmethod
     def from_estimator(
@@ -105,8 +46,8 @@ class KernelMatrixDisplay(Display):
         max_rows: int = 1000,
         ax: Any = None,
         **options: Any,
-    ) -> KernelMatrixDisplay:
-        """Draw the matrix of a fitted estimator's kernel.
+    ) -> Any:
+        """Draw a fitted estimator's kernel.
 
         Parameters
         ----------
@@ -115,17 +56,17 @@ class KernelMatrixDisplay(Display):
         X, y
             Rows, and their classes or targets; for a precomputed kernel the matrix itself.
         max_rows : int
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: colorbar, borders (both True).
-
-        Returns
-        -------
-        KernelMatrixDisplay
+            Of more, a sample is drawn, stratified by class; the caveat says so.
+        ax, **options
+            Matplotlib axes; of ``plot``: colorbar, borders, or legend.
         """
-        kernel, rows, view = _of_estimator(estimator, X, y)
-        labels = view.codes if view.codes is not None else view.y
-        names = view.classes if view.codes is not None else None
+        view = FittedView(estimator, X, y, needs_y=False)
+        attributes, rows = vars(view.model), view.X_model
+        if "kernel_" not in attributes and "coef_" not in attributes:
+            view.refuse("has no kernel", "Draw an estimator with a kernel, or use from_kernel.")
+        rows = np.asarray(rows) if hasattr(rows, "columns") else rows
+        labels, names = (view.y, None) if view.codes is None else (view.codes, view.classes)
+        kernel = attributes.get("kernel_", Linear())
         display = cls._of(kernel, rows, labels, names, max_rows, view.title)
         display.certificate = view.certificate
         return display.plot(ax, **options)
@@ -140,30 +81,66 @@ class KernelMatrixDisplay(Display):
         max_rows: int = 1000,
         ax: Any = None,
         **options: Any,
-    ) -> KernelMatrixDisplay:
-        """Draw the matrix of a Kernel, a name or a callable; arguments as in `from_estimator`."""
+    ) -> Any:
+        """Draw a Kernel, a name or a callable on rows; arguments as in `from_estimator`."""
         kernel = as_kernel(kernel)
         codes, names = None, None
         if y is not None:
             known, codes = np.unique(np.asarray(y), return_inverse=True)
             names = [str(c) for c in known]
-        return cls._of(kernel, X, codes, names, max_rows, kernel_words(kernel)).plot(ax, **options)
+        title = kernel_words(kernel)
+        return cls._of(kernel, X, codes, names, max_rows, title).plot(ax, **options)
 
     @classmethod
-    def _of(
-        cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str
-    ) -> KernelMatrixDisplay:
-        n = Samples(X).n
-        rows = _sample(n, labels if names else None, most)
+    def _of(cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str) -> Any:
+        """The display of at most ``most`` rows: by class, or by target."""
+        points = Samples(X)
+        kernel.check(points)
+        rows = _sample(points.n, labels if names else None, most)
         starts = np.array([0, rows.size])
         if names:
             order, starts = by_class(labels[rows], len(names))
             rows = rows[order]
         elif labels is not None:  # targets
             rows = rows[np.argsort(labels[rows], kind="stable")]
-        K = _matrix(kernel, X, rows)
-        caveat = _caveat(rows.size, n)
-        return cls(K=K, order=rows, starts=starts, classes=names or (), title=title, caveat=caveat)
+        K = np.asarray(BlockedGram(kernel, points).take(rows).matrix(), dtype=np.float64)
+        numbers = cls._numbers(K, rows, starts, names or ())
+        caveat = f"{rows.size:,} of {points.n:,} rows, at random, stratified by class."
+        return cls(**numbers, title=title, caveat=caveat if rows.size < points.n else "")
+
+    @staticmethod
+    def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
+        """What the constructor takes."""
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelMatrixDisplay(_KernelDisplay):
+    """The kernel matrix of the samples, ordered by class.
+
+    A kernel that suits the classes shows blocks on the diagonal. Of many rows a sample is drawn,
+    and the caveat says so.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> from mercer.plots import KernelMatrixDisplay
+    >>> display = KernelMatrixDisplay.from_kernel(Linear(), [[1.0], [2.0], [3.0]], [1, 0, 1])
+    >>> display.order.tolist(), display.starts.tolist()
+    ([1, 0, 2], [0, 1, 3])
+    """
+
+    figsize = (5.8, 4.9)
+    least_distance = 0.045  # between two names beside an axis, as a fraction of its length
+
+    K: np.ndarray  #: in the order drawn
+    order: np.ndarray  #: row of the data of each row of K
+    starts: np.ndarray  #: where each class begins, and the last one ends
+    classes: Sequence[str] = ()
+
+    @staticmethod
+    def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
+        return {"K": K, "order": rows, "starts": starts, "classes": names}
 
     def _words(self) -> list[str]:
         by = " ordered by class: " + ", ".join(self.classes) if self.classes else ""
@@ -212,25 +189,11 @@ class KernelMatrixDisplay(Display):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SpectrumDisplay(Display):
+class SpectrumDisplay(_KernelDisplay):
     """Eigenvalues of the kernel matrix, largest first, on a logarithmic axis.
 
     The faster they fall, the fewer directions of the feature space the data need. Eigenvalues below
     zero by more than rounding prove that the function is no kernel: they are marked.
-
-    Parameters
-    ----------
-    eigenvalues : ndarray
-        In falling order.
-    tolerance : float
-        What rounding can do to them.
-    is_psd : bool
-        The verdict of `mercer.check_kernel`.
-    title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_
 
     Examples
     --------
@@ -243,62 +206,15 @@ class SpectrumDisplay(Display):
 
     figsize = (6.4, 4.4)
 
-    eigenvalues: np.ndarray
-    tolerance: float = 0.0
-    is_psd: bool = True
-    title: str = ""
-    caveat: str = ""
+    eigenvalues: np.ndarray  #: in falling order
+    tolerance: float = 0.0  #: what rounding can do to them
+    is_psd: bool = True  #: the verdict of `mercer.check_kernel`
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        max_rows: int = 1000,
-        ax: Any = None,
-        **options: Any,
-    ) -> SpectrumDisplay:
-        """Draw the spectrum of a fitted estimator's kernel; y only stratifies a sample of rows.
-
-        Parameters
-        ----------
-        estimator, X, y, max_rows, ax
-            As in `KernelMatrixDisplay.from_estimator`.
-        **options
-            Of ``plot``: legend.
-
-        Returns
-        -------
-        SpectrumDisplay
-        """
-        kernel, rows, view = _of_estimator(estimator, X, y)
-        display = cls._of(kernel, rows, view.codes, max_rows, view.title)
-        display.certificate = view.certificate
-        return display.plot(ax, **options)
-
-    @classmethod
-    def from_kernel(
-        cls, kernel: Any, X: Any, *, max_rows: int = 1000, ax: Any = None, **options: Any
-    ) -> SpectrumDisplay:
-        """Draw the spectrum of a Kernel, a name or a callable on rows."""
-        kernel = as_kernel(kernel)
-        return cls._of(kernel, X, None, max_rows, kernel_words(kernel)).plot(ax, **options)
-
-    @classmethod
-    def _of(cls, kernel: Kernel, X: Any, codes: Any, most: int, title: str) -> SpectrumDisplay:
-        n = Samples(X).n
-        rows = _sample(n, codes, most)
-        K = _matrix(kernel, X, rows)
+    @staticmethod
+    def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
         check = check_kernel(K)
-        return cls(
-            eigenvalues=np.linalg.eigvalsh((K + K.T) / 2)[::-1],
-            tolerance=check.tolerance,
-            is_psd=check.is_psd,
-            title=title,
-            caveat=_caveat(rows.size, n),
-        )
+        eigenvalues = np.linalg.eigvalsh((K + K.T) / 2)[::-1]
+        return {"eigenvalues": eigenvalues, "tolerance": check.tolerance, "is_psd": check.is_psd}
 
     @property
     def verdict(self) -> str:

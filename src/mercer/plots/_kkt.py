@@ -15,11 +15,7 @@ from mercer.plots._fitted import FittedView
 
 __all__ = ["KKTDisplay"]
 
-_NAMES = {
-    KKTGroup.ZERO: "α = 0",
-    KKTGroup.FREE: "0 < α < bound",
-    KKTGroup.BOUND: "α = bound",
-}
+_NAMES = {KKTGroup.ZERO: "α = 0", KKTGroup.FREE: "0 < α < bound", KKTGroup.BOUND: "α = bound"}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -29,23 +25,6 @@ class KKTDisplay(Display):
     At the optimum every sample lies on a staircase: α = 0 beyond the margin, α at its bound within
     it, and anything between only on the edge y f = 1. The distance of a point from the staircase is
     its KKT violation. Of a regression the steps are at the residuals ±ε, of one class at f = 0.
-
-    Parameters
-    ----------
-    place, share : ndarrays
-        Margin (or residual, or f) of every coefficient, and α (or β) over its bound; over the
-        largest where there is no bound.
-    groups : int array
-        0, 1, 2: zero, free, at the bound.
-    codes : int array
-        The class of each row.
-    classes : names of the classes
-    edges : where the staircase rises
-    labels, title : texts
-
-    Attributes
-    ----------
-    ax_, figure_
 
     Examples
     --------
@@ -59,14 +38,13 @@ class KKTDisplay(Display):
 
     figsize = (6.8, 4.6)
 
-    place: np.ndarray
-    share: np.ndarray
-    groups: np.ndarray
-    codes: np.ndarray
+    place: np.ndarray  #: margin (or residual, or f) of every coefficient
+    share: np.ndarray  #: α (or β) over its bound, or over the largest without one
+    groups: np.ndarray  #: 0, 1, 2: zero, free, at the bound
+    codes: np.ndarray  #: the class of each row
     classes: Sequence[str] = ()
-    edges: Sequence[float] = (1.0,)
+    edges: Sequence[float] = (1.0,)  #: where the staircase rises
     labels: Sequence[str] = ("y f", "α / bound")
-    title: str = ""
 
     @classmethod
     def from_estimator(
@@ -87,13 +65,8 @@ class KKTDisplay(Display):
             a Pipeline that ends in one
         X, y, sample_weight
             What it was fitted on.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend.
-
-        Returns
-        -------
-        KKTDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend.
         """
         view = FittedView(estimator, X, y, sample_weight)
         tasks = view.tasks
@@ -114,8 +87,8 @@ class KKTDisplay(Display):
             edges=tasks[0].edges,
             labels=_labels(tasks[0]),
             title=view.title,
+            certificate=view.certificate,
         )
-        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:

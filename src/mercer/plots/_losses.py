@@ -47,21 +47,6 @@ class LossDisplay(Display):
     support vectors. Of a fitted model its own loss is drawn as a thick line, and the positions of
     the samples below it.
 
-    Parameters
-    ----------
-    at : ndarray
-        Margins or residuals.
-    curves : dict of name to ndarray
-    own : str
-        The curve of the model, if there is one.
-    rows : ndarray, optional
-        Margins or residuals of the rows.
-    title : str
-
-    Attributes
-    ----------
-    ax_, figure_
-
     Examples
     --------
     >>> from mercer.plots import LossDisplay
@@ -72,11 +57,10 @@ class LossDisplay(Display):
 
     figsize = (6.4, 4.4)
 
-    at: np.ndarray
-    curves: dict[str, np.ndarray]
-    own: str = ""
-    rows: np.ndarray | None = None
-    title: str = ""
+    at: np.ndarray  #: margins or residuals
+    curves: dict[str, np.ndarray]  #: losses there by name
+    own: str = ""  #: the curve of the model, if there is one
+    rows: np.ndarray | None = None  #: margins or residuals of the rows
 
     @classmethod
     def from_names(
@@ -98,13 +82,8 @@ class LossDisplay(Display):
             Margins, or residuals.
         epsilon : float
             Of the last two.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend, rug (both True).
-
-        Returns
-        -------
-        LossDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend, rug (both True).
         """
         unknown = [name for name in names if name not in _LINES]
         if unknown or len({name in CLASSIFICATION for name in names}) != 1:
@@ -127,32 +106,25 @@ class LossDisplay(Display):
         estimator : fitted classifier of two classes or regression, or a Pipeline
         X, y
             Rows with their labels or targets.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend, rug (both True).
-
-        Returns
-        -------
-        LossDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend, rug (both True).
         """
         view = FittedView(estimator, X, y)
         own = _own_loss(view)
         names: Sequence[str] = REGRESSION if view.is_regressor else CLASSIFICATION
-        epsilon = 0.0
+        epsilon = view.epsilon if view.is_regressor else 0.0
         if view.is_regressor:
-            epsilon = view.epsilon
             rows = view.y - view.values
+            reach = max(*np.abs(np.quantile(rows, [0.005, 0.995])), 2 * epsilon)
+            low, high = -reach, reach
         else:
             rows = np.where(view.codes == 1, 1.0, -1.0) * view.values
-        low, high = np.quantile(rows, [0.005, 0.995])
-        at = np.linspace(min(low, -1.0), max(high, 1.6), 331)
-        if view.is_regressor:
-            reach = max(abs(low), abs(high), 2 * epsilon)
-            at = np.linspace(-reach, reach, 331)
+            low, high = np.quantile(rows, [0.005, 0.995])
+            low, high = min(low, -1.0), max(high, 1.6)
+        at = np.linspace(low, high, 331)
         curves = {name: loss_values(name, at, epsilon) for name in names}
-        display = cls(at=at, curves=curves, own=own, rows=rows, title=view.title)
-        display.certificate = view.certificate
-        return display.plot(ax, **options)
+        texts: dict[str, Any] = {"title": view.title, "certificate": view.certificate}
+        return cls(at=at, curves=curves, own=own, rows=rows, **texts).plot(ax, **options)
 
     @property
     def upper_bounds(self) -> list[str]:

@@ -21,25 +21,13 @@ __all__ = ["Plane", "column_name", "make_plane", "numbers"]
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Where the rows lie in the picture, and which rows its places are.
+    """Where the rows lie in the picture, and which rows its places are."""
 
-    Attributes
-    ----------
-    points : float64 array of shape (n, 1 or 2)
-    labels : names of the axes
-    caveat : str
-        What the picture does not show; empty if it shows all.
-    lift : places to rows
-    is_transformed : bool
-        Whether those rows are those of the last step of a pipeline, or of its first.
-    d : int
-    """
-
-    points: np.ndarray
-    labels: Sequence[str]
-    caveat: str
-    lift: Callable[[np.ndarray], Any]
-    is_transformed: bool
+    points: np.ndarray  # shape (n, 1 or 2)
+    labels: Sequence[str]  # names of the axes
+    caveat: str  # what the picture does not show; empty if it shows all
+    lift: Callable[[np.ndarray], Any]  # places to rows
+    is_transformed: bool  # whether those are rows of the last step of a pipeline, or of its first
     d: int
 
     def ticks(self, axis: int, size: int) -> np.ndarray:

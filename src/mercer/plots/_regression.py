@@ -36,23 +36,6 @@ class TubeDisplay(Display):
     optimal without them. Of ν-SVR the ε of its solution is drawn; estimators without a tube
     (ridge) are drawn without.
 
-    Parameters
-    ----------
-    x, f : ndarray
-        The curve.
-    points : ndarray of shape (n, 2)
-        Places of the rows along the axis, and their targets.
-    groups : int array of shape (n,)
-        0 inside, 1 on the edge, 2 outside.
-    group_names : dict of int to str
-    epsilon : float
-        Half width of the tube; 0 for none.
-    labels, title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_
-
     Examples
     --------
     >>> import mercer
@@ -65,15 +48,13 @@ class TubeDisplay(Display):
 
     figsize = (8.2, 4.4)
 
-    x: np.ndarray
+    x: np.ndarray  #: the curve is f along x
     f: np.ndarray
-    points: np.ndarray
-    groups: np.ndarray
+    points: np.ndarray  #: places of the rows along the axis, and their targets
+    groups: np.ndarray  #: 0 inside of the tube, 1 on its edge, 2 outside
     group_names: dict[KKTGroup, str] = field(default_factory=lambda: _NAMES)
-    epsilon: float = 0.0
+    epsilon: float = 0.0  #: half width of the tube; 0 for none
     labels: Sequence[str] = ("", "y")
-    title: str = ""
-    caveat: str = ""
 
     @classmethod
     def from_estimator(
@@ -99,13 +80,8 @@ class TubeDisplay(Display):
             Draw along it, all others at their median. By default the only one, or the first
             principal component.
         grid_resolution : int
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend (True).
-
-        Returns
-        -------
-        TubeDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend (True).
         """
         view = FittedView(estimator, X, y, sample_weight)
         if not view.is_regressor:
@@ -133,8 +109,8 @@ class TubeDisplay(Display):
             labels=(plane.labels[0], view.target_name),
             title=view.title,
             caveat=plane.caveat,
+            certificate=view.certificate,
         )
-        display.certificate = view.certificate
         return display.plot(ax, **options)
 
     def _words(self) -> list[str]:

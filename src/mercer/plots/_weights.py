@@ -56,21 +56,6 @@ class WeightsDisplay(Display):
     Weights are comparable only between columns of one scale; given X, the picture says when they
     are not.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (tasks, features)
-    names : names of the features
-    tasks : names of the tasks; one is left unnamed
-    top : int
-        Number of features that are drawn.
-    title, caveat : texts
-
-    Attributes
-    ----------
-    ax_, figure_
-    order : int array
-        Features by falling size of their largest weight.
-
     Examples
     --------
     >>> import mercer
@@ -81,12 +66,10 @@ class WeightsDisplay(Display):
     ['height', 'width']
     """
 
-    weights: np.ndarray
-    names: Sequence[str]
-    tasks: Sequence[str] = ("",)
-    top: int = 20
-    title: str = ""
-    caveat: str = ""
+    weights: np.ndarray  #: shape (tasks, features)
+    names: Sequence[str]  #: of the features
+    tasks: Sequence[str] = ("",)  #: their names; one is left unnamed
+    top: int = 20  #: number of features that are drawn
 
     def __post_init__(self) -> None:
         self.order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
@@ -115,13 +98,8 @@ class WeightsDisplay(Display):
         names : names of the features, optional
         top : int
             Number of features that are drawn.
-        ax : matplotlib axes, optional
-        **options
-            Of ``plot``: legend.
-
-        Returns
-        -------
-        WeightsDisplay
+        ax, **options
+            Matplotlib axes; of ``plot``: legend.
         """
         weights = weights_of(estimator)
         names = names_of(estimator, X, weights.shape[1], names)
@@ -134,11 +112,8 @@ class WeightsDisplay(Display):
             tasks = [f"for {model.classes_[1]}"]
         hidden = f"The {top} largest of {weights.shape[1]:,} features." * (weights.shape[1] > top)
         caveat = " ".join(part for part in (hidden, _scales(estimator, X, names)) if part)
-        display = cls(
-            weights=weights, names=names, tasks=tasks, top=top, title=title_of(model), caveat=caveat
-        )
-        display.certificate = proof
-        return display.plot(ax, **options)
+        texts: dict[str, Any] = {"title": title_of(model), "caveat": caveat, "certificate": proof}
+        return cls(weights=weights, names=names, tasks=tasks, top=top, **texts).plot(ax, **options)
 
     def _words(self) -> list[str]:
         largest = ", ".join(self.names[i] for i in self.order[:5])
@@ -190,21 +165,6 @@ class PathDisplay(Display):
     A small C keeps all weights small and every row a support vector; as C grows, single
     samples get more influence.
 
-    Parameters
-    ----------
-    Cs : ndarray
-    weights : ndarray of shape (len(Cs), features)
-    support : number of rows with a dual other than zero, for each C
-    names : names of the features
-    top : int
-        Number of features that have a colour and a name.
-    title : str
-
-    Attributes
-    ----------
-    ax_, axes_, figure_
-        The weights, both panels, the figure.
-
     Examples
     --------
     >>> import mercer
@@ -218,11 +178,10 @@ class PathDisplay(Display):
     panels = 2
 
     Cs: np.ndarray
-    weights: np.ndarray
-    support: Sequence[int]
-    names: Sequence[str]
-    top: int = 6
-    title: str = ""
+    weights: np.ndarray  #: shape (len(Cs), features)
+    support: Sequence[int]  #: rows with a dual other than zero, for each C
+    names: Sequence[str]  #: of the features
+    top: int = 6  #: number of features that have a colour and a name
 
     @classmethod
     def from_path(
@@ -238,10 +197,6 @@ class PathDisplay(Display):
         ax : matplotlib axes or a pair of them, optional
         **options
             Of ``plot``: legend.
-
-        Returns
-        -------
-        PathDisplay
         """
         weights = [weights_of(model) for model in found.models]
         if len(weights[0]) > 1:
@@ -285,10 +240,6 @@ class PathDisplay(Display):
         Cs : array-like, default 25 from 1e-4 to 1e2
         names, top, ax, **options
             As in `from_path`.
-
-        Returns
-        -------
-        PathDisplay
         """
         model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         if not isinstance(model, (LinearSVC, LinearSVR, LogisticRegression)):

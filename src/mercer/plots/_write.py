@@ -6,7 +6,9 @@ import html
 import io
 import os
 import re
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from mercer.certificates._certificate import Certificate
@@ -17,35 +19,7 @@ __all__ = ["SUFFIXES", "write_figure"]
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 "DejaVu Sans", Verdana, sans-serif; color: {ink}; background: #fff;
-  margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }}
-h1 {{ font-size: 1.25rem; font-weight: 600; }}
-figure {{ margin: 0; }}
-svg {{ width: 100%; height: auto; }}
-figcaption {{ color: {grey}; font-size: 0.9rem; }}
-table {{ border-collapse: collapse; margin-top: 1.5rem; font-size: 0.9rem; }}
-caption {{ text-align: left; font-weight: 600; padding-bottom: 0.3rem; }}
-th {{ text-align: left; font-weight: 400; color: {grey}; padding: 0.15rem 1.5rem 0.15rem 0; }}
-td {{ font-variant-numeric: tabular-nums; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<figure>
-{svg}
-<figcaption>{alt}</figcaption>
-</figure>
-{table}
-</body>
-</html>
-"""
+_PAGE = files("mercer.plots").joinpath("assets", "page.html")
 
 
 def write_figure(
@@ -101,12 +75,8 @@ def write_figure(
             about = {"Title": title, "Subject": alt, "CreationDate": None}
             content = _render(figure, "pdf", metadata=about)
         else:
-            content = _render(
-                figure,
-                "png",
-                dpi=dpi or style.RC["savefig.dpi"],
-                metadata={"Title": title, "Description": alt},
-            )
+            words = {"Title": title, "Description": alt}
+            content = _render(figure, "png", dpi=dpi, metadata=words)
     with replacing(path) as file:
         file.write(content)
 
@@ -138,11 +108,5 @@ def _page(svg: str, title: str, alt: str, certificate: Certificate | None) -> st
             for label, value in certificate.rows()
         )
         table = f"<table>\n<caption>Certificate: {certificate.status}</caption>\n{rows}\n</table>"
-    return _PAGE.format(
-        title=html.escape(title),
-        alt=html.escape(alt),
-        svg=svg,
-        table=table,
-        ink=style.INK,
-        grey=style.GREY,
-    )
+    page = Template(_PAGE.read_text(encoding="utf-8"))
+    return page.substitute(title=html.escape(title), alt=html.escape(alt), svg=svg, table=table)
