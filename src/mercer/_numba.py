@@ -32,7 +32,8 @@ from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 __all__ = [
-    "REASSOCIATE", "compiled", "key_value", "larger", "least_key", "order_key", "prefetch", "smaller",
+    "REASSOCIATE", "compiled", "key_value", "larger", "least_key", "order_key", "prefetch",
+    "smaller",
 ]  # fmt: skip
 
 # Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
