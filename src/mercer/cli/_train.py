@@ -19,7 +19,7 @@ from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, o
 from mercer.cli._options import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, stem, table
 from mercer.cli._progress import ProgressBar
-from mercer.cli._scores import SETTINGS, baseline, describe_scores, score
+from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
 from mercer.cli._verify import check, refuse
 from mercer.data import Schema, Table, read_table
 from mercer.estimators._registry import cli_names
@@ -75,8 +75,10 @@ def run(**given: Any) -> int:
         _cross_validate(model, data, options["cv"], reporter)
     if test is not None:
         numbers = score(test.y, model.predict(test.X), test.schema.task)
-        text = describe_scores(numbers, test.X.shape[0])
-        reporter.write(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
+        base = baseline(data.y, test.y, test.schema.task)
+        text = table({"test": f"{test.name} ({describe_constant(base)})"})
+        text += f"\n{describe_scores(numbers, test.X.shape[0])}"
+        reporter.write(text, test={"data": test.name, **numbers, "baseline": base})
     elif not is_unfinished(model) and not (options["quiet"] and not options["json"]):
         _hold_out(model, data, seconds["seconds_fitting"], reporter)
     broken: list[str] = []
@@ -344,11 +346,10 @@ def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> No
     numbers, base = score(y[held], predicted, task), baseline(y[rest], y[held], task)
     if is_class:
         text = f"accuracy {100 * numbers['accuracy']:.3g} %"
-        other_text = f"always {str(base['constant'])!r}: {100 * base['accuracy']:.3g} %"
     else:
         text = f"R² {numbers['r2']:.3g}, RMSE {numbers['rmse']:.4g}"
-        other_text = f"the mean of the others: RMSE {base['rmse']:.4g}"
-    text += f" on {count(held.size, 'rows')} by a fit of {rest.size:,} others ({other_text})"
+    text += f" on {count(held.size, 'rows')} by a fit of {rest.size:,} others "
+    text += f"({describe_constant(base)})"
     found = {"rows": held.size, "training_rows": rest.size, **numbers, "baseline": base}
     reporter.write(table({"held out": text}), held_out=found)
 

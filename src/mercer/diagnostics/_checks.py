@@ -125,13 +125,10 @@ def collinear_columns(
         first, second = (
             columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns]), settings)
         )
-    # indicators of the two categories of a column are no repetition
-    of = [str(name).partition("=")[::2] for name in names or ()]
-    kept = [
-        not names or of[i][0] != of[j][0] or not of[i][1]
-        for i, j in zip(first, second, strict=True)
-    ]
-    first, second = first[kept], second[kept]
+    if names is not None:  # indicators of the two categories of a column are no repetition
+        of = [name if "=" not in str(name) else str(name).partition("=")[0] for name in names]
+        apart = np.array([of[i] != of[j] for i, j in zip(first, second, strict=True)], bool)
+        first, second = first[apart], second[apart]
     if not first.size:
         return []
     pairs = [
