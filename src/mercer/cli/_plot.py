@@ -84,9 +84,8 @@ def _along(
     columns = []
     for name in feature:
         if name not in names and not name.isdigit():
-            raise UsageError(
-                f"--feature {name}: there is no such column among {', '.join(names[:12])}"
-            )
+            what = f"--feature {name}: there is no such column among {', '.join(names[:12])}"
+            raise UsageError(what)
         columns.append(names.index(name) if name in names else int(name))
     if "features" in known:
         return {"features": columns}

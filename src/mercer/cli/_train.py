@@ -166,9 +166,8 @@ def _build(name: str, parameters: dict[str, Any]) -> Any:
                 for other, entry in entries.items()
                 if key in inspect.signature(entry.load()).parameters
             ]
-            raise UsageError(
-                f"--machine {name} has no {option(key)}; it is an option of {', '.join(others)}"
-            )
+            what = f"--machine {name} has no {option(key)}; it is an option of {', '.join(others)}"
+            raise UsageError(what)
     return cls(**given)
 
 
@@ -233,9 +232,8 @@ def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
     if asked is None:
         return _default_estimator(data.schema)
     if _target_task(asked) is not None and data.y is None:
-        raise CommandError(
-            f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
-        )
+        what = f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
+        raise CommandError(what)
     return asked, "given by --machine"
 
 

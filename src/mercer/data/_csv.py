@@ -405,9 +405,5 @@ def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
             swapped, sign = {44: ".", 46: ","}, "points"  # , and .
         signs = [c for c in cells if _COMMA.fullmatch(c.translate(swapped))]
         if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
-            raise FileError(
-                name,
-                None,
-                f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}.",
-                **more,
-            )
+            what = f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}."
+            raise FileError(name, None, what, **more)
