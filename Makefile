@@ -3,6 +3,7 @@
 # make test-blas  the numerical tests with another core type of OpenBLAS
 # make test-lowest  the numerical tests with the oldest supported NumPy, SciPy, scikit-learn and Numba
 # make test-newest  the numerical tests with the newest Python found here
+# make test-dropin  scikit-learn's own tests with Mercer's classes in place (tests/dropin)
 # make coverage  the tests with line and branch coverage; the report is out/coverage/index.html
 # make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
 # make docs    build the documentation site into out/docs
@@ -21,7 +22,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test test-blas test-lowest test-newest coverage soundness docs lint format bench clean
+.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness docs lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -57,7 +58,7 @@ test: $(VENV)/.dev
 	$(PYTEST) -m serial $(PYTEST_ARGS) || status=$$?; exit $$status
 
 # SCIPY_ARRAY_API lets scikit-learn's checks of array API input run, which are skipped otherwise.
-NOT_NUMERICAL := playground benchmarks cli diagnostics persistence data plots \
+NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
 
 test-blas: $(VENV)/.dev
@@ -95,6 +96,11 @@ NEWEST ?= $(shell for p in python3.15 python3.14 python3.13 python3.12 $$HOME/.p
 test-newest: .venv-newest/.dev
 	.venv-newest/bin/python --version
 	.venv-newest/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(OTHER_VERSIONS) $(PYTEST_ARGS)
+
+# What fails is compared with the list of deviations; EXAMPLES is a folder of scikit-learn's gallery.
+test-dropin: $(VENV)/.dev
+	$(BIN)/python -m tests.dropin.run --jobs auto
+	test -z "$(EXAMPLES)" || $(BIN)/python -m tests.dropin.gallery "$(EXAMPLES)"
 
 # Compiled code is not traced: its lines count as run where Python calls them only.
 coverage: $(VENV)/.dev

@@ -82,6 +82,11 @@ class Expansion:
     def n_support(self) -> int:
         return self.coef.shape[1]
 
+    def __repr__(self) -> str:
+        many = "" if self.b.size == 1 else f", {self.b.size} outputs"
+        b = f", b = {self.b[0]:.6g}" if self.b.size == 1 else ""
+        return f"Expansion: f(x) = Σ c k(z, x) + b, {self.kernel!r}, {self.n_support:,} z{many}{b}"
+
     def __getstate__(self) -> dict:
         return {k: v for k, v in self.__dict__.items() if k not in ("_prepared", "_scratch")}
 
@@ -158,8 +163,10 @@ class Expansion:
             return np.tile(self.b, (n, 1))
         if self.kernel.is_linear:
             origin = self.support.origin
-            return np.asarray((X if origin is None else X - origin) @ self.weights().T) + self.b
+            centred = X if origin is None else X - origin
+            return np.asarray(centred @ self.weights(centred=False).T) + self.b
         out = np.tile(self.b, (n, 1))
+        self._add_shift_terms(X, out)
         pieces = self._pieces(dtype)
         chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
 
@@ -196,12 +203,29 @@ class Expansion:
         W, origin = self._prepared["weights"], self.support.origin
         if centred or origin is None:
             return W
-        columns: list[list[float]] = [[] for _ in range(self.b.size)]
-        for start, stop, outputs in self.blocks:
-            for r, output in enumerate(outputs):
-                columns[output] += self.coef[r, start:stop].tolist()
-        sums = self._linear_factor * np.array([math.fsum(each) for each in columns])
-        return W + sums[:, None] * origin
+        return W + self._linear_factor * self._coef_sums[:, None] * origin
+
+    @property
+    def _coef_sums(self) -> np.ndarray:
+        """Σ c of every output, without rounding but the last one."""
+        if "sums" not in self._prepared:
+            columns: list[list[float]] = [[] for _ in range(self.b.size)]
+            for start, stop, outputs in self.blocks:
+                for r, output in enumerate(outputs):
+                    columns[output] += self.coef[r, start:stop].tolist()
+            self._prepared["sums"] = np.array([math.fsum(each) for each in columns])
+        return self._prepared["sums"]
+
+    def _add_shift_terms(self, X: Any, out: np.ndarray) -> None:
+        """Σ c times a(x) − a(origin) (`Kernel.shift_terms`): the coefficients need not sum to zero.
+
+        ν-SVR publishes differences of two duals, whose rounding is not that of the difference.
+        """
+        origin = self.support.origin
+        if origin is None or self.kernel.is_shift_invariant or not self._coef_sums.any():
+            return
+        terms, _ = self.kernel.shift_terms(X - origin, origin)
+        out += terms[:, None] * self._coef_sums
 
     @property
     def _linear_factor(self) -> float:

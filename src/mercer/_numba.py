@@ -6,6 +6,10 @@ defeat the on-disk cache and every process would compile again.
 Numba's index files are pickles, so that whoever can write into the cache folder can have code run.
 The cache is therefore in the package's folder, or the user's own, or a folder under the temporary
 directory that nobody else can write to; where there is none, code is compiled in memory.
+
+Before it loads code from the cache, Numba imports and registers all that it can compile, which
+takes most of the first fit of a process. Code that is compiled already needs none of that
+(`_Cache`).
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ import numba
 import numba.core.config
 from llvmlite import ir
 from numba.core import types
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
 __all__ = ["REASSOCIATE", "compiled", "prefetch"]
@@ -45,21 +51,31 @@ def compiled(
         "nogil": True, "fastmath": flags, "error_model": "numpy",
         "inline": "always" if inline else "never",
     }  # fmt: skip
+    dispatcher = numba.njit(**options)(function)
     try:
-        return numba.njit(cache=True, **options)(function)
+        dispatcher._cache = _Cache(function)
+        return dispatcher
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
         folder = private_folder(tempfile.gettempdir())
-    if folder is None:
-        return numba.njit(**options)(function)
-    config: Any = numba.core.config
-    before = config.CACHE_DIR
-    try:
+    if folder is not None:
+        config: Any = numba.core.config
+        before = config.CACHE_DIR
         config.CACHE_DIR = folder
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # it has become unusable
-        return numba.njit(**options)(function)
-    finally:
+        with contextlib.suppress(RuntimeError):  # it has become unusable
+            dispatcher._cache = _Cache(function)
         config.CACHE_DIR = before
+    return dispatcher
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of a function; loading from it initialises only what compiled code calls."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for these types, or None: then Numba compiles, and registers first."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+        return None
 
 
 @functools.cache

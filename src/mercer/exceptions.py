@@ -94,4 +94,4 @@ def warn_user(message: str, category: type[Warning]) -> None:
     ours = ("mercer", "sklearn")
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ours:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)

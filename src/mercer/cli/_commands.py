@@ -68,13 +68,15 @@ def play(data: str | None, port: int, browser: bool) -> None:
 
 
 def _query(data: str) -> str:
-    """The points of a small CSV file as the state that the page opens with."""
+    """What the page opens with: a link from its question mark on, or a small CSV file."""
     from mercer.playground import State, StateError
-    from mercer.playground._upload import points_of_csv
+    from mercer.playground._upload import read_csv
 
     try:
-        points, note = points_of_csv(Path(data).read_text(encoding="utf-8-sig"))
-        query = State(points=points).to_query()
+        if data.startswith("?"):  # a link's own state
+            return State.from_query(data[1:]).to_query()
+        found, note = read_csv(Path(data).read_text(encoding="utf-8-sig"))
+        query = State(**found).to_query()
     except (StateError, UnicodeDecodeError) as error:
         raise CommandError(f"{data}: {error}") from error
     print_error(f"{data}: {note}")

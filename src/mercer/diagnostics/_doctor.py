@@ -31,9 +31,10 @@ from mercer.diagnostics._report import Estimate, Report, sorted_by_severity
 from mercer.diagnostics._settings import Settings
 from mercer.estimators import SVC, SVR, OneClassSVM
 from mercer.estimators._parameters import resolve_kernel
-from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed, make_samples
+from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import ConvergenceWarning
+from mercer.kernels._binding import make_samples
 
 __all__ = ["doctor"]
 

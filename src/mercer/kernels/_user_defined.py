@@ -12,20 +12,14 @@ from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._registry import KernelNames, kernel_named
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["Callable", "Precomputed", "as_kernel"]
-
-# The diagonal of a function comes from square tiles of _DIAGONAL_ROWS rows: fewer calls, and few
-# values that are not used.
-_DIAGONAL_ROWS = 4
+__all__ = ["Callable", "Precomputed", "as_kernel", "takes_pairs"]
 
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
     """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
 
-    @property
-    def _has_formula(self) -> bool:
-        return False
+    _has_formula = False
 
     def magnitude(self, points: Samples) -> np.ndarray:
         """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
@@ -74,24 +68,23 @@ class Callable(Kernel):
     function : callable
         ``function(X, Z)`` with ``len(X)`` and ``len(Z)`` rows (arrays, CSR, or lists of objects, as
         the data came) returns an array of shape ``(len(X), len(Z))``. It is asked for tiles.
+    on_pairs : bool, default=False
+        The function takes two rows and returns a number, as the functions that scikit-learn's
+        ``KernelRidge`` and ``KernelPCA`` take; it is called for each pair.
     """
 
     function: Function[[Any, Any], Any]
+    on_pairs: bool = False
+
+    sample_type = OBJECTS
+    _has_formula = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
 
-    @property
-    def sample_type(self) -> str:
-        return OBJECTS
-
     def cost_per_entry(self, samples: Samples) -> float:
         return OBJECT_COST
-
-    @property
-    def _has_formula(self) -> bool:
-        return False
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """The function decides which samples it takes; its values are checked in `tile`."""
@@ -100,14 +93,18 @@ class Callable(Kernel):
         out[...] = self._values(A, B)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
+        """From square tiles of four rows: fewer calls, and few values that are not used."""
         out = np.empty(len(A))
-        for start in range(0, len(A), _DIAGONAL_ROWS):
-            part = A[start : start + _DIAGONAL_ROWS]
-            out[start : start + _DIAGONAL_ROWS] = np.diagonal(self._values(part, part))
+        for start in range(0, len(A), 4):
+            part = A[start : start + 4]
+            out[start : start + 4] = np.diagonal(self._values(part, part))
         return out
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> Any:
-        values = self.function(A.original, B.original)
+        if self.on_pairs:
+            values = [[self.function(x, z) for z in B.original] for x in A.original]
+        else:
+            values = self.function(A.original, B.original)
         values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
         if values.shape != (len(A), len(B)):
             raise ValueError(
@@ -123,6 +120,20 @@ class Callable(Kernel):
 
     def __repr__(self) -> str:
         return f"Callable({_name(self.function)})"
+
+
+def takes_pairs(function: Function[[Any, Any], Any], X: Any) -> bool:
+    """Whether a kernel function takes two rows of X; those that take two sets of rows do not."""
+    few, more = X[np.arange(2) % X.shape[0]], X[np.arange(3) % X.shape[0]]
+    try:
+        if np.shape(function(few, more)) == (2, 3):
+            return False
+    except Exception:  # whatever a function of two rows raises on matrices
+        pass
+    try:
+        return np.ndim(function(X[0], X[0])) == 0
+    except Exception:  # of neither kind: `Callable` shows what it raises on sets of rows
+        return False
 
 
 def _in_range(values: np.ndarray, largest: float = LARGEST) -> bool:

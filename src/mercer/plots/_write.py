@@ -11,7 +11,7 @@ from typing import Any
 
 from mercer.certificates._certificate import Certificate
 from mercer.data._files import replacing
-from mercer.plots import _style as style
+from mercer.plots import style
 
 __all__ = ["SUFFIXES", "write_figure"]
 

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._calibration import couple, fit_sigmoids, sigmoid
+from mercer._expansion import Expansion
 from mercer._multiclass import (
     Task,
     block_outputs,
@@ -133,7 +134,34 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _class_names(self, task: Task) -> tuple[str, str]:
         return str(self.classes_[task.classes[0]]), str(self.classes_[task.classes[1]])
 
+    @property
+    def _dual_coef_(self) -> np.ndarray:
+        """The coefficients with LIBSVM's signs: of two classes the first is its positive one.
+
+        Programs that read or change scikit-learn's models know this name. Changed coefficients are
+        another function, of which the certificate says nothing: it is dropped.
+        """
+        return self.expansion_.coef * (-1.0 if self.classes_.size == 2 else 1.0)
+
+    @_dual_coef_.setter
+    def _dual_coef_(self, coef: np.ndarray) -> None:
+        old = self.expansion_
+        coef = np.asarray(coef, np.float64) * (-1.0 if self.classes_.size == 2 else 1.0)
+        self.expansion_ = Expansion(
+            old.kernel, old.support, coef, old.b, old.blocks, columns=old.columns
+        )
+        vars(self).pop("_proof", None)
+
     # ------------------------------------------------------------------ predictions
+
+    def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
+        check_is_fitted(self, "expansion_")
+        if self._n_support.sum() != self.expansion_.n_support:
+            raise ValueError(
+                f"The internal representation of {type(self).__name__} was altered: n_support_ "
+                f"counts {self._n_support.sum()} support vectors of {self.expansion_.n_support}."
+            )
+        return super()._decide(X, signs_only)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.

@@ -51,7 +51,7 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
 
     _parameter_constraints = constraints(
         "C", "epsilon", "class_weight", "probability", "random_state", "decision_function_shape",
-        "break_ties",
+        "break_ties", "loss",
     )  # fmt: skip
     _needs_intercept = True
 

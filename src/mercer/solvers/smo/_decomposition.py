@@ -34,7 +34,8 @@ import numpy as np
 from mercer._result import Status
 from mercer.gram import BlockedGram, RowCache
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import relative_gap, restore_sums, snapshot, upper_diagonal
+from mercer.problems._kkt import restore_sums
+from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._block_update import BlockUpdate, block_buffers

@@ -70,7 +70,7 @@ def _extremes(grad, rise, fall, first, last):
         for k in range(LANE):
             high = max(high, r[k] - g[k])
             low = min(low, s[k] - g[k])
-        if high > top:
+        if high >= top:  # of equal ones the last, as in LIBSVM
             top, top_lane = high, lane
         bottom = min(bottom, low)
     return top, top_lane, bottom
@@ -197,9 +197,9 @@ def _solve(
                 top, top_lane, bottom, first, last = top2, top_lane2, bottom2, split, lanes
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, max(top - bottom, 0.0), flags
-        i = top_lane * LANE
+        i = top_lane * LANE + LANE - 1
         while rise[i] - grad[i] != top:
-            i += 1
+            i -= 1
         if is_filled is not None and not is_filled[i]:
             _fill(K, i, first_block, cross, second_block)
             is_filled[i] = True

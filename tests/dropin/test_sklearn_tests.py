@@ -1,0 +1,54 @@
+"""The quick part of `tests.dropin.run`, and what the run itself relies on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.dropin import run
+from tests.dropin.swap import ABOUT_THE_CLASSES, tests_that_use
+
+
+@pytest.mark.parametrize("name", ABOUT_THE_CLASSES)
+def test_of_the_classes_themselves(name):
+    """scikit-learn's tests of these classes pass, but for the deviations that are listed."""
+    (file,) = (file for file in run.test_files() if file.as_posix().endswith("/" + name))
+    comparison = run.compare([file])
+    assert comparison.passed
+    assert comparison.holds, str(comparison)
+
+
+def _swapped_tests(folder: Path) -> Path:
+    path = folder / "sklearn" / "test_swapped.py"
+    path.parent.mkdir()
+    path.write_text(
+        "from sklearn.kernel_ridge import KernelRidge\n"
+        "from sklearn.svm import SVC\n"
+        "from sklearn import svm\n"
+        "def helper(): return SVC\n"
+        "def test_is_mercers(): assert helper().__module__.startswith('mercer.')\n"
+        "def test_is_sklearns(): assert svm.SVC.__module__.startswith('sklearn.')\n"
+        "def test_unrelated(): assert False\n"
+    )
+    return path
+
+
+def test_classes_are_swapped_and_unrelated_tests_left_out(tmp_path):
+    path = _swapped_tests(tmp_path)
+    assert tests_that_use(path) >= {"helper", "test_is_mercers", "test_is_sklearns"}
+    ours = {test.partition("::")[2]: how for test, (how, _) in run.run([path]).items()}
+    own = {t.partition("::")[2]: how for t, (how, _) in run.run([path], "--own-classes").items()}
+    assert ours == {"test_is_mercers": "passed", "test_is_sklearns": "failed"}
+    assert own == {"test_is_mercers": "failed", "test_is_sklearns": "passed"}
+
+
+def test_new_and_gone_deviations_are_found(tmp_path, monkeypatch):
+    path = _swapped_tests(tmp_path)
+    listed = {"sklearn/test_swapped.py::test_is_mercers": "wrongly listed"}
+    monkeypatch.setattr(run, "SITE", tmp_path)
+    monkeypatch.setattr(run, "DEVIATIONS", listed)
+    comparison = run.compare([path])
+    assert list(comparison.new) == ["sklearn/test_swapped.py::test_is_sklearns"]
+    assert comparison.gone == list(listed)
+    assert not comparison.holds
