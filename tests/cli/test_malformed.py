@@ -118,6 +118,7 @@ CASES = {
     "a picture to nowhere": (TRAIN + "--plot nowhere/x.png", 1, "nowhere/x.png"),
     "no such picture": ("plot portrait m.mercer good.csv", 2, "portrait"),
     "no such kind of file": ("plot boundary m.mercer good.csv -o b.bmp", 1, "b.bmp"),
+    "a machine that cannot be compiled": ("warmup svx", 2, "svx"),
     "a port that is none": ("play --port 99999", 2, "--port"),
 }
 
