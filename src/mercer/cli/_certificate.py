@@ -50,7 +50,7 @@ def percent(ratio: float) -> str:
     """A ratio in percent, rounded up to two digits: it stays a bound."""
     value = max(100 * ratio, 1e-4)
     digit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(round(value / digit, 6)) * digit:.2g} %"
+    return f"{float(f'{math.ceil(round(value / digit, 6)) * digit:.2g}'):g} %"
 
 
 def describe_certificate(model: Any, full: bool, certificate: Any = None) -> str:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.cli._errors import CommandError, UsageError
-from mercer.cli._output import Reporter, open_model_and_data, table
+from mercer.cli._output import Reporter, open_model_and_data, refuse_output, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 from mercer.plots import KINDS, write_figure
@@ -41,6 +41,7 @@ def run(
         found, X, y = open_model(model), None, None
     options = _along(kind, feature or [], known, found.schema)
     path = output or f"{kind}.png"
+    refuse_output(path)
     draw(kind, model, found.model, found.schema, X, y, path, **options)
     Reporter(quiet=quiet).write(table({"figure": path}))
 

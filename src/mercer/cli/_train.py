@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import os
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from mercer._result import Status
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
 from mercer.cli._options import translate_svm_train_options
-from mercer.cli._output import Reporter, count, describe, read, stem, table
+from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
 from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
 from mercer.cli._verify import check, refuse
@@ -147,7 +145,7 @@ def _default_estimator(schema: Schema) -> tuple[str, str]:
     """The first estimator of the registry for a table's target, and why."""
     what = f"the target {schema.target!r}" if schema.target else "the target"
     why = {
-        "classification": f"{what} has {len(schema.labels or ())} labels",
+        "classification": f"{what} has {count(len(schema.labels or ()), 'labels')}",
         "regression": f"{what} is a number",
         None: "there is no target",
     }[schema.task]
@@ -198,25 +196,14 @@ def _output(options: dict[str, Any]) -> str:
             f"options such as --verify take no value; for a model called {second} give -o {second}"
         )
     path = output or second or stem(options["data"]) + ".mercer"
-    _refuse_output(path, options["data"])
+    refuse_output(path, options["data"])
     picture = options["plot"]
     if picture is not None:
-        _refuse_output(picture, options["data"])
+        refuse_output(picture, options["data"])
         if not picture.lower().endswith(SUFFIXES):
             raise UsageError(f"--plot {picture} must end in one of {', '.join(SUFFIXES)}")
         import mercer.plots._boundary  # noqa: F401 (an error now rather than after the fit)
     return path
-
-
-def _refuse_output(path: str, data: str) -> None:
-    """Refuse before a long fit, not after it, a file that cannot be written."""
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise CommandError(f"{path}: there is no folder {folder}")
-    if Path(path).is_dir() or not os.access(folder, os.W_OK):
-        raise CommandError(f"{path}: nothing can be written there")
-    if Path(path).exists() and data != "-" and Path(path).samefile(data):
-        raise UsageError(f"{path}: the output would overwrite the data")
 
 
 def _task(machine: str | None, task: str | None) -> str | None:

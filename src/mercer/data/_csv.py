@@ -149,7 +149,7 @@ def find_layout(
     delimiter = _find_delimiter(full[: settings.delimiter_lines])
     rows = _split(full, delimiter)
     if header is None:
-        header = any(name in rows[0] for name in known) if known else _has_names(rows, notation)
+        header = any(name in rows[0] for name in known) or _has_names(rows, notation)
     names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
