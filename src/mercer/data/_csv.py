@@ -48,17 +48,12 @@ class LayoutSettings:
 
     Attributes
     ----------
-    sample_lines : int
-        Lines at the beginning of a file from which names and text columns are recognised.
-    delimiter_lines : int
-        Of these, lines from which the delimiter is.
-    text_ratio : float
-        A column is text if at least this ratio of its cells in the sample is; fewer cells are
-        taken for mistakes, which are refused with their line.
-    block_bytes : int
-        Text that pyarrow parses at a time, in one thread; no record may be longer.
-    chunk_records : int
-        Records that `_by_cell` converts at a time.
+    sample_lines : at the beginning of a file, from which names and text columns are recognised
+    delimiter_lines : of these, from which the delimiter is
+    text_ratio : a column is text if at least this ratio of its cells in the sample is; fewer cells
+        are taken for mistakes, which are refused with their line
+    block_bytes : text that pyarrow parses at a time, in one thread; no record may be longer
+    chunk_records : records that `_by_cell` converts at a time
     """
 
     sample_lines: int = 100

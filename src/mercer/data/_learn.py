@@ -48,7 +48,7 @@ class IdSettings:
     Attributes
     ----------
     rows : int
-        A column that rises by one from each of at least so many rows to the next counts them.
+        A column of at least this length that rises by one from row to row counts them.
     index, name : pattern
         Names of the index columns of other programs, and of columns of identifiers.
     distinct : float
