@@ -77,8 +77,7 @@ class Layout:
     names : list of str
     has_names : bool
         Whether the file gives them.
-    header_lines : int
-        Lines before the first record.
+    header_lines : int, before the first record
     sample : list of lists of str
     notation : Notation
     """
@@ -295,12 +294,10 @@ class _Cells:
     def _refuse_missing(self, j: int, line: int) -> None:
         if self.may_be_missing or (j == self.target and self.schema is not None):
             return
-        what = f"column {self.names[j]!r} has no value; fill it in, or train with missing='median'."
+        role, remedy = " has no value", "fill it in, or train with missing='median'"
         if j == self.target:
-            what = (
-                f"column {self.names[j]!r}, the target, has no value; missing='median' leaves such "
-                "rows out."
-            )
+            role, remedy = ", the target, has no value", "missing='median' leaves such rows out"
+        what = f"column {self.names[j]!r}{role}; {remedy}."
         raise FileError(self.name, line, what, missing="median")
 
 
