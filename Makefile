@@ -32,8 +32,9 @@ $(BIN)/python:
 		"name one with 'make PYTHON=/path/to/python'." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# What docs/start uses after it: pictures, the playground, tables.
 $(VENV)/.plots: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[plots]'
+	$(BIN)/python -m pip install --quiet --editable '.[plots,play,tables]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

@@ -250,6 +250,16 @@ def test_compiling_is_not_the_time_of_the_fit():
     assert len(told) == 2  # nobody listens any more
 
 
+def test_warmup_compiles_what_later_fits_use(mercer):
+    code, out, _ = mercer("warmup", "perceptron")
+    assert code == 0
+    assert re.search(r"^perceptron +\d+\.\d s$", out, re.MULTILINE)
+    with Compilation() as compilation:
+        X = np.random.default_rng(1).normal(size=(50, 3))
+        package.KernelPerceptron().fit(X, X[:, 0] > 0).predict(X)
+    assert compilation.seconds == 0
+
+
 def test_the_seconds_of_train_are_those_of_fitting(here, mercer):
     _, out, _ = mercer("train", "demo/tumours.csv", "--target", "diagnosis", "--json")
     found = json.loads(out)

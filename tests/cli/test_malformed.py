@@ -23,6 +23,7 @@ FILES = {
     "one-class.csv": "a,b,label\n1,2,x\n3,4,x\n5,6,x\n",
     "untitled.csv": "a,b,c\n1,2,x\n3,4,y\n",
     "twice.csv": "a,a,label\n1,2,x\n3,4,y\n",
+    "prices.csv": "size,price\n1.5,2\n3,4.5\n",
     "lacking.csv": "a,c,label\n1,2,x\n3,4,y\n",
     "word.csv": "a,b,label\n1,2,x\nmany,4,y\n",
     "other.csv": "a,b,label\n1,2,x\n3,5,y\n5,6,x\n7,8,y\n",
@@ -102,6 +103,7 @@ CASES = {
     "a model that is broken": ("predict bad.mercer good.csv", 1, "bad.mercer"),
     "a model that is not there": ("inspect nothing.mercer", 1, "nothing.mercer"),
     "columns that the model lacks": ("predict m.mercer lacking.csv", 1, "lacking.csv"),
+    "columns of other names alone": ("predict m.mercer prices.csv", 1, "lacks 'a', 'b'"),
     "a word for a number": ("predict m.mercer word.csv", 1, "word.csv:3"),
     "probabilities that are not there": ("predict m.mercer good.csv --proba", 1, "m.mercer"),
     "two kinds of values": ("predict m.mercer good.csv --proba --decision", 2, "--proba"),
@@ -118,6 +120,7 @@ CASES = {
     "a picture to nowhere": (TRAIN + "--plot nowhere/x.png", 1, "nowhere/x.png"),
     "no such picture": ("plot portrait m.mercer good.csv", 2, "portrait"),
     "no such kind of file": ("plot boundary m.mercer good.csv -o b.bmp", 1, "b.bmp"),
+    "a machine that cannot be compiled": ("warmup svx", 2, "svx"),
     "a port that is none": ("play --port 99999", 2, "--port"),
 }
 

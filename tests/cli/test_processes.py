@@ -61,7 +61,7 @@ def examples(mercer, name, monkeypatch):
 
 
 def test_the_commands_are_those_promised():
-    promised = "train predict verify inspect convert doctor plot play demo"
+    promised = "train predict verify inspect convert doctor plot play warmup demo"
     assert promised.split() == COMMANDS
 
 
@@ -115,6 +115,21 @@ def test_examples_of_the_page_run(mercer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     printed = [in_this_process(mercer, command) for command in commands]
     assert "Cross Validation Accuracy = " in printed[-1]
+
+
+def test_the_start_page_prints_what_the_commands_print(mercer, tmp_path, monkeypatch):
+    """But for seconds, and the last digits of a gap."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "start" / "index.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    code, out, _ = mercer("demo")
+    assert code == 0
+
+    def lines(text):
+        varying = r"^time .*|within \S+ %"
+        return [re.sub(varying, "…", line) for line in text.splitlines() if line]
+
+    assert lines(out) == lines(block)
 
 
 def test_exit_codes_reach_the_shell(shell, here):

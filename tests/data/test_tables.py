@@ -23,7 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, Sta
 
 import mercer
 from mercer.data import Schema, Table, read_table, write_predictions, write_table
-from mercer.data._svmlight import BLOCK_BYTES
+from mercer.data._files import IO
 from mercer.persistence import FileError, open_model
 from tests.read_only import read_only
 
@@ -85,7 +85,7 @@ def test_svmlight_of_many_pieces(rng, tmp_path):
     y = np.arange(n + 2.0)
     path = tmp_path / "data.svm"
     dump_svmlight_file(rows, y, str(path))
-    assert path.stat().st_size > 2 * BLOCK_BYTES
+    assert path.stat().st_size > 2 * IO.piece_bytes
     found = read_table(path, task="regression")
     expected, _ = load_svmlight_file(str(path), n_features=5000)
     assert_array_equal(found.X.data, expected.data)
@@ -97,7 +97,7 @@ def test_a_line_longer_than_all_room(rng, tmp_path):
     values = rng.normal(size=(1, 100_000))
     path = tmp_path / "data"
     write_table(path, table(values, np.ones(1)), format="svmlight")
-    assert path.stat().st_size > BLOCK_BYTES
+    assert path.stat().st_size > IO.piece_bytes
     assert_array_equal(read_table(path).X.toarray(), values)
 
 

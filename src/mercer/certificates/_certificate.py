@@ -148,21 +148,26 @@ class Certificate(Statement):
     def rows(self) -> list[tuple[str, str]]:
         """What is shown of it: labels and values."""
         n = self.n_zero + self.n_support
+        total, worst, least = "", "", ""
+        if self.tasks:
+            total, worst = f", the sum over {len(self.tasks)} tasks", ", the largest of a task"
+            least = ", the smallest of a task"
         rows = [
-            ("primal", f"{self.primal:.10g}"),
-            ("dual", f"{self.dual:.10g}"),
-            ("gap", f"{self.gap:.3g}   relative {self.relative_gap:.3g}"),
-            ("KKT violation", f"{self.kkt_violation:.3g}"),
-            ("margin 2/‖w‖", f"{self.margin:.6g}"),
+            ("primal", f"{self.primal:.10g}{total}"),
+            ("dual", f"{self.dual:.10g}{total}"),
+            ("gap", f"{self.gap:.3g}{total}"),
+            ("relative gap", f"{self.relative_gap:.3g}{worst}"),
+            ("KKT violation", f"{self.kkt_violation:.3g}{worst}"),
+            ("margin 2/‖w‖", f"{self.margin:.6g}{least}"),
         ]
         if not self.tasks:
             low, high = self.bias_interval
             rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds:,} rounds"
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
                              f"{self.n_bound:,} at the bound"),
-            ("effort", f"{self.iterations:,} {self.unit}, {self.rounds:,} rounds, "
-                       f"{self.seconds:.3g} s"),
+            ("effort", f"{self.iterations:,} {self.unit}, {rounds}, {self.seconds:.3g} s"),
         ]  # fmt: skip
         return rows
 

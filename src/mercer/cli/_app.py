@@ -267,9 +267,9 @@ def play(data: o.DataIfAny = None, port: o.Port = 0, browser: o.Browser = True) 
     """Open the playground: draw points, watch models being fitted."""
 
 
-@command("mercer warmup", module="_commands")
-def warmup(quiet: o.Quiet = False) -> None:
-    """Compile everything now, once, so that no fit has to wait for it."""
+@command("mercer warmup linear-svc", "mercer warmup linear-svc ridge -q", module="_commands")
+def warmup(machines: o.Machines = None, quiet: o.Quiet = False) -> None:
+    """Compile now, once on a computer, so that no fit has to wait for it."""
 
 
 @command("mercer demo", module="_commands")

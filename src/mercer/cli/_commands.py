@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import verify
-from mercer.cli._errors import CommandError, print_error
+from mercer.cli._errors import CommandError, UsageError, print_error
 from mercer.data import Column, Schema, Table, write_table
 from mercer.estimators._registry import cli_names
 
@@ -26,7 +26,7 @@ DEMO = (
 )
 
 
-def warmup(quiet: bool) -> None:
+def warmup(machines: list[str] | None, quiet: bool) -> None:
     """``mercer warmup``: fit and check problems of every kind, to compile all that they use."""
     from mercer.cli._output import Reporter
     from mercer.cli._progress import Compilation
@@ -36,7 +36,10 @@ def warmup(quiet: bool) -> None:
     rng, total = np.random.default_rng(0), 0.0
     reporter = Reporter(quiet=quiet)
     reporter.write("compiling; this takes minutes, once on a computer")
-    for name, entry in cli_names().items():
+    for name in machines or cli_names():
+        if name not in cli_names():
+            raise UsageError(f"there is no machine {name!r}; there are {', '.join(cli_names())}")
+        entry = cli_names()[name]
         with Compilation() as compilation, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for n, n_classes, is_sparse in problems:
@@ -53,7 +56,7 @@ def warmup(quiet: bool) -> None:
                     verify(model, rows, y)
         total += compilation.seconds
         reporter.write(f"{name:<18}{compilation.seconds:6.1f} s")
-    reporter.write(f"compiled in {total:.3g} s; later fits on this computer need none of it")
+    reporter.write(f"compiled in {total:.3g} s; later fits on this computer load it")
 
 
 def play(data: str | None, port: int, browser: bool) -> None:

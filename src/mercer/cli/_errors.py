@@ -37,6 +37,12 @@ __all__ = [
 
 _READING = "target|task|scale|missing|header|categorical|drop|format|decimal|na|keep"
 _REMEDY = re.compile(rf"\b({_READING})=(?:\[?'([^']*)'\]?)?")
+# What only Python has, and what stands for it here.
+_PYTHON = {
+    r"np\.(?:str_|int64|float64)\(([^()]*)\)": r"\1",
+    r"the error's \.weights; ": "",
+    r"a str among \{'(\w+)', '(\w+)'\}": r"\1, \2",
+}
 
 
 class ExitCode(IntEnum):
@@ -103,10 +109,12 @@ def run_command(run: Callable[[], int | None]) -> int:
 
 
 def in_options(message: str) -> str:
-    """A message with Python's arguments, such as ``drop=['name']``, as options."""
+    """A message with Python's arguments, such as ``drop=['name']``, as options; no other Python."""
+    message = message.replace("target=False", "target='none'")
+    for pattern, plain in _PYTHON.items():
+        message = re.sub(pattern, plain, message)
     return _REMEDY.sub(
-        lambda found: option(found[1]) + (f" {shlex.quote(found[2])}" if found[2] else ""),
-        message.replace("target=False", "target='none'"),
+        lambda found: option(found[1]) + (f" {shlex.quote(found[2])}" if found[2] else ""), message
     )
 
 

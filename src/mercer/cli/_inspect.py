@@ -14,8 +14,6 @@ from mercer.persistence import open_model
 
 __all__ = ["run"]
 
-SHOWN = 8  # names on a line
-
 
 def run(model: str, top: int, full: bool, json: bool) -> None:
     found = open_model(model)
@@ -60,18 +58,22 @@ def _support(model: Any) -> dict[str, str]:
     text = f"{int(np.sum(counts)):,}"
     if classes is not None:
         each = [f"{n:,} of {c}" for c, n in zip(classes, counts, strict=True)]
-        text += ": " + ", ".join(each[:SHOWN]) + (" …" if len(each) > SHOWN else "")
+        text += ": " + _listed(each)
     return {"support": text}
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
 def _columns(schema: Schema | None) -> dict[str, str]:
     if schema is None:
         return {}
     names = schema.feature_names or []
-    listed = ": " + ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "") if names else ""
+    listed = ": " + _listed(names) if names else ""
     rows = {"columns": f"{schema.n_features:,}{listed}; {SCALED[schema.scaling]}"}
     if schema.task is not None:
-        labels = ", ".join(str(label) for label in (schema.labels or ())[:SHOWN])
+        labels = _listed([str(label) for label in schema.labels or ()])
         rows["target"] = f"{schema.target or 'the target'}: {labels or 'a number'}"
     return rows
 

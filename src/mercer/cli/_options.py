@@ -111,6 +111,10 @@ PlotOutput = Annotated[
     str | None,
     typer.Option("--output", "-o", help="A .png, .svg, .pdf or .html.", show_default="KIND.png"),
 ]
+Machines = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="MACHINE", help="As train's --machine.", show_default="all"),
+]
 Folder = Annotated[str, typer.Option("--output", "-o", help="The folder it is written to.")]
 
 # How data are read

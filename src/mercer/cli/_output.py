@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import tempfile
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli._errors import CommandError, print_error, silence_stdout
+from mercer.cli._errors import CommandError, UsageError, print_error, silence_stdout
 from mercer.data import Table, read_table
 from mercer.persistence import ModelFile, open_model
 
@@ -25,6 +26,7 @@ __all__ = [
     "open_model_and_data",
     "plain",
     "read",
+    "refuse_output",
     "stem",
     "table",
 ]
@@ -142,6 +144,21 @@ def describe(table: Table) -> str:
     n, d = table.X.shape
     scaled = SCALED[table.schema.scaling]
     return f"{table.name}: {count(n, 'rows')}, {count(d, 'columns')}, {scaled}"
+
+
+def refuse_output(path: str, data: str = "-") -> None:
+    """Refuse before a long fit, not after it, a file that cannot be written."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise CommandError(f"{path}: there is no folder {folder}")
+    try:
+        if Path(path).is_dir():
+            raise IsADirectoryError
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise CommandError(f"{path}: nothing can be written there") from error
+    if Path(path).exists() and data != "-" and Path(path).samefile(data):
+        raise UsageError(f"{path}: the output would overwrite the data")
 
 
 def stem(source: str) -> str:

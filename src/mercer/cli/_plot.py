@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.cli._errors import CommandError, UsageError
-from mercer.cli._output import Reporter, open_model_and_data, table
+from mercer.cli._output import Reporter, open_model_and_data, refuse_output, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 from mercer.plots import KINDS, write_figure
@@ -41,6 +41,7 @@ def run(
         found, X, y = open_model(model), None, None
     options = _along(kind, feature or [], known, found.schema)
     path = output or f"{kind}.png"
+    refuse_output(path)
     draw(kind, model, found.model, found.schema, X, y, path, **options)
     Reporter(quiet=quiet).write(table({"figure": path}))
 
@@ -101,9 +102,8 @@ def _along(
     columns = []
     for name in feature:
         if name not in names and not name.isdigit():
-            raise UsageError(
-                f"--feature {name}: there is no such column among {', '.join(names[:12])}"
-            )
+            what = f"--feature {name}: there is no such column among {', '.join(names[:12])}"
+            raise UsageError(what)
         columns.append(names.index(name) if name in names else int(name))
     if "features" in known:
         return {"features": columns}

@@ -67,7 +67,6 @@ def _is_scored(fitted: Any, y: np.ndarray) -> bool:
 def _values(fitted: Any, method: str, X: Any, name: str, option: str) -> Any:
     if not hasattr(fitted, method):
         remedy = "; train it with --probability" if hasattr(fitted, "probability") else ""
-        raise CommandError(
-            f"{name}: a {type(fitted).__name__} has no {method}, which --{option} needs{remedy}"
-        )
+        what = f"{name}: a {type(fitted).__name__} has no {method}, which --{option} needs{remedy}"
+        raise CommandError(what)
     return getattr(fitted, method)(X)

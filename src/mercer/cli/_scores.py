@@ -14,7 +14,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-__all__ = ["SETTINGS", "baseline", "describe_scores", "score"]
+__all__ = ["SETTINGS", "baseline", "describe_constant", "describe_scores", "score"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,13 @@ def baseline(y_train: Any, y: Any, task: str | None) -> dict[str, Any]:
     else:
         constant = np.mean(y_train)
     return score(y, np.full(len(y), constant), task) | {"constant": constant}
+
+
+def describe_constant(found: dict[str, Any]) -> str:
+    """What `baseline` scores, in a few words."""
+    if "accuracy" in found:
+        return f"always {str(found['constant'])!r}: {100 * found['accuracy']:.3g} %"
+    return f"the mean of the others: RMSE {found['rmse']:.4g}"
 
 
 def describe_scores(found: dict[str, Any], n: int, prefix: str = "") -> str:

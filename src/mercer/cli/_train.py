@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import os
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,9 @@ from mercer._result import Status
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
 from mercer.cli._options import translate_svm_train_options
-from mercer.cli._output import Reporter, count, describe, read, stem, table
+from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
-from mercer.cli._scores import SETTINGS, baseline, describe_scores, score
+from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
 from mercer.cli._verify import check, refuse
 from mercer.data import Schema, Table, read_table
 from mercer.estimators._registry import cli_names
@@ -75,8 +73,10 @@ def run(**given: Any) -> int:
         _cross_validate(model, data, options["cv"], reporter)
     if test is not None:
         numbers = score(test.y, model.predict(test.X), test.schema.task)
-        text = describe_scores(numbers, test.X.shape[0])
-        reporter.write(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
+        base = baseline(data.y, test.y, test.schema.task)
+        text = table({"test": f"{test.name} ({describe_constant(base)})"})
+        text += f"\n{describe_scores(numbers, test.X.shape[0])}"
+        reporter.write(text, test={"data": test.name, **numbers, "baseline": base})
     elif not is_unfinished(model) and not (options["quiet"] and not options["json"]):
         _hold_out(model, data, seconds["seconds_fitting"], reporter)
     broken: list[str] = []
@@ -145,7 +145,7 @@ def _default_estimator(schema: Schema) -> tuple[str, str]:
     """The first estimator of the registry for a table's target, and why."""
     what = f"the target {schema.target!r}" if schema.target else "the target"
     why = {
-        "classification": f"{what} has {len(schema.labels or ())} labels",
+        "classification": f"{what} has {count(len(schema.labels or ()), 'labels')}",
         "regression": f"{what} is a number",
         None: "there is no target",
     }[schema.task]
@@ -164,9 +164,8 @@ def _build(name: str, parameters: dict[str, Any]) -> Any:
                 for other, entry in entries.items()
                 if key in inspect.signature(entry.load()).parameters
             ]
-            raise UsageError(
-                f"--machine {name} has no {option(key)}; it is an option of {', '.join(others)}"
-            )
+            what = f"--machine {name} has no {option(key)}; it is an option of {', '.join(others)}"
+            raise UsageError(what)
     return cls(**given)
 
 
@@ -197,25 +196,14 @@ def _output(options: dict[str, Any]) -> str:
             f"options such as --verify take no value; for a model called {second} give -o {second}"
         )
     path = output or second or stem(options["data"]) + ".mercer"
-    _refuse_output(path, options["data"])
+    refuse_output(path, options["data"])
     picture = options["plot"]
     if picture is not None:
-        _refuse_output(picture, options["data"])
+        refuse_output(picture, options["data"])
         if not picture.lower().endswith(SUFFIXES):
             raise UsageError(f"--plot {picture} must end in one of {', '.join(SUFFIXES)}")
         import mercer.plots._boundary  # noqa: F401 (an error now rather than after the fit)
     return path
-
-
-def _refuse_output(path: str, data: str) -> None:
-    """Refuse before a long fit, not after it, a file that cannot be written."""
-    folder = Path(path).parent
-    if not folder.is_dir():
-        raise CommandError(f"{path}: there is no folder {folder}")
-    if Path(path).is_dir() or not os.access(folder, os.W_OK):
-        raise CommandError(f"{path}: nothing can be written there")
-    if Path(path).exists() and data != "-" and Path(path).samefile(data):
-        raise UsageError(f"{path}: the output would overwrite the data")
 
 
 def _task(machine: str | None, task: str | None) -> str | None:
@@ -231,9 +219,8 @@ def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
     if asked is None:
         return _default_estimator(data.schema)
     if _target_task(asked) is not None and data.y is None:
-        raise CommandError(
-            f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
-        )
+        what = f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
+        raise CommandError(what)
     return asked, "given by --machine"
 
 
@@ -344,11 +331,10 @@ def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> No
     numbers, base = score(y[held], predicted, task), baseline(y[rest], y[held], task)
     if is_class:
         text = f"accuracy {100 * numbers['accuracy']:.3g} %"
-        other_text = f"always {str(base['constant'])!r}: {100 * base['accuracy']:.3g} %"
     else:
         text = f"R² {numbers['r2']:.3g}, RMSE {numbers['rmse']:.4g}"
-        other_text = f"the mean of the others: RMSE {base['rmse']:.4g}"
-    text += f" on {count(held.size, 'rows')} by a fit of {rest.size:,} others ({other_text})"
+    text += f" on {count(held.size, 'rows')} by a fit of {rest.size:,} others "
+    text += f"({describe_constant(base)})"
     found = {"rows": held.size, "training_rows": rest.size, **numbers, "baseline": base}
     reporter.write(table({"held out": text}), held_out=found)
 

@@ -34,12 +34,11 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
     else:
         found = [key for key in _ROWS if key in arrays] or list(arrays)
         if (len(arrays) > 1 and found[0] not in _ROWS) or not arrays:
-            raise FileError(
-                name,
-                None,
+            what = (
                 f"has the arrays {', '.join(map(repr, arrays))}; rows must be named "
-                "'X' and targets 'y'.",
+                "'X' and targets 'y'."
             )
+            raise FileError(name, None, what)
         X = arrays[found[0]]
     target = options.target
     is_named = isinstance(target, str) and not target.lstrip("-").isdecimal()
@@ -52,11 +51,8 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
     y = arrays[key]
     X = X if sp.issparse(X) else _numbers(name, X)
     if y.shape != (X.shape[0],):
-        raise FileError(
-            name,
-            None,
-            f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target for each.",
-        )
+        what = f"{key} has shape {y.shape}, but X has {X.shape[0]} rows: give one target for each."
+        raise FileError(name, None, what)
     return Raw(X, _target(name, key, y), None, target=key)
 
 
@@ -190,9 +186,8 @@ def _from_matrix(name: str, X: Any, options: Options, schema: Schema | None) -> 
 def _refuse_missing(name: str, X: np.ndarray) -> None:
     bad = np.argwhere(np.isnan(X))
     if bad.size:
-        raise FileError(
-            name,
-            None,
+        what = (
             f"row {bad[0, 0]}, column {bad[0, 1]} has no value (NaN), and "
-            f"{len(bad) - 1} more; fill them in.",
+            f"{len(bad) - 1} more; fill them in."
         )
+        raise FileError(name, None, what)

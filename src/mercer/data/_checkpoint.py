@@ -72,12 +72,11 @@ class Checkpoint:
         except Exception as error:
             raise self.damaged(error) from error
         if version != VERSION:
-            raise FileError(
-                str(self.path),
-                None,
+            what = (
                 f"checkpoint {self.path} has version {version}, but this is {VERSION}. Finish the "
-                "run with the version of Mercer that began it, or delete the file to begin anew.",
+                "run with the version of Mercer that began it, or delete the file to begin anew."
             )
+            raise FileError(str(self.path), None, what)
         self._refuse_others(of)
         return arrays, values
 
@@ -97,9 +96,8 @@ class Checkpoint:
             if saved.get(name) != self.fingerprint.get(name)
         ]
         if differing:
-            raise FileError(
-                str(self.path),
-                None,
+            what = (
                 f"checkpoint {self.path} is of another run: {'; '.join(differing)}. Give what was "
-                "given then, delete the file to begin anew, or give another path.",
+                "given then, delete the file to begin anew, or give another path."
             )
+            raise FileError(str(self.path), None, what)

@@ -12,15 +12,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Columns", "Finding", "listed", "survey", "uneven"]
+from mercer.data._files import IO
 
-# Columns whose scales differ by more than this slow every solver down.
-UNEVEN_SCALES = 100.0
-# Columns whose ratio of nonzeros is below this, and small ones, are rare rather than unscaled.
-RARE = 0.01
-# Columns named in a message.
-NAMED = 3
-_ROWS = 4096  # at a time, so that no second X is made
+__all__ = ["SETTINGS", "Columns", "Finding", "listed", "survey", "uneven"]
+
+
+@dataclass(frozen=True)
+class ColumnSettings:
+    """When columns are unscaled.
+
+    Attributes
+    ----------
+    uneven : columns whose scales differ by a larger factor slow every solver down
+    rare : small columns whose ratio of nonzeros is below this are rare rather than unscaled
+    named : columns named in a message
+    """
+
+    uneven: float = 100.0
+    rare: float = 0.01
+    named: int = 3
+
+
+SETTINGS = ColumnSettings()
 
 
 @dataclass(frozen=True)
@@ -106,8 +119,8 @@ def _survey_dense(X: np.ndarray) -> Columns:
     n_bad, n_nonzero, first_bad = np.zeros(d, np.int64), np.zeros(d, np.int64), -1
     # Sums are taken around the first row: a large mean would hide a small deviation.
     origin = np.where(np.isfinite(X[0]), X[0], 0).astype(np.float64)
-    for start in range(0, n, _ROWS):
-        part = X[start : start + _ROWS]
+    for start in range(0, n, IO.array_rows):
+        part = X[start : start + IO.array_rows]
         part = part if part.dtype.kind == "f" else part.astype(np.float64)
         shifted = part - origin
         ok: Any = np.isfinite(part)
@@ -161,14 +174,14 @@ def uneven(columns: Columns, names: Sequence[str] | None) -> Finding | None:
     """
     ranges, sd = columns.ranges, columns.sd
     used = np.flatnonzero((ranges > 0) & (sd > 0) & np.isfinite(ranges))
-    rare = columns.n_nonzero[used] < RARE * columns.n
+    rare = columns.n_nonzero[used] < SETTINGS.rare * columns.n
     used = used[~rare | (ranges[used] > np.median(ranges[used]))] if used.size else used
     if used.size < 2:
         return None
     logs = [np.log(ranges[used])]
     if np.isfinite(sd[used]).all():
         logs.append(np.log(sd[used]))
-    if min(np.ptp(scale) for scale in logs) <= np.log(UNEVEN_SCALES):
+    if min(np.ptp(scale) for scale in logs) <= np.log(SETTINGS.uneven):
         return None
     off = np.min([np.abs(scale - np.median(scale)) for scale in logs], axis=0)
     worst = used[np.argsort(-off, kind="stable")]
@@ -176,7 +189,7 @@ def uneven(columns: Columns, names: Sequence[str] | None) -> Finding | None:
         "warning",
         f"Columns have very different scales: ranges from {ranges[used].min():.3g} to "
         f"{ranges[used].max():.3g}",
-        f"furthest off: {listed(worst[:NAMED], names)}",
+        f"furthest off: {listed(worst[: SETTINGS.named], names)}",
         "scale them first, for example with StandardScaler.",
         (("scale", "standard"),),
     )
@@ -184,6 +197,6 @@ def uneven(columns: Columns, names: Sequence[str] | None) -> Finding | None:
 
 def listed(columns: np.ndarray, names: Sequence[str] | None) -> str:
     """The first columns by name, or else by number."""
-    shown = [f"column {j}" if names is None else str(names[j]) for j in columns[:NAMED]]
+    shown = [f"column {j}" if names is None else str(names[j]) for j in columns[: SETTINGS.named]]
     more = columns.size - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

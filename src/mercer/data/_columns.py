@@ -201,11 +201,8 @@ def assign(
     forced = {find_column(name, names, column, "categorical") for column in options.categorical}
     lost = dropped & {target, *forced}
     if lost:
-        raise FileError(
-            name,
-            None,
-            f"drop=[{names[min(lost)]!r}] contradicts another option for that column.",
-        )
+        what = f"drop=[{names[min(lost)]!r}] contradicts another option for that column."
+        raise FileError(name, None, what)
     features = [j for j in range(len(names)) if j != target and j not in dropped]
     if not features:
         raise FileError(name, None, "has no column besides the target.")
@@ -223,11 +220,8 @@ def _assign_as_trained(
     if lacking and not has_names and len(names) == len(wanted):
         features, target = list(range(len(wanted))), None  # by their places
     elif lacking:
-        raise FileError(
-            name,
-            None,
-            f"lacks {_listed(lacking)} that the model was trained on; it has {_listed(names)}.",
-        )
+        what = f"lacks {_listed(lacking)} that the model was trained on; it has {_listed(names)}."
+        raise FileError(name, None, what)
     else:
         features = [names.index(column) for column in wanted]
     if options.target is not None:
@@ -246,12 +240,11 @@ def _assign_by_place(name: str, names: Sequence[str], options: Options, schema: 
         target = _find_target(name, names, options.target, True)
     features = [j for j in range(len(names)) if j != target]
     if len(features) != schema.n_features:
-        raise FileError(
-            name,
-            None,
+        what = (
             f"has {len(features)} columns of features, but the model was trained on "
-            f"{schema.n_features}.",
+            f"{schema.n_features}."
         )
+        raise FileError(name, None, what)
     return Roles(features, set(), target)
 
 
@@ -266,12 +259,11 @@ def _find_target(
     if has_names and len(likely) == 1:
         return likely[0]
     which = f"the columns {_listed(names)}" if has_names else f"{len(names)} columns without names"
-    raise FileError(
-        name,
-        None,
+    what = (
         f"which column is the target? It has {which}. Give target= a name or a number (-1 is the "
-        "last column); where there is none, target=False.",
+        "last column); where there is none, target=False."
     )
+    raise FileError(name, None, what)
 
 
 def find_column(name: str, names: Sequence[str], column: str | int, option: str) -> int:

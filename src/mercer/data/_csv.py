@@ -48,17 +48,12 @@ class LayoutSettings:
 
     Attributes
     ----------
-    sample_lines : int
-        Lines at the beginning of a file from which names and text columns are recognised.
-    delimiter_lines : int
-        Of these, lines from which the delimiter is.
-    text_ratio : float
-        A column is text if at least this ratio of its cells in the sample is; fewer cells are
-        taken for mistakes, which are refused with their line.
-    block_bytes : int
-        Text that pyarrow parses at a time, in one thread; no record may be longer.
-    chunk_records : int
-        Records that `_by_cell` converts at a time.
+    sample_lines : at the beginning of a file, from which names and text columns are recognised
+    delimiter_lines : of these, from which the delimiter is
+    text_ratio : a column is text if at least this ratio of its cells in the sample is; fewer cells
+        are taken for mistakes, which are refused with their line
+    block_bytes : text that pyarrow parses at a time, in one thread; no record may be longer
+    chunk_records : records that `_by_cell` converts at a time
     """
 
     sample_lines: int = 100
@@ -82,8 +77,7 @@ class Layout:
     names : list of str
     has_names : bool
         Whether the file gives them.
-    header_lines : int
-        Lines before the first record.
+    header_lines : int, before the first record
     sample : list of lists of str
     notation : Notation
     """
@@ -149,7 +143,7 @@ def find_layout(
     delimiter = _find_delimiter(full[: settings.delimiter_lines])
     rows = _split(full, delimiter)
     if header is None:
-        header = any(name in rows[0] for name in known) if known else _has_names(rows, notation)
+        header = any(name in rows[0] for name in known) or _has_names(rows, notation)
     names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
@@ -300,12 +294,10 @@ class _Cells:
     def _refuse_missing(self, j: int, line: int) -> None:
         if self.may_be_missing or (j == self.target and self.schema is not None):
             return
-        what = f"column {self.names[j]!r} has no value; fill it in, or train with missing='median'."
+        role, remedy = " has no value", "fill it in, or train with missing='median'"
         if j == self.target:
-            what = (
-                f"column {self.names[j]!r}, the target, has no value; missing='median' leaves such "
-                "rows out."
-            )
+            role, remedy = ", the target, has no value", "missing='median' leaves such rows out"
+        what = f"column {self.names[j]!r}{role}; {remedy}."
         raise FileError(self.name, line, what, missing="median")
 
 
@@ -405,9 +397,5 @@ def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
             swapped, sign = {44: ".", 46: ","}, "points"  # , and .
         signs = [c for c in cells if _COMMA.fullmatch(c.translate(swapped))]
         if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
-            raise FileError(
-                name,
-                None,
-                f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}.",
-                **more,
-            )
+            what = f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}."
+            raise FileError(name, None, what, **more)

@@ -20,9 +20,7 @@ __all__ = ["PARTS", "find_order", "part_names", "split_days", "to_days"]
 _DATE = r"(\d{1,4}|[A-Za-z]{3,9})(?P<sep>[-/. ])(\d{1,2}|[A-Za-z]{3,9})\.?(?P=sep)(\d{1,4})"
 _TIME = r"(\d{1,2}):(\d\d)(?::(\d\d(?:[.,]\d+)?))?\s?([AaPp][Mm])?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?"
 _PATTERN = re.compile(rf"(?:{_DATE})?(?:(?:^|[T ]|, )\s*(?:{_TIME}))?", re.ASCII)
-_MONTHS = {
-    name: k for k, name in enumerate(re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec"), 1)
-}
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _EPOCH = date(1970, 1, 1).toordinal()
 # The parts of a date, and the features that each becomes.
 PARTS = {"day": ("day",), "season": ("season sin", "season cos"), "hour": ("hour sin", "hour cos")}
@@ -103,7 +101,8 @@ def _parse(word: str, order: str) -> float | None:
     if fraction is None or order == "time":
         return None if found[5] is None else fraction
     parts = dict(zip(order, found.group(1, 3, 4), strict=True))
-    month = _MONTHS.get(parts["m"][:3].lower(), parts["m"])
+    place = _MONTHS.find(parts["m"][:3].lower())  # four characters for each
+    month = parts["m"] if place < 0 or place % 4 else place // 4 + 1
     try:
         year, day = int(parts["y"]), int(parts["d"])
         if (

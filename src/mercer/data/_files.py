@@ -8,19 +8,44 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, BinaryIO, cast
 
 from mercer.exceptions import FileError, NoFileError
 
-__all__ = ["Source", "as_file_errors", "compressing", "open_source", "replacing"]
+__all__ = ["IO", "Source", "as_file_errors", "compressing", "open_source", "replacing"]
 
 # How compressed files begin, and the suffix of their names.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-# Bytes decompressed at a time.
-PIECE = 524_288
-# Bytes at the beginning from which the format and the layout are recognised.
-HEAD = 65_536
+
+
+@dataclass(frozen=True)
+class IOSettings:
+    """How much is read or written at a time.
+
+    Attributes
+    ----------
+    head_bytes : at the beginning of a file, from which format and layout are recognised
+    piece_bytes : decompressed, or parsed as svmlight
+    column_bytes : read of a Parquet column: a row group need not fit in memory
+    end_bytes : at both ends of a file, which stand for all of it in a fingerprint
+    text_rows : made into text
+    array_rows : of which statistics are taken, so that no second X is made
+    batch_rows : of a stream: some megabytes, so that reading ahead stays small, and far more work
+        in a batch than around it
+    """
+
+    head_bytes: int = 65_536
+    piece_bytes: int = 524_288
+    column_bytes: int = 262_144
+    end_bytes: int = 1_048_576
+    text_rows: int = 1024
+    array_rows: int = 4096
+    batch_rows: int = 65_536
+
+
+IO = IOSettings()
 
 
 @contextmanager
@@ -41,7 +66,7 @@ def as_file_errors(name: str, what: str = "cannot be read") -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike, part: Path | None = None) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike, part: Path | None = None) -> Iterator[BinaryIO]:
     """Write a file beside its place (``part``), flush it to the disk, then rename it: atomic.
 
     A crash at any moment leaves the old file or the new one, an exception the old one.
@@ -83,7 +108,7 @@ class Source(io.RawIOBase):
     def __init__(self, name: str, file: Any, under: Source | None = None):
         self.name, self._file, self._under, self._at = name, file, under, 0
         try:
-            self.head = self._some(HEAD)
+            self.head = self._some(IO.head_bytes)
         except BaseException:
             self.close()
             raise
@@ -197,7 +222,7 @@ class _Zstd(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._rest:
-            packed = self._packed or self._file.read(PIECE)
+            packed = self._packed or self._file.read(IO.piece_bytes)
             if not packed:
                 if self._frame is not None:
                     raise EOFError("the compressed file is cut")

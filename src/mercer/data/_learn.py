@@ -48,7 +48,7 @@ class IdSettings:
     Attributes
     ----------
     rows : int
-        A column that rises by one from each of at least so many rows to the next counts them.
+        A column of at least this length that rises by one from row to row counts them.
     index, name : pattern
         Names of the index columns of other programs, and of columns of identifiers.
     distinct : float
@@ -145,20 +145,14 @@ def _learn_dates(column: str, words: Words, order: str, missing: str | None) -> 
 def _learn_words(name: str, column: str, words: Words, missing: str | None) -> Column:
     n, count = len(words.codes), len(words.words)
     if count > GUESS.categories or count > max(GUESS.few_categories, n / 4):
-        raise FileError(
-            name,
-            None,
+        what = (
             f"column {column!r} has {count} different words in {n} rows, too many for "
-            f"categories; leave it out with drop=[{column!r}].",
-            drop=column,
+            f"categories; leave it out with drop=[{column!r}]."
         )
+        raise FileError(name, None, what, drop=column)
     if count == 0:
-        raise FileError(
-            name,
-            None,
-            f"column {column!r} has no values; leave it out with drop=[{column!r}].",
-            drop=column,
-        )
+        what = f"column {column!r} has no values; leave it out with drop=[{column!r}]."
+        raise FileError(name, None, what, drop=column)
     fill = None
     if missing is not None:
         counts = np.bincount(words.codes[words.codes >= 0], minlength=count)
@@ -171,12 +165,8 @@ def _learn_fill(name: str, column: str, values: np.ndarray, how: str) -> float:
         return 0.0
     present = values[~np.isnan(values)]
     if present.size == 0:
-        raise FileError(
-            name,
-            None,
-            f"column {column!r} has no values; leave it out with drop=[{column!r}].",
-            drop=column,
-        )
+        what = f"column {column!r} has no values; leave it out with drop=[{column!r}]."
+        raise FileError(name, None, what, drop=column)
     return float(np.median(present) if how == "median" else present.mean())
 
 
@@ -187,20 +177,18 @@ def _learn_target(name: str, raw: Raw, task: str | None) -> tuple[Any, str | Non
         return None, None
     if isinstance(y, Words):
         if task == "regression":
-            raise FileError(
-                name,
-                None,
+            what = (
                 f"the target holds words such as {y.words[0]!r}, which cannot be "
-                "the numbers of a regression.",
+                "the numbers of a regression."
             )
+            raise FileError(name, None, what)
         count, n = len(y.words), len(y.codes)
         if count > max(GUESS.few_classes, n / 2):
-            raise FileError(
-                name,
-                None,
+            what = (
                 f"the target {raw.target!r} has {count} different words in {n} rows (such as "
-                f"{y.words[0]!r}), too many for classes; give another target= column.",
+                f"{y.words[0]!r}), too many for classes; give another target= column."
             )
+            raise FileError(name, None, what)
         return np.array(y.words)[y.codes], "classification"
     if task is None:
         task = "classification" if _is_few_integers(y) else "regression"

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from mercer.data._columns import Options, Raw, assign, fill_rows, find_unusable, from_arrow
-from mercer.data._files import Source, as_file_errors
+from mercer.data._files import IO, Source, as_file_errors
 from mercer.data._schema import Schema
 from mercer.data._stream import Batch, Stream, check_batch_rows, digest_file
 from mercer.exceptions import FileError
 
 __all__ = ["Parquet", "pyarrow_parquet", "read_parquet"]
-
-# Bytes read of a column at a time: a row group need not fit in memory.
-BUFFER_BYTES = 262_144
 
 
 def pyarrow_parquet() -> Any:
@@ -47,13 +44,11 @@ def read_parquet(source: Source, options: Options, schema: Schema | None) -> Raw
     used = {j: names[j] for j in (*roles.features, roles.target) if j is not None}
     for j, column in used.items():
         if kinds[j] == "other":
-            raise FileError(
-                name,
-                None,
+            what = (
                 f"column {column!r} holds {fields[j].type}, neither numbers nor words; leave it "
-                f"out with drop=[{column!r}].",
-                drop=column,
+                f"out with drop=[{column!r}]."
             )
+            raise FileError(name, None, what, drop=column)
         if kinds[j] == "words" and j not in roles.words:
             raise FileError(
                 name, None, f"column {column!r} must hold numbers, got {fields[j].type}."
@@ -87,19 +82,13 @@ def _refuse_unusable(name: str, raw: Raw, options: Options, schema: Schema | Non
     if what == "infinite":
         raise FileError(name, None, f"row {row}: column {column!r} is infinite.")
     if column == raw.target:
-        raise FileError(
-            name,
-            None,
+        what = (
             f"column {column!r}, the target, has rows without a value; missing='median' leaves "
-            "them out.",
-            missing="median",
+            "them out."
         )
-    raise FileError(
-        name,
-        None,
-        f"row {row}: column {column!r} has no value; fill it in, or train with missing='median'.",
-        missing="median",
-    )
+        raise FileError(name, None, what, missing="median")
+    what = f"row {row}: column {column!r} has no value; fill it in, or train with missing='median'."
+    raise FileError(name, None, what, missing="median")
 
 
 # ------------------------------------------------------------------ a stream
@@ -148,16 +137,15 @@ class Parquet(Stream):
     def _open(self, file: Path) -> Any:
         parquet = pyarrow_parquet()
         with as_file_errors(str(file), "cannot be read as Parquet"):
-            opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
+            opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=IO.column_bytes)
         wanted = [self.target, *(self.names or []), *([self.weight] if self.weight else [])]
         missing = [name for name in wanted if name not in opened.schema_arrow.names]
         if missing:
-            raise FileError(
-                str(file),
-                None,
+            what = (
                 f"has no column {', '.join(map(repr, missing))}; it has "
-                f"{', '.join(map(repr, opened.schema_arrow.names[:20]))}.",
+                f"{', '.join(map(repr, opened.schema_arrow.names[:20]))}."
             )
+            raise FileError(str(file), None, what)
         return opened
 
     def batches(self, skip: int = 0) -> Iterator[Batch]:
@@ -249,12 +237,11 @@ def _common_type(file: Path, schema: Any, names: list[str]) -> np.dtype:
     """float32 if all columns are, else float64."""
     for name in names:
         if _kind(schema.field(name).type) != "numbers":
-            raise FileError(
-                str(file),
-                None,
+            what = (
                 f"column {name!r} holds {schema.field(name).type}, not numbers. Leave it out with "
-                "columns=[...], or encode it.",
+                "columns=[...], or encode it."
             )
+            raise FileError(str(file), None, what)
     if not names:
         raise FileError(str(file), None, "has no column besides target and weight.")
     is_single = all(str(schema.field(name).type) == "float" for name in names)
@@ -278,12 +265,11 @@ def _column(piece: Any, name: str, file: Path, start: int) -> np.ndarray:
     column = piece.column(name)
     if column.null_count:
         row = int(np.flatnonzero(np.asarray(column.is_null()))[0])
-        raise FileError(
-            str(file),
-            None,
+        what = (
             f"column {name!r} has no value in row {start + row} (and {column.null_count} in rows "
-            f"{start} to {start + piece.num_rows - 1}). Fill or drop such rows first.",
+            f"{start} to {start + piece.num_rows - 1}). Fill or drop such rows first."
         )
+        raise FileError(str(file), None, what)
     with as_file_errors(str(file), f"column {name!r} cannot be read"):
         values = column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "fiubOUS":

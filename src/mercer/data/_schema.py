@@ -188,11 +188,8 @@ def apply(name: str, raw: Raw, schema: Schema) -> tuple[Any, Any, list[str]]:
     if schema.sparse != sp.issparse(X):
         X = sp.csr_matrix(X) if schema.sparse else X.toarray()
     if X.shape[1] != schema.n_features:
-        raise FileError(
-            name,
-            None,
-            f"has {X.shape[1]} features, but the model was trained on {schema.n_features}.",
-        )
+        what = f"has {X.shape[1]} features, but the model was trained on {schema.n_features}."
+        raise FileError(name, None, what)
     y = raw.y
     if isinstance(y, Words):
         y = None if -1 in y.codes else np.array(y.words)[y.codes]
@@ -216,12 +213,11 @@ def assemble(name: str, raw: Raw, schema: Schema) -> tuple[Any, list[str]]:
         for column in columns or ():
             kind = "categories" if column.categories else "dates"
             if column.categories or column.parts:
-                raise FileError(
-                    name,
-                    None,
+                what = (
                     f"holds numbers alone, but the model was trained with the {kind} of "
-                    f"{column.name!r}; give a file with names, such as CSV.",
+                    f"{column.name!r}; give a file with names, such as CSV."
                 )
+                raise FileError(name, None, what)
         return raw.X, []
     _fill(raw.X, [column for k, column in enumerate(columns) if k not in raw.words])
     if not raw.words:

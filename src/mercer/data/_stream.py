@@ -15,11 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._files import as_file_errors
+from mercer.data._files import IO, as_file_errors
 from mercer.exceptions import FileError
 
 __all__ = [
-    "BATCH_ROWS",
     "Batch",
     "Batches",
     "Npy",
@@ -32,12 +31,6 @@ __all__ = [
 ]
 
 Item = TypeVar("Item")
-
-# Rows of a batch: some megabytes, so that reading ahead stays small, and far more work in a batch
-# than around it.
-BATCH_ROWS = 65_536
-# Bytes at both ends of a file that stand for all of it in a fingerprint.
-ENDS = 1_048_576
 
 
 class Batch(NamedTuple):
@@ -126,7 +119,7 @@ class Npy(Stream):
     batch_rows : int
     """
 
-    def __init__(self, X: Any, y: Any, weight: Any = None, batch_rows: int = BATCH_ROWS):
+    def __init__(self, X: Any, y: Any, weight: Any = None, batch_rows: int = IO.batch_rows):
         self.paths = [Path(path) for path in (X, y, *(() if weight is None else (weight,)))]
         self.batch_rows = check_batch_rows(batch_rows)
         arrays = self._open()
@@ -136,12 +129,11 @@ class Npy(Stream):
             )
         for path, array in zip(self.paths[1:], arrays[1:], strict=True):
             if array.shape != arrays[0].shape[:1]:
-                raise FileError(
-                    str(path),
-                    None,
+                what = (
                     f"has shape {array.shape}, but {self.paths[0]} has {arrays[0].shape[0]} rows: "
-                    "give one value for each.",
+                    "give one value for each."
                 )
+                raise FileError(str(path), None, what)
 
     def _open(self) -> list[np.ndarray]:
         return [self._open_one(path) for path in self.paths]
@@ -195,9 +187,8 @@ def _file_stream(path: Path) -> Stream:
     from mercer.data._svmlight import Svmlight
 
     if path.suffix == ".parquet" or path.is_dir():
-        raise ValueError(
-            f"{path}: which column is the target? Give mercer.data.Parquet(path, target=...)."
-        )
+        what = f"{path}: which column is the target? Give mercer.data.Parquet(path, target=...)."
+        raise ValueError(what)
     if path.suffix == ".npy":
         raise ValueError(f"{path}: give a pair of files, ('X.npy', 'y.npy').")
     return Svmlight(path)
@@ -215,10 +206,10 @@ def digest_file(path: Path) -> list[Any]:
 
     with as_file_errors(str(path)), open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        check = crc32(file.read(ENDS))
-        if size > ENDS:
-            file.seek(max(ENDS, size - ENDS))
-            check = crc32(file.read(ENDS), check)
+        check = crc32(file.read(IO.end_bytes))
+        if size > IO.end_bytes:
+            file.seek(max(IO.end_bytes, size - IO.end_bytes))
+            check = crc32(file.read(IO.end_bytes), check)
     return [size, check]
 
 

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._files import Source, open_source
-from mercer.data._stream import BATCH_ROWS, Batch, Stream, check_batch_rows, digest_file
+from mercer.data._files import IO, Source, open_source
+from mercer.data._stream import Batch, Stream, check_batch_rows, digest_file
 from mercer.data._svmlight_core import LARGEST_INDEX, parse_lines, powers_of_ten
 from mercer.exceptions import FileError
 
 __all__ = ["Svmlight", "SvmlightReader"]
 
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-# Bytes parsed at a time where no number of lines is given.
-BLOCK_BYTES = 524_288
 
 
 class Svmlight(Stream):
@@ -45,7 +43,7 @@ class Svmlight(Stream):
         path: str | os.PathLike,
         n_features: int | None = None,
         zero_based: bool = False,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int = IO.batch_rows,
     ):
         self.path, self.zero_based = Path(path), zero_based
         self.batch_rows = check_batch_rows(batch_rows)
@@ -90,7 +88,7 @@ class SvmlightReader:
     def read(self) -> tuple[sp.csr_matrix, np.ndarray]:
         """All rows and targets."""
         line, parts = 1, []
-        while block := self._file.read(BLOCK_BYTES):
+        while block := self._file.read(IO.piece_bytes):
             block += self._file.readline()
             parts.append(self._parse(block, line))
             line += block.count(b"\n")

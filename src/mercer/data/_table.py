@@ -231,12 +231,11 @@ def _recognise(source: Source) -> str:
 
 def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> Raw:
     if options.target not in (None, False):
-        raise FileError(
-            source.name,
-            None,
+        what = (
             "in svmlight files the target is the first number of a line; "
-            f"target={options.target!r} is not possible.",
+            f"target={options.target!r} is not possible."
         )
+        raise FileError(source.name, None, what)
     if schema is None:
         reader = SvmlightReader(source, None)
     else:

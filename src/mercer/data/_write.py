@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._files import compressing, replacing
+from mercer.data._files import IO, compressing, replacing
 from mercer.data._table import Table
 from mercer.exceptions import FileError
 
@@ -32,8 +32,6 @@ _FORMATS = {
     ".npz": "npz",
     ".parquet": "parquet",
 }
-# Rows made into text at a time.
-ROWS_AT_ONCE = 1024
 
 
 def write_predictions(
@@ -152,12 +150,12 @@ def _write_rows(
     file: Any, names: Sequence[str], columns: Sequence[np.ndarray], delimiter: str
 ) -> None:
     n = len(columns[0]) if columns else 0
-    for start in range(0, max(n, 1), ROWS_AT_ONCE):
+    for start in range(0, max(n, 1), IO.text_rows):
         text = io.StringIO()
         writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
         if start == 0:
             writer.writerow(names)
-        parts = [column[start : start + ROWS_AT_ONCE].tolist() for column in columns]
+        parts = [column[start : start + IO.text_rows].tolist() for column in columns]
         writer.writerows(zip(*parts, strict=True))
         file.write(text.getvalue().encode())
 
@@ -184,12 +182,12 @@ def _svmlight(file: Any, table: Table) -> None:
             table.name, None, f"labels such as {y[0]!r} are no numbers, which svmlight files need."
         )
     X, first = sp.csr_matrix(table.X), int(not table.schema.zero_based)
-    for start in range(0, X.shape[0], ROWS_AT_ONCE):
-        part = X[start : start + ROWS_AT_ONCE]
+    for start in range(0, X.shape[0], IO.text_rows):
+        part = X[start : start + IO.text_rows]
         part.eliminate_zeros()
         indices, values = (part.indices + first).tolist(), part.data.tolist()
         lines = []
-        for i, label in enumerate(y[start : start + ROWS_AT_ONCE].tolist()):
+        for i, label in enumerate(y[start : start + IO.text_rows].tolist()):
             where = range(part.indptr[i], part.indptr[i + 1])
             lines.append(" ".join([repr(label), *(f"{indices[k]}:{values[k]!r}" for k in where)]))
         file.write(("\n".join(lines) + "\n").encode())

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._column_statistics import NAMED, Columns, Finding, listed, uneven
+from mercer.data._column_statistics import SETTINGS, Columns, Finding, listed, uneven
+from mercer.data._files import IO
 from mercer.diagnostics._settings import Settings
 from mercer.kernels._base import LARGEST
 
@@ -22,8 +23,6 @@ __all__ = [
     "first_equal",
     "repetitions",
 ]
-
-_ROWS = 4096  # at a time, so that no second X is made
 
 
 def check_columns(
@@ -125,18 +124,15 @@ def collinear_columns(
         first, second = (
             columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns]), settings)
         )
-    # indicators of the two categories of a column are no repetition
-    of = [str(name).partition("=")[::2] for name in names or ()]
-    kept = [
-        not names or of[i][0] != of[j][0] or not of[i][1]
-        for i, j in zip(first, second, strict=True)
-    ]
-    first, second = first[kept], second[kept]
+    if names is not None:  # indicators of the two categories of a column are no repetition
+        of = [name if "=" not in str(name) else str(name).partition("=")[0] for name in names]
+        apart = np.array([of[i] != of[j] for i, j in zip(first, second, strict=True)], bool)
+        first, second = first[apart], second[apart]
     if not first.size:
         return []
     pairs = [
         f"{listed(np.array([i]), names)} and {listed(np.array([j]), names)}"
-        for i, j in zip(first[:NAMED], second[:NAMED], strict=True)
+        for i, j in zip(first[: SETTINGS.named], second[: SETTINGS.named], strict=True)
     ]
     return [
         Finding(
@@ -188,7 +184,7 @@ def check_labels(
     found = []
     tiny = np.flatnonzero(count < settings.small_class_rows)
     if tiny.size:
-        shown = ", ".join(f"{classes[c]!s}: {count[c]}" for c in tiny[:NAMED])
+        shown = ", ".join(f"{classes[c]!s}: {count[c]}" for c in tiny[: SETTINGS.named])
         found.append(
             Finding(
                 "warning",
@@ -235,8 +231,8 @@ def check_targets(y: np.ndarray, epsilon: float | None, settings: Settings) -> l
 def first_equal(X: Any) -> np.ndarray:
     """For each row the first one equal to it, perhaps itself, by 64-bit hashes of the rows."""
     keys: list[int] = []
-    for start in range(0, X.shape[0], _ROWS):
-        part = X[start : start + _ROWS]
+    for start in range(0, X.shape[0], IO.array_rows):
+        part = X[start : start + IO.array_rows]
         if sp.issparse(part):
             part = part.copy()
             part.eliminate_zeros()
@@ -255,9 +251,9 @@ def contradictions(
     other = np.flatnonzero(y != y[first])
     if other.size == 0:
         return []
-    pairs = [f"rows {rows[first[i]]} and {rows[i]}" for i in other[:NAMED]]
+    pairs = [f"rows {rows[first[i]]} and {rows[i]}" for i in other[: SETTINGS.named]]
     involved = np.isin(first, first[other])
-    where = ", ".join(pairs) + (", …" if other.size > NAMED else "")
+    where = ", ".join(pairs) + (", …" if other.size > SETTINGS.named else "")
     what = f"Rows equal to others with {'another label' if is_classifier else 'different targets'}"
     what += f": {involved.sum():,}"
     if not is_classifier:
