@@ -127,7 +127,7 @@ def _finished(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _draw(runs: list[dict[str, Any]]) -> None:
     """Seconds against rows, both logarithmic, a line for each library."""
-    from mercer.plots import _style as style
+    from mercer.plots import style
 
     names = {
         "mercer": ("Mercer", style.BLUE, "o"),

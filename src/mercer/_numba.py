@@ -135,8 +135,8 @@ prefetch: Any = intrinsic(_prefetch)
 # Keys: integers in the order of the floats that they stand for. LLVM vectorises maxima of integers,
 # but not those of floats. Negative floats are ordered by their complemented bits.
 
-_KEYS = {types.float32: types.int32, types.float64: types.int64}
-_FLOATS = {key: number for number, key in _KEYS.items()}
+_KEYS: dict[Any, Any] = {types.float32: types.int32, types.float64: types.int64}
+_FLOATS: dict[Any, Any] = {key: number for number, key in _KEYS.items()}
 _LLVM_FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 
 

@@ -345,16 +345,15 @@ def _find_delimiter(lines: Sequence[str]) -> str:
         score = counts.count(usual) / len(counts), usual
         if usual > 1 and score > most:
             best, most = delimiter, score
-    if not best and all(len(line.split()) == len(lines[0].split()) for line in lines):
-        return " "
-    return best or ","
+    is_even = all(len(line.split()) == len(lines[0].split()) for line in lines)
+    return best or (" " if is_even else ",")
 
 
 def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
         return [line.split() for line in lines]
-    rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     try:
+        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
         return [[cell.strip() for cell in row] for row in rows if row]
     except csv.Error:  # a quote that the sample does not close, or a cell beyond the limit
         return [line.split(delimiter) for line in lines]
@@ -363,8 +362,7 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def _has_names(rows: Sequence[Sequence[str]], notation: Notation) -> bool:
     """Whether the first line is names: a word over numbers; else, words that do not come again."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    words = [notation.number(cell) is None for cell in first]
-    again = False
+    words, again = [notation.number(cell) is None for cell in first], False
     for j, column in enumerate(zip(*rest, strict=True)):
         cells = [cell for cell in column if not notation.is_missing(cell)]
         numbers = cells and all(notation.number(cell) is not None for cell in cells)
@@ -376,13 +374,13 @@ def _has_names(rows: Sequence[Sequence[str]], notation: Notation) -> bool:
 
 def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[int]:
     """The columns that hold words, in the sample."""
-    found = set()
-    for j in range(len(layout.names)):
+
+    def is_text(j: int) -> bool:
         cells = layout.cells(j)
         words = sum(layout.notation.number(cell) is None for cell in cells)
-        if words >= max(settings.text_ratio * len(cells), 1):
-            found.add(j)
-    return found
+        return words >= max(settings.text_ratio * len(cells), 1)
+
+    return set(filter(is_text, range(len(layout.names))))
 
 
 def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
@@ -394,7 +392,7 @@ def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
             more = {"decimal": ","}
             remedy = f"give decimal=',' if they are decimal commas, else {remedy}"
         else:
-            swapped, sign = {44: ".", 46: ","}, "points"  # , and .
+            swapped, sign = {44: ".", 46: ","}, "points"
         signs = [c for c in cells if _COMMA.fullmatch(c.translate(swapped))]
         if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
             what = f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}."

@@ -66,19 +66,17 @@ class BlockedGram:
         self.kernel, self.is_psd = kernel, kernel.is_psd
         self.points = points if points.kernel is kernel else kernel.prepare(points)
         self.workers = workers or SERIAL
-        self.index = index
+        self.index, self.machine = index, machine
         self.n = points.n if index is None else index.size
-        self.machine = machine
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._diag: np.ndarray | None = None
         self._shared: dict[Hashable, Any] = {}
-        self.borrowed: list[BufferPool] = []
         self._sum_errors: dict[np.dtype, SumError] = {}
+        self.borrowed: list[BufferPool] = []
         self.scratch = Scratch(self.borrowed)
 
     @property
     def cost_per_entry(self) -> float:
-        """About how many multiply-adds a kernel value takes."""
         return self.kernel.cost_per_entry(self.points)
 
     def take(
@@ -192,11 +190,11 @@ class BlockedGram:
             key = ("sum error", dtype)
             if key not in self._shared:
                 rounding = self.kernel.rounding(self.points, dtype)
-                n = rounding.relative.size
-                terms = max(terms_of_sum(n, n), terms_of_sum(n, self.machine.tile_columns))
+                n, columns = rounding.relative.size, self.machine.tile_columns
+                terms = max(terms_of_sum(n, n), terms_of_sum(n, columns))
                 self._shared[key] = SumError(rounding, rounding, terms)
-            whole = self._shared[key]
-            self._sum_errors[dtype] = whole if self.index is None else whole.take(self.index)
+            error = self._shared[key]
+            self._sum_errors[dtype] = error if self.index is None else error.take(self.index)
         return self._sum_errors[dtype]
 
     def bounded_sums(
@@ -388,15 +386,14 @@ class BlockedGram:
         was used for something else since then, or released.
         """
         rows = self.scratch.full_rows
-        if rows is None or rows.gram is not self:
-            rows = self.row_cache(np.zeros(0, np.int64), self.n, cache_bytes)
-            self.scratch.full_rows = rows
-        else:
+        if rows is not None and rows.gram is self:
             rows.restart()
-        return rows
+            return rows
+        self.scratch.full_rows = self.row_cache(np.zeros(0, np.int64), self.n, cache_bytes)
+        return self.scratch.full_rows
 
     def release(self) -> None:
-        """Return the memory for cached kernel values, of this Gram and of all taken from it."""
+        """Return the memory for cached kernel values, also of all Grams taken from this one."""
         while self.borrowed:
             give_back(self.borrowed.pop())
         self.scratch = Scratch(self.borrowed)

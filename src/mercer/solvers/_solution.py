@@ -1,10 +1,10 @@
-"""From the state of a solver to its `Result`."""
+"""A solver's call, and the way from its state to its `Result`."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from mercer.certificates._certificate import ROUNDING
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._kkt import intercepts
+from mercer.solvers._stopping import Stopping
 
 __all__ = [
     "Run",
     "make_result",
     "relative_gap",
     "snapshot",
+    "solve_within_reach",
     "upper_diagonal",
 ]
 
@@ -111,3 +113,23 @@ def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray, few_points: int = 20
 def upper_diagonal(gram: Gram) -> np.ndarray:
     """An upper bound of k(x, x) at all points."""
     return np.abs(gram.diag()) * ROUNDING.diagonal
+
+
+def solve_within_reach(
+    solver: Any, problem: BoxQP, gram: Gram, stopping: Stopping, start: np.ndarray | None
+) -> Result:
+    """Solve; with squared slack a kernel that may be indefinite is given a box.
+
+    A β at its bounds shows that the kernel is indefinite: the box changes no other solution.
+    Interior point methods look at the eigenvalues first.
+    """
+    if problem.diag is None or gram.is_psd is True or solver.name.startswith("qp"):
+        return solver.solve(problem, gram, stopping, start)
+    boxed = problem.within_reach()
+    if start is not None and not (np.abs(start) <= boxed.upper - boxed.lower).all():
+        start = None
+    result = solver.solve(boxed, gram, stopping, start)
+    if (np.abs(result.beta) < boxed.upper - boxed.lower).all():
+        return result
+    b, interval, violation = intercepts(problem, result.beta, result.f, result.f_error)
+    return replace(result, b=b, b_interval=interval, violation=violation, status=Status.NOT_PSD)

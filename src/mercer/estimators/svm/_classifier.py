@@ -150,7 +150,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.expansion_ = Expansion(
             old.kernel, old.support, coef, old.b, old.blocks, columns=old.columns
         )
-        vars(self).pop("_proof", None)
+        self.__dict__.pop("_proof", None)
 
     # ------------------------------------------------------------------ predictions
 

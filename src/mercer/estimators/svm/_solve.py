@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from mercer.estimators._validation import Data
 from mercer.estimators._warm_start import warm_starts
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
-from mercer.problems._kkt import intercepts
 from mercer.solvers import Stopping, choose, make_solver, require
+from mercer.solvers._solution import solve_within_reach
 
 __all__ = ["FitSettings", "SolvesTasks"]
 
@@ -95,7 +95,7 @@ class SolvesTasks:
             self._refuse_problems(solver, tasks, problems, gram)
         if len(tasks) == 1:
             with gram.threads(threads) if threads > 1 else nullcontext():
-                results = [_solve_one(solver, problems[0], gram, stopping, starts[0])]
+                results = [solve_within_reach(solver, problems[0], gram, stopping, starts[0])]
         else:
             answers: dict[int, Result] = {}
             if self.solver_.name == "smo" and not is_large and starts[0] is None:
@@ -162,7 +162,7 @@ class SolvesTasks:
             part = gram.take(rows, inner, parts)
             mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
             start = last.furthest if last else starts[t]
-            result = _solve_one(solver, problems[t], part, mine, start)
+            result = solve_within_reach(solver, problems[t], part, mine, start)
             return result if last is None else result.after(last)
 
         with Workers(at_once) as outer, gram.threads(threads if at_once == 1 else 1) as inner:
@@ -173,26 +173,6 @@ class SolvesTasks:
                 cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 order = cut if has_time else []
                 fair *= 2  # going on takes time, too
-
-
-def _solve_one(
-    solver: Any, problem: BoxQP, gram: BlockedGram, stopping: Stopping, start: np.ndarray | None
-) -> Result:
-    """With squared slack a kernel that may be indefinite is given a box.
-
-    A β at its bounds shows that the kernel is indefinite: the box changes no other solution.
-    Interior point methods look at the eigenvalues first.
-    """
-    if problem.diag is None or gram.is_psd is True or solver.name.startswith("qp"):
-        return solver.solve(problem, gram, stopping, start)
-    boxed = problem.within_reach()
-    if start is not None and not (np.abs(start) <= boxed.upper - boxed.lower).all():
-        start = None
-    result = solver.solve(boxed, gram, stopping, start)
-    if (np.abs(result.beta) < boxed.upper - boxed.lower).all():
-        return result
-    b, interval, violation = intercepts(problem, result.beta, result.f, result.f_error)
-    return replace(result, b=b, b_interval=interval, violation=violation, status=Status.NOT_PSD)
 
 
 def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:

@@ -33,28 +33,9 @@ __all__ = ["solve_class_pairs"]
 
 @compiled
 def _solve_some(
-    K,
-    starts,
-    classes,
-    target,
-    lower,
-    upper,
-    scale,
-    tol,
-    limits,
-    first,
-    begin,
-    beta,
-    f,
-    bound,
-    numbers,
-    counts,
-    part,
-    vectors,
-    scratch_diag,
-    scratch_grad,
-    scratch_masks,
-):
+    K, starts, classes, target, lower, upper, scale, tol, limits, first, begin, beta, f, bound,
+    numbers, counts, part, vectors, diag, g, masks,
+):  # fmt: skip
     """Solve pairs from ``first`` on until the call has made its number of steps.
 
     ``limits`` are the steps of a pair and of the call. The variables of a pair follow those of the
@@ -82,22 +63,9 @@ def _solve_some(
                 low[p] = lower[begin + p]
                 high[p] = upper[begin + p]
         steps, _, flags = pair_steps(
-            part,
-            None,
-            None,
-            None,
-            None,
-            own_beta,
-            grad,
-            low,
-            high,
-            m // LANE,
-            tol,
-            limits[0],
-            scratch_diag,
-            scratch_grad,
-            scratch_masks,
-        )
+            part, None, None, None, None, own_beta, grad, low, high, m // LANE, tol, limits[0],
+            diag, g, masks,
+        )  # fmt: skip
         for p in range(n):
             beta[begin + p] = own_beta[p]
             weight[p] = abs(own_beta[p]) * scale[i + p if p < n_first else j + p - n_first]
@@ -121,10 +89,8 @@ def _solve_some(
                 total += v
                 n_free += 1
         numbers[pair, 0] = total / n_free if n_free > 0 else (top + bottom) / 2
-        numbers[pair, 1] = top
-        numbers[pair, 2] = bottom
-        counts[pair, 0] = steps
-        counts[pair, 1] = flags
+        numbers[pair, 1], numbers[pair, 2] = top, bottom
+        counts[pair, 0], counts[pair, 1] = steps, flags
         begin += n
         used += steps + 1
         pair += 1
