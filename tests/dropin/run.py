@@ -78,9 +78,11 @@ def run(tests: Iterable[Path | str], *options: str) -> dict[str, tuple[str, str]
         outcomes = Path(folder) / "outcomes.jsonl"
         paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
         command = [
-            *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"),
+            *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no"),
             *("-p", "tests.dropin.swap", "-c", os.devnull, "--rootdir", str(SITE), "-W", "default"),
-            *("--disable-warnings", "--outcomes", str(outcomes), *options, *map(str, tests)),
+            *("-p", "no:cacheprovider", "--disable-warnings", "--outcomes", str(outcomes)),
+            *options,
+            *map(str, tests),
         ]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": paths, "SKLEARN_SKIP_NETWORK_TESTS": "1"}
         done = subprocess.run(
@@ -94,7 +96,7 @@ def run(tests: Iterable[Path | str], *options: str) -> dict[str, tuple[str, str]
 
 
 def compare(tests: Sequence[Path | str], *options: str) -> Comparison:
-    """Run tests with Mercer's classes, what fails with scikit-learn's, and compare with the list."""
+    """Run tests with Mercer's classes, what fails with scikit-learn's too, and compare."""
     found = run(tests, *options)
     failed = {test: says for test, (outcome, says) in found.items() if outcome == "failed"}
     if failed:

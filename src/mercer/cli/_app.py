@@ -161,6 +161,7 @@ def predict(
     output: o.PredictOutput = None,
     decision: o.Decision = False,
     proba: o.Proba = False,
+    b: o.PredictB = None,
     format: o.Format = None,
     json: o.Json = False,
     quiet: o.Quiet = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ import numpy as np
 
 from mercer.certificates._certificate import Certificate
 from mercer.cli._errors import CommandError, print_error, silence_stdout
+from mercer.cli._libsvm import kernel_matrix
 from mercer.data import Table, read_table
 from mercer.persistence import ModelFile, open_model
+from mercer.persistence._libsvm import with_columns
 
 __all__ = [
     "SCALED",
@@ -133,9 +135,10 @@ SCALED = {
 def read(options: dict[str, Any]) -> Table:
     """Data read by the options of a command; by default dense rows are scaled."""
     scale = options["scale"] or "auto"
-    if scale == "none" or options.get("kernel") == "precomputed":
+    is_kernel_matrix = options.get("kernel") == "precomputed"
+    if scale == "none" or is_kernel_matrix:
         scale = None
-    return _with_notes(
+    rows = _with_notes(
         read_table(
             options["data"],
             target=_target(options["target"]),
@@ -148,17 +151,27 @@ def read(options: dict[str, Any]) -> Table:
             drop=[_column(name) for name in options["drop"] or ()],
         )
     )
+    return kernel_matrix(rows) if is_kernel_matrix and rows.schema.sparse else rows
 
 
-def open_model_and_data(model: str, data: str, format: str | None) -> tuple[ModelFile, Table]:
-    """A model, and data in the form that it was trained on."""
+def open_model_and_data(
+    model: str, data: str, format: str | None, may_be_wider: bool = False
+) -> tuple[ModelFile, Table]:
+    """A model, and data in the form that it was trained on.
+
+    Rows may have indices that no training row had if ``may_be_wider``; the model is then one for
+    such rows.
+    """
     found = open_model(model)
     if found.schema is None:
         raise CommandError(
             f"{model}: the model has no schema, so files cannot be turned into its rows; save it "
             "with one (mercer train does)"
         )
-    return found, _with_notes(read_table(data, schema=found.schema, format=format))
+    rows = read_table(data, schema=found.schema, format=format, may_be_wider=may_be_wider)
+    if rows.X.shape[1] > found.schema.n_features:
+        found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
+    return found, _with_notes(rows)
 
 
 def _with_notes(table: Table) -> Table:

@@ -47,6 +47,7 @@ class Options:
     header: bool | None = None
     categorical: tuple[str | int, ...] = ()
     drop: tuple[str | int, ...] = ()
+    may_be_wider: bool = False
 
     def fills_missing(self, schema: Schema | None) -> bool:
         """Whether missing values of features are filled in."""

@@ -75,6 +75,7 @@ def read_table(
     header: bool | None = None,
     categorical: Sequence[str | int] = (),
     drop: Sequence[str | int] = (),
+    may_be_wider: bool = False,
 ) -> Table:
     """Read rows and targets; format and compression are recognised by the content.
 
@@ -106,6 +107,10 @@ def read_table(
     drop : sequence of str or int, optional
         Columns to leave out.
 
+    may_be_wider : bool, default=False
+        With a schema of svmlight rows: indices beyond those of the training are read, too, and X
+        may have more columns than ``schema.n_features``.
+
     Returns
     -------
     Table
@@ -134,7 +139,9 @@ def read_table(
     >>> table.y
     array(['rose', 'violet', 'rose'], dtype='<U6')
     """
-    options = Options(target, task, scale, missing, header, tuple(categorical), tuple(drop))
+    options = Options(
+        target, task, scale, missing, header, tuple(categorical), tuple(drop), may_be_wider
+    )
     _check(options, schema, format)
     with open_source(source) as opened:
         found = format or _recognise(opened)
@@ -144,7 +151,7 @@ def read_table(
             raw = _READERS[found](opened, options, schema)
     with as_file_errors(name, f"cannot be used as {found}"):
         if schema is not None:
-            X, y, notes = apply(name, raw, schema)
+            X, y, notes = apply(name, raw, schema, may_be_wider)
             return Table(X, y, schema, name, found, tuple(notes))
         return Table(*learn(name, raw, options), name, found)
 
@@ -207,8 +214,14 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
         reader = SvmlightReader(source, None)
     else:
         trained = schema.n_features if schema.columns is None else len(schema.columns)
-        reader = SvmlightReader(source, schema.zero_based, trained)
+        trained += schema.is_kernel_matrix  # and the number of the row
+        wider = options.may_be_wider and schema.columns is None and schema.scaling is None
+        reader = SvmlightReader(source, schema.zero_based, None if wider else trained)
     X, y = reader.read()
+    if schema is not None and X.shape[1] < trained:
+        X.resize(X.shape[0], trained)
+    if schema is not None and schema.is_kernel_matrix:
+        X = X[:, 1:].toarray()
     if X.shape[0] == 0:
         raise FileError(source.name, None, "has no rows.")
     return Raw(X, None if options.target is False else y, None, zero_based=bool(reader.zero_based))

@@ -176,9 +176,9 @@ class Kernel(ABC):
         if bad.size:
             raise ValueError(
                 f"The squared norms of {bad.size} rows (first: row {bad[0]}) are above "
-                f"{largest:g}, the most that can be computed with. The dual coefficients or intercepts "
+                f"{largest:g}, the most that can be computed with. "
                 # scikit-learn's words, which programs and tests look for
-                f"are not finite beyond it. {_REMEDY}"
+                f"The dual coefficients or intercepts are not finite beyond it. {_REMEDY}"
             )
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:

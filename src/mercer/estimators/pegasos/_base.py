@@ -22,7 +22,13 @@ from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, common, resolve_kernel
-from mercer.estimators._validation import Data, check_rows, check_training, make_samples
+from mercer.estimators._validation import (
+    Data,
+    as_numbers,
+    check_rows,
+    check_training,
+    make_samples,
+)
 from mercer.estimators.pegasos._certificates import Effort, certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
 from mercer.gram import BlockedGram
@@ -300,6 +306,6 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
         """f of every task, shape (n, n_tasks)."""
         check_is_fitted(self, "intercept_")
         if hasattr(self, "coef_"):
-            X = validate_data(self, X, accept_sparse="csr", reset=False)
+            X = validate_data(self, as_numbers(X), accept_sparse="csr", reset=False)
             return np.asarray(X @ self.coef_.T) + self.intercept_
         return self.expansion_(check_rows(self, X), self.n_jobs)
