@@ -60,7 +60,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def test_files() -> list[Path]:
+def files_that_use() -> list[Path]:
     """The test files of the installed scikit-learn that name one of the classes."""
     named = re.compile(rf"\b(svm|{'|'.join(NAMES)})\b")
     files = sorted((SITE / "sklearn").rglob("tests/test_*.py"))
@@ -69,7 +69,7 @@ def test_files() -> list[Path]:
 
 def files_about_the_classes() -> list[Path]:
     """Those of which every test is run."""
-    return [file for file in test_files() if file.as_posix().endswith(ABOUT_THE_CLASSES)]
+    return [file for file in files_that_use() if file.as_posix().endswith(ABOUT_THE_CLASSES)]
 
 
 def run(tests: Iterable[Path | str], *options: str) -> dict[str, tuple[str, str]]:
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="the files about the classes only")
     parser.add_argument("--jobs", default="0", help="processes, as pytest-xdist's -n")
     options = parser.parse_args(arguments)
-    files = files_about_the_classes() if options.quick else test_files()
+    files = files_about_the_classes() if options.quick else files_that_use()
     print(f"scikit-learn {sklearn.__version__}: {len(files)} files", flush=True)
     comparison = compare(files, "-n", options.jobs, "--maxprocesses", "4", "--dist", "loadfile")
     print(comparison)
