@@ -32,7 +32,8 @@ VECTORS_PER_TILE = 1024
 # TERMS_PER_SUM products of float32 values are summed in float32, then in float64: a sum over all
 # vectors of one class is large, and its rounding would dominate once the classes cancel.
 TERMS_PER_SUM = 128
-# float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row are
+# float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row (the
+# exponential or other map of a kernel value takes the time of some 64) are
 # evaluated in float64.
 WORTH_FLOAT32 = 100_000
 # float32 values come with a bound on their error (`SumError`). Rows are evaluated again in float64
@@ -128,7 +129,7 @@ class Expansion:
 
     @property
     def _is_worth_float32(self) -> bool:
-        worth = self.n_support * self.support.d >= WORTH_FLOAT32
+        worth = self.n_support * (self.support.d + 64) >= WORTH_FLOAT32
         return worth and self.kernel.is_shift_invariant and self.columns is None
 
     @property
