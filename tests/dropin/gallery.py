@@ -73,7 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error = run_example(file, "ours", options.seconds)
         outcome = "runs"
         if error:
-            is_ours = not run_example(file, "theirs", options.seconds)
+            theirs = run_example(file, "theirs", options.seconds)
+            # An example that is only slow with scikit-learn's classes does not fail with them.
+            is_ours = not theirs or ("did not end" in theirs and "did not end" not in error)
             outcome = f"FAILS: {error}" if is_ours else f"cannot run here: {error}"
             failed += is_ours
         passed += not error
