@@ -13,6 +13,7 @@ from benchmarks import (
     firstfit,
     imports,
     kernel,
+    large,
     learners,
     linear,
     memory,
@@ -30,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
-        kernel, small, imports, memory, firstfit, family, learners, solvers, embeddings, stream,
-        linear, playground, reading, cli,
+        kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
+        stream, linear, playground, reading, cli,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

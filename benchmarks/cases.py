@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ class Case:
     epsilon: float = 0.1
     tol: float = TOL
     headline: bool = True  # counts in the geometric mean
+    n_train: int | None = None  # covtype: rows of the training part; the next 20,000 are the test
+    unit_columns: bool = False  # covtype: columns scaled to [0, 1] instead of standardised
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,7 +77,7 @@ def prepare(case: Case) -> Prepared:
     data = load(case.data)
     steps: dict[str, Callable[[DataSet], DataSet]] = {
         "cadata": _split_and_standardise,
-        "covtype": _covtype,
+        "covtype": partial(_covtype, n_train=case.n_train, unit_columns=case.unit_columns),
         "cpusmall": _split_and_standardise_target,
         "kin40k": _split_and_standardise,
         "mnist": _bytes_to_unit,
@@ -125,9 +128,15 @@ def _split_and_standardise(data: DataSet) -> DataSet:
     return _target(_columns(_split(data)))
 
 
-def _covtype(data: DataSet) -> DataSet:
+def _covtype(data: DataSet, n_train: int | None, unit_columns: bool) -> DataSet:
+    """Class 2 against the rest."""
     binary = DataSet(data.X, np.where(data.y == 2, 1, -1))
-    return _columns(_split(binary, COVTYPE_TRAIN, COVTYPE_TEST))
+    split = _split(binary, n_train or COVTYPE_TRAIN, COVTYPE_TEST)
+    if not unit_columns:
+        return _columns(split)
+    low, high = split.X.min(axis=0), split.X.max(axis=0)
+    width = np.where(high > low, high - low, 1.0)
+    return DataSet((split.X - low) / width, split.y, (split.X_test - low) / width, split.y_test)
 
 
 def _bytes_to_unit(data: DataSet) -> DataSet:

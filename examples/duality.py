@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from mercer.duality import Program, draw_dual, draw_image
-from mercer.plots import _style as style
+from mercer.plots import style
 from mercer.plots import write_figure
 
 SQUARE = [(-2, 2), (-2, 2)]

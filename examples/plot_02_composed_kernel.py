@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer import KernelRidge
 from mercer.kernels import RBF, Linear
-from mercer.plots._style import BLUE, GREEN, GREY, VERMILION
+from mercer.plots.style import BLUE, GREEN, GREY, VERMILION
 
 rng = np.random.default_rng(0)
 x = rng.uniform(-4, 4, (120, 1))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from mercer import SVC, NotSeparableError
-from mercer.plots._style import BLUE, INK, VERMILION
+from mercer.plots.style import BLUE, INK, VERMILION
 
 rng = np.random.default_rng(5)
 y = np.repeat([1, -1], 12)

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import KernelPCA
-from mercer.plots._style import BLUE, GREY
+from mercer.plots.style import BLUE, GREY
 
 rng = np.random.default_rng(0)
 angle = rng.uniform(0, 2 * np.pi, 400)

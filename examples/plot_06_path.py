@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
 import mercer
-from mercer.plots._style import BLUE, VERMILION
+from mercer.plots.style import BLUE, VERMILION
 
 data = load_breast_cancer()
 X, y = scale(data.data), data.target

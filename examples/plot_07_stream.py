@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import PegasosClassifier
-from mercer.plots._style import BLUE, GREY
+from mercer.plots.style import BLUE, GREY
 
 
 def batches():

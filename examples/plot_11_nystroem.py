@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.embeddings import Nystroem
 from mercer.kernels import RBF
-from mercer.plots._style import BLUE, VERMILION
+from mercer.plots.style import BLUE, VERMILION
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(1500, 3))

@@ -29,7 +29,6 @@ from mercer._threads import Workers
 from mercer.gram import BlockedGram
 from mercer.gram import _psd as psd
 from mercer.gram._psd import psd_bound
-from mercer.gram._symmetry import require_symmetric
 from mercer.kernels import (
     RBF,
     IndefiniteKernelWarning,
@@ -40,6 +39,7 @@ from mercer.kernels import (
     as_kernel,
 )
 from mercer.kernels._samples import Samples
+from mercer.kernels._symmetry import require_symmetric
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 

@@ -10,6 +10,7 @@ import pytest
 import sklearn.decomposition
 import sklearn.kernel_ridge
 import sklearn.svm
+from sklearn.exceptions import ConvergenceWarning
 
 import mercer
 import mercer.kernels
@@ -71,6 +72,29 @@ MODULES = [
 def test_public_names_exist_and_are_documented(module):
     for name in module.__all__:
         assert inspect.getdoc(getattr(module, name)), f"{module.__name__}.{name} has no docstring"
+
+
+def test_dir_shows_public_names_only():
+    assert dir(mercer) == sorted([*mercer.__all__, "__version__"])
+    assert dir(mercer.kernels) == sorted(mercer.kernels.__all__)
+
+
+def _this_line() -> int:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def test_warnings_point_at_the_line_of_the_user():
+    """Past this package and scikit-learn's wrapper of ``fit``."""
+    X, y = [[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]], [0, 1, 1, 0]
+    with pytest.warns(ConvergenceWarning) as seen:
+        mercer.SVC(max_iter=1, tol=1e-9).fit(X, y); line = _this_line()  # noqa: E702  # fmt: skip
+    assert (seen[0].filename, seen[0].lineno) == (__file__, line)
+    with pytest.warns(mercer.kernels.IndefiniteKernelWarning) as seen:
+        mercer.SVC(kernel="sigmoid").fit(X, y); line = _this_line()  # noqa: E702  # fmt: skip
+    assert (seen[0].filename, seen[0].lineno) == (__file__, line)
 
 
 @pytest.mark.parametrize("name", MACHINES)

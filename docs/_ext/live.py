@@ -23,7 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from mercer.plots import _style as style
+from mercer.plots import style
 
 mpl.use("Agg")
 

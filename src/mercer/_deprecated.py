@@ -23,7 +23,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "io": ("data", "persistence"),
     "streams": ("data",),
     "psd": ("gram._psd",),
-    "symmetry": ("gram._symmetry",),
+    "symmetry": ("kernels._symmetry",),
     "separability": ("solvers.separability._hull",),
     "c_path": ("estimators.linear._path",),
     "calibration": ("_calibration",),
@@ -36,140 +36,50 @@ MOVED: dict[str, tuple[str, ...]] = {
     "multiclass": ("_multiclass",),
     "result": ("_result",),
     "style": ("plots._style",),
-    "app.catalogue": ("playground._catalogue",),
-    "app.code": ("playground._export",),
-    "app.contours": ("playground._contours",),
-    "app.facts": ("playground._situation",),
-    "app.figures": ("playground._figures",),
-    "app.machines": ("playground._fit",),
-    "app.page": ("playground._page",),
-    "app.paint": ("playground._render",),
-    "app.picture": ("playground._picture",),
-    "app.presets": ("playground._presets",),
-    "app.server": ("playground._server",),
-    "app.session": ("playground._session",),
-    "app.state": ("playground._state",),
-    "app.steps": ("playground._steps",),
-    "app.upload": ("playground._upload",),
-    "app.why": ("playground._explain", "playground._situation"),
-    "diagnosis.examine": ("diagnostics._doctor",),
-    "diagnosis.report": ("diagnostics._report",),
-    "duality.games": ("duality._games",),
-    "duality.picture": ("duality._picture",),
-    "duality.program": ("duality._program",),
-    "embeddings.eigenmaps": ("embeddings._laplacian_eigenmaps",),
-    "embeddings.empirical": ("embeddings._empirical_map",),
-    "embeddings.lle": ("embeddings._lle",),
-    "embeddings.nystroem": ("embeddings._nystroem",),
-    "estimators.base": ("estimators.svm._base",),
-    "estimators.kmeans": ("estimators._kmeans",),
-    "estimators.logistic": ("estimators._logistic",),
-    "estimators.oneclass": ("estimators.svm._one_class",),
-    "estimators.pca": ("estimators._pca",),
-    "estimators.perceptron": ("estimators._perceptron",),
-    "estimators.ridge": ("estimators._ridge",),
-    "estimators.svc": ("estimators.svm._svc",),
-    "estimators.svr": ("estimators.svm._svr",),
-    "gram.arena": ("gram._buffer_pool",),
-    "gram.bounded": ("gram._bounded_products",),
-    "gram.gram": ("gram._blocked",),
-    "gram.rounding": ("gram._entry_error",),
-    "gram.store": ("gram._row_cache",),
-    "gram.sum_error": ("gram._sum_error",),
-    "gram.symmetric": ("gram._cached",),
-    "gram.whole": ("gram._cached",),
-    "io.arrays": ("data._arrays",),
-    "io.codec": ("persistence._state",),
-    "io.container": ("persistence._container",),
-    "io.csr": ("data._arrays",),
-    "io.delimited": ("data._csv",),
-    "io.libsvm": ("persistence._libsvm",),
-    "io.models": ("persistence._model_file",),
-    "io.parquet": ("data._parquet",),
-    "io.raw": ("data._columns",),
-    "io.registry": ("persistence._registry",),
-    "io.schema": ("data._schema",),
-    "io.shaping": ("data._schema",),
-    "io.tables": ("data._table",),
-    "io.validity": ("persistence._validity",),
-    "io.writing": ("data._write",),
-    "kernels.algebra": ("kernels._composite",),
-    "kernels.base": ("kernels._base",),
-    "kernels.coordinate": ("kernels._histogram",),
-    "kernels.custom": ("kernels._user_defined",),
-    "kernels.distance": ("kernels._stationary",),
-    "kernels.dot": ("kernels._dot_product",),
-    "kernels.feature_maps": ("kernels._feature_map",),
-    "kernels.points": ("kernels._samples",),
-    "kernels.rounding": ("kernels._rounding",),
-    "plots.boundary": ("plots._boundary",),
     "plots.gap": ("plots._gap", "certificates._trace"),
     "plots.kinds": ("plots",),
-    "plots.kkt": ("plots._kkt",),
-    "plots.losses": ("plots._losses",),
-    "plots.matrix": ("plots._kernel_matrix",),
-    "plots.tube": ("plots._regression",),
-    "plots.weights": ("plots._weights",),
-    "plots.writing": ("plots._write",),
-    "problems.boxqp": ("problems._dual_qp",),
-    "problems.classification": ("problems._svm",),
-    "problems.crammer_singer": ("problems._crammer_singer",),
-    "problems.linear": ("problems._regularized_loss",),
-    "problems.logistic": ("problems._logistic",),
-    "problems.losses": ("problems._losses",),
-    "problems.oneclass": ("problems._svm",),
-    "problems.regression": ("problems._svm",),
-    "problems.ridge": ("problems._ridge",),
-    "solvers.answer": ("solvers._solution",),
-    "solvers.cg": ("solvers._conjugate_gradient",),
-    "solvers.choice": ("solvers._registry",),
-    "solvers.class_pair": ("solvers.smo._class_pair",),
-    "solvers.control": ("solvers._stopping",),
-    "solvers.coordinate": ("solvers._coordinate_ascent",),
-    "solvers.dense": ("solvers._dense_algebra",),
     "solvers.descent": (
         "solvers.pegasos._state",
         "solvers.pegasos._rows",
         "solvers.pegasos._subgradient",
     ),
-    "solvers.direct": ("solvers.smo._dense",),
-    "solvers.eigen": ("solvers._eigen",),
-    "solvers.free_variables": ("solvers.smo._free_variable_newton",),
-    "solvers.gradient": ("solvers._projected_gradient",),
-    "solvers.in_play": ("solvers.smo._shrinking",),
-    "solvers.layout": ("solvers.smo._working_set",),
-    "solvers.linear.both": ("solvers.linear._selection",),
-    "solvers.linear.choose": ("solvers.linear._selection",),
-    "solvers.linear.chord": ("solvers.linear._path_following",),
-    "solvers.linear.descent": ("solvers.linear._coordinate_descent",),
-    "solvers.linear.joint": ("solvers.linear._crammer_singer",),
-    "solvers.linear.leap": ("solvers.linear._free_variable_cg",),
-    "solvers.linear.nearby": ("solvers.linear._proximal_newton",),
-    "solvers.linear.newton": ("solvers.linear._newton",),
-    "solvers.linear.own": ("solvers.linear._gradient_dual",),
-    "solvers.linear.proof": ("solvers.linear._bounded_gap",),
-    "solvers.linear.proximal": ("solvers.linear._proximal_newton",),
-    "solvers.linear.rows": ("solvers.linear._design_matrix",),
-    "solvers.linear.smooth": ("solvers.linear._smooth_newton",),
-    "solvers.linear.stored": ("solvers.linear._stored_model",),
-    "solvers.lloyd": ("solvers._lloyd",),
-    "solvers.many": ("solvers.smo._many_pairs",),
-    "solvers.nested": ("solvers.smo._decomposition",),
-    "solvers.newton": ("solvers._kernel_logistic",),
-    "solvers.one_pass": ("solvers.pegasos._streaming_gap_bound",),
-    "solvers.perceptron": ("solvers._perceptron",),
-    "solvers.platt": ("solvers._platt",),
-    "solvers.qp": ("solvers._interior_point",),
-    "solvers.ridge": ("solvers._kernel_ridge",),
-    "solvers.values": ("solvers.smo._gradient",),
-    "solvers.whole": ("solvers._base",),
-    "streams.ahead": ("data._stream",),
-    "streams.checkpoint": ("data._checkpoint",),
-    "streams.parquet": ("data._parquet",),
-    "streams.progress": ("data._stream",),
-    "streams.source": ("data._stream",),
-    "streams.svmlight": ("data._svmlight",),
 }
+# Old package: new package and modules; "name" is now "_name", "old=new" is "_new".
+_MODULES = """
+app: playground catalogue code=words contours=picture facts=explain figures machines=fit page
+    paint=render picture presets server session state steps upload why=explain
+diagnosis: diagnostics examine=doctor report
+duality: duality games picture program
+embeddings: embeddings eigenmaps=laplacian_eigenmaps empirical=empirical_map lle nystroem
+estimators: estimators.svm base oneclass=one_class svc svr
+estimators: estimators kmeans logistic pca perceptron ridge
+gram: gram arena=buffer_pool bounded=bounded_products gram=blocked rounding=entry_error
+    store=row_cache sum_error symmetric=cached whole=cached
+io: data arrays csr=arrays delimited=csv parquet raw=columns schema shaping=schema tables=table
+    writing=write
+io: persistence codec=state container libsvm models=model_file registry validity
+kernels: kernels algebra=composite base coordinate=histogram custom=user_defined distance=stationary
+    dot=dot_product feature_maps=feature_map points=samples rounding
+plots: plots boundary kkt losses matrix=kernel_matrix tube=regression weights writing=write
+problems: problems boxqp=dual_qp classification=svm crammer_singer linear=regularized_loss logistic
+    losses oneclass=svm regression=svm ridge
+solvers: solvers answer=solution cg=conjugate_gradient choice=registry control=stopping
+    coordinate=coordinate_ascent dense=dense_algebra eigen gradient=projected_gradient lloyd
+    newton=kernel_logistic perceptron platt qp=interior_point ridge=kernel_ridge whole=base
+solvers: solvers.smo class_pair direct=dense free_variables=free_variable_newton in_play=shrinking
+    layout=working_set many=many_pairs nested=decomposition values=gradient
+solvers.linear: solvers.linear both=selection choose=selection chord=path_following
+    descent=coordinate_descent joint=crammer_singer leap=free_variable_cg nearby=proximal_newton
+    newton own=gradient_dual proof=bounded_gap proximal=proximal_newton rows=design_matrix
+    smooth=smooth_newton stored=stored_model
+solvers: solvers.pegasos one_pass=streaming_gap_bound
+streams: data ahead=stream checkpoint parquet progress=stream source=stream svmlight
+"""
+for _line in _MODULES.strip().replace("\n    ", " ").split("\n"):
+    _old, _new, *_names = _line.split()
+    for _name in _names:
+        _before, _, _after = _name.partition("=")
+        MOVED[f"{_old[:-1]}.{_before}"] = (f"{_new}._{_after or _before}",)
 
 
 class _Loader(Loader):

@@ -32,9 +32,8 @@ VECTORS_PER_TILE = 1024
 # TERMS_PER_SUM products of float32 values are summed in float32, then in float64: a sum over all
 # vectors of one class is large, and its rounding would dominate once the classes cancel.
 TERMS_PER_SUM = 128
-# float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row (the
-# exponential or other map of a kernel value takes the time of some 64) are
-# evaluated in float64.
+# float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row are
+# evaluated in float64; the exponential or other map of a kernel value counts as 64 of them.
 WORTH_FLOAT32 = 100_000
 # float32 values come with a bound on their error (`SumError`). Rows are evaluated again in float64
 # if a value may have the other sign, or if the bound is above LARGEST_ERROR of the largest value
@@ -82,6 +81,11 @@ class Expansion:
     @property
     def n_support(self) -> int:
         return self.coef.shape[1]
+
+    def __repr__(self) -> str:
+        many = "" if self.b.size == 1 else f", {self.b.size} outputs"
+        b = f", b = {self.b[0]:.6g}" if self.b.size == 1 else ""
+        return f"Expansion: f(x) = Σ c k(z, x) + b, {self.kernel!r}, {self.n_support:,} z{many}{b}"
 
     def __getstate__(self) -> dict:
         return {k: v for k, v in self.__dict__.items() if k not in ("_prepared", "_scratch")}
@@ -159,8 +163,10 @@ class Expansion:
             return np.tile(self.b, (n, 1))
         if self.kernel.is_linear:
             origin = self.support.origin
-            return np.asarray((X if origin is None else X - origin) @ self.weights().T) + self.b
+            centred = X if origin is None else X - origin
+            return np.asarray(centred @ self.weights(centred=False).T) + self.b
         out = np.tile(self.b, (n, 1))
+        self._add_shift_terms(X, out)
         pieces = self._pieces(dtype)
         chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
 
@@ -197,12 +203,29 @@ class Expansion:
         W, origin = self._prepared["weights"], self.support.origin
         if centred or origin is None:
             return W
-        columns: list[list[float]] = [[] for _ in range(self.b.size)]
-        for start, stop, outputs in self.blocks:
-            for r, output in enumerate(outputs):
-                columns[output] += self.coef[r, start:stop].tolist()
-        sums = self._linear_factor * np.array([math.fsum(each) for each in columns])
-        return W + sums[:, None] * origin
+        return W + self._linear_factor * self._coef_sums[:, None] * origin
+
+    @property
+    def _coef_sums(self) -> np.ndarray:
+        """Σ c of every output, without rounding but the last one."""
+        if "sums" not in self._prepared:
+            columns: list[list[float]] = [[] for _ in range(self.b.size)]
+            for start, stop, outputs in self.blocks:
+                for r, output in enumerate(outputs):
+                    columns[output] += self.coef[r, start:stop].tolist()
+            self._prepared["sums"] = np.array([math.fsum(each) for each in columns])
+        return self._prepared["sums"]
+
+    def _add_shift_terms(self, X: Any, out: np.ndarray) -> None:
+        """Σ c times a(x) − a(origin) (`Kernel.shift_terms`): the coefficients need not sum to zero.
+
+        ν-SVR publishes differences of two duals, whose rounding is not that of the difference.
+        """
+        origin = self.support.origin
+        if origin is None or self.kernel.is_shift_invariant or not self._coef_sums.any():
+            return
+        terms, _ = self.kernel.shift_terms(X - origin, origin)
+        out += terms[:, None] * self._coef_sums
 
     @property
     def _linear_factor(self) -> float:

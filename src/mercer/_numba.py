@@ -1,4 +1,4 @@
-"""Compiled code: the decorator, its flags and cache folder, and a prefetch instruction.
+"""Compiled code: the decorator, its flags and cache folder, prefetches, and keys of floats.
 
 Only arrays and scalars cross into compiled functions: a jitclass or a function argument would
 defeat the on-disk cache and every process would compile again.
@@ -6,6 +6,10 @@ defeat the on-disk cache and every process would compile again.
 Numba's index files are pickles, so that whoever can write into the cache folder can have code run.
 The cache is therefore in the package's folder, or the user's own, or a folder under the temporary
 directory that nobody else can write to; where there is none, code is compiled in memory.
+
+Before it loads code from the cache, Numba imports and registers all that it can compile, which
+takes most of the first fit of a process. Code that is compiled already needs none of that
+(`_Cache`).
 """
 
 from __future__ import annotations
@@ -23,9 +27,13 @@ import numba
 import numba.core.config
 from llvmlite import ir
 from numba.core import types
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic
 
-__all__ = ["REASSOCIATE", "compiled", "prefetch"]
+__all__ = [
+    "REASSOCIATE", "compiled", "key_value", "least_key", "order_key", "prefetch",
+]  # fmt: skip
 
 # Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
 REASSOCIATE = frozenset({"reassoc", "nnan", "nsz", "contract", "arcp"})
@@ -45,21 +53,31 @@ def compiled(
         "nogil": True, "fastmath": flags, "error_model": "numpy",
         "inline": "always" if inline else "never",
     }  # fmt: skip
+    dispatcher = numba.njit(**options)(function)
     try:
-        return numba.njit(cache=True, **options)(function)
+        dispatcher._cache = _Cache(function)
+        return dispatcher
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
         folder = private_folder(tempfile.gettempdir())
-    if folder is None:
-        return numba.njit(**options)(function)
-    config: Any = numba.core.config
-    before = config.CACHE_DIR
-    try:
+    if folder is not None:
+        config: Any = numba.core.config
+        before = config.CACHE_DIR
         config.CACHE_DIR = folder
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # it has become unusable
-        return numba.njit(**options)(function)
-    finally:
+        with contextlib.suppress(RuntimeError):  # it has become unusable
+            dispatcher._cache = _Cache(function)
         config.CACHE_DIR = before
+    return dispatcher
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of a function; loading from it initialises only what compiled code calls."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for these types, or None: then Numba compiles, and registers first."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+        return None
 
 
 @functools.cache
@@ -106,3 +124,52 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+# Keys: integers in the order of the floats that they stand for. LLVM vectorises maxima of integers,
+# but not those of floats. Negative floats are ordered by their complemented bits.
+
+_KEYS = {types.float32: types.int32, types.float64: types.int64}
+_FLOATS = {key: number for number, key in _KEYS.items()}
+_LLVM_FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
+
+
+def _complement_negative(builder: Any, bits: Any) -> Any:
+    kind = bits.type
+    sign = builder.ashr(bits, ir.Constant(kind, kind.width - 1))
+    return builder.xor(bits, builder.and_(sign, ir.Constant(kind, (1 << (kind.width - 1)) - 1)))
+
+
+def _order_key(typing_context: Any, x: Any) -> Any:
+    """``order_key(x)``: the key of a float32 (an int32) or of a float64 (an int64)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.IntType(signature.return_type.bitwidth)
+        return _complement_negative(builder, builder.bitcast(args[0], kind))
+
+    return _KEYS[x](x), generate
+
+
+def _key_value(typing_context: Any, key: Any) -> Any:
+    """``key_value(key)``: the float with this key."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        bits = _complement_negative(builder, args[0])
+        return builder.bitcast(bits, _LLVM_FLOATS[bits.type.width])
+
+    return _FLOATS[key](key), generate
+
+
+def _least_key(typing_context: Any, x: Any) -> Any:
+    """``least_key(x)``: an integer below all keys of the type of x, a float or a key."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        width = signature.return_type.bitwidth
+        return ir.Constant(ir.IntType(width), -(1 << (width - 1)))
+
+    return _KEYS.get(x, x)(x), generate
+
+
+order_key: Any = intrinsic(_order_key)
+key_value: Any = intrinsic(_key_value)
+least_key: Any = intrinsic(_least_key)

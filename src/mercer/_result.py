@@ -19,6 +19,9 @@ class Halted(Exception):
 class Status(Enum):
     """Why a solver stopped. The value is the sentence shown to the user.
 
+    Of several tasks the status of the largest ``severity`` is shown: they are in that order.
+    ``is_solved``: the tolerance was reached, and the solution is optimal to it.
+
     Whether a fit is solved follows from its final certificate (`certificate.final_status`); what a
     solver reports is why it stopped.
     """
@@ -29,49 +32,33 @@ class Status(Enum):
     TIME_LIMIT = "time limit"
     STOPPED = "stopped by the user"
     STALLED = "limit of float64: rounding prevents further progress"
+    NOT_REACHED = "not optimal to tol"
     DEGENERATE = (
         "rho = 0: the direction of w is arbitrary (nu is too small to separate the classes)"
     )
     NOT_PSD = "kernel not positive semidefinite: a stationary point"
     NOT_SEPARABLE = "not separable"
 
-    @property
-    def is_solved(self) -> bool:
-        """Whether the tolerance was reached, and the solution is optimal to it."""
-        return self is Status.SOLVED or self is Status.SOLVED_IF_PSD
-
-    @property
-    def severity(self) -> int:
-        """How bad it is: of several tasks the largest is shown."""
-        return _SEVERITY[self]
+    def __init__(self, sentence: str):
+        self.severity = len(type(self).__members__)
+        self.is_solved = sentence.startswith("solved")
 
     def __str__(self) -> str:
         return self.value
 
 
-_SEVERITY = {
-    Status.SOLVED: 0,
-    Status.SOLVED_IF_PSD: 1,
-    Status.ITERATION_LIMIT: 2,
-    Status.TIME_LIMIT: 3,
-    Status.STOPPED: 4,
-    Status.STALLED: 5,
-    Status.DEGENERATE: 6,
-    Status.NOT_PSD: 7,
-    Status.NOT_SEPARABLE: 8,
-}
-
-
-def final_status(stopped: Status, measure: float, tol: float) -> Status:
+def final_status(stopped: Status, measure: float, tol: float, is_psd: bool = True) -> Status:
     """Whether a fit is solved, from its certificate alone; else what stopped it.
 
-    ``measure`` is an upper bound of what ``tol`` speaks of: the KKT violation, or the relative gap.
-    A solver that stopped because it believed to be done, and is not, met the limit of float64.
+    ``measure`` is an upper bound of what ``tol`` speaks of: the KKT violation, the relative gap, or
+    a residual. Where the kernel is not known to be positive semidefinite (``is_psd``) a fit is
+    solved on that condition. A solver that stopped because it believed to be done, and is not, met
+    the limit of float64.
     """
     if stopped in (Status.NOT_PSD, Status.NOT_SEPARABLE):
         return stopped
     if measure <= tol:
-        return Status.SOLVED
+        return Status.SOLVED if is_psd else Status.SOLVED_IF_PSD
     return Status.STALLED if stopped.is_solved else stopped
 
 
@@ -196,6 +183,9 @@ class LinearResult:
         For a fit with another C.
     is_gradient_dual : bool
         Whether β = −L'(g), scaled to be feasible: then it follows from the scores.
+    is_product : bool
+        Whether g and w_beta are products of w and β with the rows, but for a few roundings; False
+        where they are sums of updates.
     bounded : bool
         Whether ``primal`` and ``gap`` are upper bounds, rounding included, and ``primal − gap`` is
         at most the optimal value.
@@ -214,6 +204,7 @@ class LinearResult:
     seconds: float = 0.0
     warm_start: WarmStartState | None = None
     is_gradient_dual: bool = False
+    is_product: bool = False
     bounded: bool = False
 
     def meets(self, tol: float) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Workers", "single_threaded_blas", "thread_count"]
+__all__ = ["SERIAL", "Workers", "single_threaded_blas", "thread_count"]
 
 _lock = threading.Lock()
 _holders = 0
@@ -109,3 +109,7 @@ class Workers:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+#: The caller alone: for work that needs no threads.
+SERIAL = Workers(1)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -60,16 +61,19 @@ class FileError(ValueError):
         The file as it was named; ``"-"`` is standard input or output.
     line : int or None
         The line, counted from 1, of files that have lines.
+    remedy : dict
+        Arguments of `mercer.data.read_table` with which it would not be raised, such as
+        ``{"missing": "median"}``; empty if there are none.
     """
 
-    def __init__(self, path: str, line: int | None, message: str):
+    def __init__(self, path: str, line: int | None, message: str, **remedy: Any):
         place = "standard input" if path == "-" else path
         one_line = " ".join(message.split())
         super().__init__(f"{place}: {one_line}" if line is None else f"{place}:{line}: {one_line}")
-        self.path, self.line, self.message = path, line, message
+        self.path, self.line, self.message, self.remedy = path, line, message, remedy
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.path, self.line, self.message)
+        return type(self), (self.path, self.line, self.message), {"remedy": self.remedy}
 
 
 class NoFileError(FileError, FileNotFoundError):
@@ -90,4 +94,4 @@ def warn_user(message: str, category: type[Warning]) -> None:
     ours = ("mercer", "sklearn")
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ours:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)

@@ -164,7 +164,7 @@ def test_parquet_columns_that_cannot_be_read(tmp_path):
     pytest.importorskip("pyarrow")
     good = pd.DataFrame({"a": [1.0, 2.0], "w": ["u", "v"], "y": [0, 1]})
     for change, message in (
-        ({"a": pd.to_datetime(["2020-01-01", "2020-01-02"])}, "'a' holds timestamp.*drop"),
+        ({"a": [[1.0], [2.0]]}, "'a' holds list.*drop"),
         ({"a": [1.0, None]}, "row 1: column 'a' has no value"),
         ({"w": ["u", None]}, "row 1: column 'w' has no value"),
         ({"a": [1.0, np.inf]}, "row 1: column 'a' is infinite"),

@@ -131,19 +131,19 @@ def test_threads_change_no_bit():
 
 def test_scratch_memory_is_kept_and_grows():
     gram = make(Linear(), rows("dense"))
-    small = gram.memory(4000)
+    small = gram.scratch.memory(4000)
     assert small.dtype == np.float32
-    assert np.shares_memory(gram.memory(4000), small)
-    assert np.shares_memory(gram.take(np.arange(5)).memory(2000), small)
-    assert gram.memory(8000).size >= 2000
+    assert np.shares_memory(gram.scratch.memory(4000), small)
+    assert np.shares_memory(gram.take(np.arange(5)).scratch.memory(2000), small)
+    assert gram.scratch.memory(8000).size >= 2000
 
 
 def test_released_memory_serves_the_next_gram(monkeypatch):
     monkeypatch.setattr(arena, "_free", [])
     first = make(Linear(), rows("dense"))
-    memory = first.take(np.arange(3)).memory(1 << 20)
+    memory = first.take(np.arange(3)).scratch.memory(1 << 20)
     first.release()
     second = make(Linear(), rows("dense"))
-    assert np.shares_memory(second.memory(1 << 20), memory)
+    assert np.shares_memory(second.scratch.memory(1 << 20), memory)
     third = make(Linear(), rows("dense"))
-    assert not np.shares_memory(third.memory(1 << 20), memory)
+    assert not np.shares_memory(third.scratch.memory(1 << 20), memory)

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 pytest.importorskip("flint", reason="needs python-flint")
 
-from mercer.estimators._validation import make_samples
 from mercer.kernels import (
     RBF,
     AllSubsets,
@@ -19,7 +18,8 @@ from mercer.kernels import (
     Polynomial,
     Sigmoid,
 )
-from mercer.kernels._rounding import LARGEST_RELATIVE
+from mercer.kernels._binding import make_samples
+from mercer.kernels._rounding import MODEL
 from mercer.kernels._samples import Samples
 from tests.oracles.exact_kernels import exact_matrix
 
@@ -72,7 +72,7 @@ def test_bound_holds(kernel, container, dtype, kind):
         kernel.tile(block, block, out)
         exact = exact_matrix(kernel, X, X)
         rounding = kernel.rounding(points, dtype)
-        assert (rounding.relative <= LARGEST_RELATIVE).all()
+        assert (rounding.relative <= MODEL.largest_relative).all()
         rho = rounding.relative
         bound = np.abs(out.astype(np.float64)) * (rho[:, None] + rho)
         for p, q in rounding.pairs:

@@ -2,17 +2,24 @@
 
 Everything is written from the problem statements, with balls of 400 bits (python-flint's arb), so
 that a comparison is proved or not; nothing is shared with the package. Tasks are plain dicts:
-``kind`` ("interval", "squared", "logistic"), ``X`` (rows of floats), ``low``, ``high`` (or None),
-``cost`` (arb), ``intercept_penalty`` (arb, 0 or None).
+``kind`` ("interval", "squared", "logistic", "hard"), ``X`` (rows of floats), ``low``, ``high``
+(or None), ``cost`` (arb), ``intercept_penalty`` (arb, 0 or None).
 """
 
+import math
+
 from flint import arb, arb_mat, ctx, fmpq
+
+from tests.soundness.interior import optimum as optimum_of_dual
+from tests.soundness.machines import Task
 
 BITS = 400
 
 
 def ball(x):
     """A float or an exact product of floats, as a ball without width."""
+    if abs(x) == math.inf:
+        return arb.pos_inf() if x > 0 else arb.neg_inf()
     n, d = float(x).as_integer_ratio()
     return arb(fmpq(n, d))
 
@@ -43,17 +50,24 @@ def softplus(x):
 
 
 def primal(task, w, b):
-    """P(w, b)."""
+    """P(w, b); of a hard margin that of the smallest multiple that is feasible."""
     value = sum((v * v for v in w), arb(0)) / 2
     if task["intercept_penalty"] is not None:
         value += task["intercept_penalty"] * b * b / 2
+    if task["kind"] == "hard":
+        least = arb.pos_inf()
+        for y, g in zip(task["y"], scores(task, w, b), strict=True):
+            least = least.min(y * g)
+        return value / (least * least) if least > 0 else arb.pos_inf()
     for i, g in enumerate(scores(task, w, b)):
         value += loss(task, i, g)
     return value
 
 
 def dual(task, beta):
-    """D(β) of a feasible β."""
+    """D(β) of a feasible β; of a hard margin that of its best multiple."""
+    if task["kind"] == "hard":
+        return _hard_dual(task, beta)
     value = arb(0)
     for i, v in enumerate(beta):
         value += gain(task, i, v)
@@ -64,6 +78,16 @@ def dual(task, beta):
         total = sum(beta, arb(0))
         value -= total * total / (2 * task["intercept_penalty"])
     return value
+
+
+def _hard_dual(task, beta):
+    """max over t of tΣ|β| − ½t²‖Xᵀβ‖²."""
+    total = sum((abs(v) for v in beta), arb(0))
+    square = arb(0)
+    for j in range(len(task["X"][0])):
+        column = sum((v * row[j] for v, row in zip(beta, task["X"], strict=True)), arb(0))
+        square += column * column
+    return total * total / (2 * square) if square > 0 else arb(0)
 
 
 def gain(task, i, v):
@@ -90,7 +114,7 @@ def bounds(task, i):
         return (arb(0), c) if task["y"][i] > 0 else (-c, arb(0))
     least = arb(0) if task["high"][i] is None else -c
     most = arb(0) if task["low"][i] is None else c
-    if task["kind"] == "squared":
+    if task["kind"] in ("squared", "hard"):
         least = least if least == 0 else None
         most = most if most == 0 else None
     return least, most
@@ -163,6 +187,8 @@ def optimum(task):
     try:
         if task["kind"] == "interval":
             w, b, beta = _interior_point(task)
+        elif task["kind"] == "hard":
+            w, b, beta = _hard_margin(task)
         else:
             w, b = _newton(task)
             beta = own_duals(task, w, b)
@@ -233,6 +259,21 @@ def _newton(task, steps=400):
         if gain_here < abs(value) * arb(2) ** (-200):
             return _model(task, v)
     return _model(task, v)
+
+
+def _hard_margin(task):
+    """The interior point of `tests.soundness` on the matrix of dot products."""
+    n, has_bias = len(task["X"]), task["intercept_penalty"] is not None
+    X = arb_mat(task["X"])
+    zero = [fmpq(0)] * n
+    problem = Task(
+        "svc", list(range(n)), [fmpq(y) for y in task["y"]], [None] * n, zero, fmpq(0), fmpq(0),
+        fmpq(0), has_bias,
+    )  # fmt: skip
+    beta, b = optimum_of_dual(problem, X * X.transpose(), 1e-60)
+    beta = [arb(v) for v in beta]
+    w = (X.transpose() * arb_mat([[v] for v in beta])).entries()
+    return [middle(v) for v in w], b, beta
 
 
 def _curvature(task, i, g):
@@ -325,85 +366,3 @@ def _interior_point(task, steps=300):
                 beta[i] = beta[i] + sign * a[k]
                 k += 1
     return (*_model(task, v), beta)
-
-
-# ---------------------------------------------------------------------- all classes at once
-
-
-def crammer_singer_primal(task, W, b):
-    """Crammer and Singer's P."""
-    value = sum((v * v for w in W for v in w), arb(0)) / 2
-    if task["intercept_penalty"] is not None:
-        value += task["intercept_penalty"] * sum((v * v for v in b), arb(0)) / 2
-    g = [scores(task, w, v) for w, v in zip(W, b, strict=True)]
-    for i, y in enumerate(task["codes"]):
-        most = arb(0)
-        for r in range(len(W)):
-            if r != y:
-                most = most.max(1 + g[r][i] - g[y][i])
-        value += task["cost"][i] * most
-    return value
-
-
-def crammer_singer_feasible(task, beta):
-    """Shares for other classes, in their bounds, whose flows balance where intercepts are free."""
-    k, codes = task["n_classes"], task["codes"]
-    shares = []
-    for i, y in enumerate(codes):
-        row = [arb(0) if r == y else positive(-beta[i][r]) for r in range(k)]
-        total = sum(row, arb(0))
-        if not total <= task["cost"][i]:
-            row = [middle(v * task["cost"][i] / total * (1 - arb(2) ** -300)) for v in row]
-        shares.append(row)
-    if task["intercept_penalty"] is None or task["intercept_penalty"] > 0:
-        return shares
-    old = ctx.prec
-    ctx.prec = 6000  # sums without rounding
-    for _ in range(k):
-        over = [
-            sum(
-                (sum(shares[i], arb(0)) if y == r else -shares[i][r] for i, y in enumerate(codes)),
-                arb(0),
-            )
-            for r in range(k)
-        ]
-        r, s = (pick(range(k), key=lambda c: float(over[c])) for pick in (max, min))
-        by = over[r].min(-over[s])
-        if over[r] == 0 or over[s] == 0:
-            break
-
-        def share(i, s=s, shares=shares):
-            total = sum(shares[i], arb(0))
-            return task["cost"][i] - total if codes[i] == s else shares[i][s]
-
-        i = max(range(len(codes)), key=lambda i: float(share(i)))
-        if not share(i) >= by:
-            shares = [[arb(0)] * k for _ in codes]
-            break
-        if codes[i] != s:
-            shares[i][s] = shares[i][s] - by
-        if codes[i] != r:
-            shares[i][r] = shares[i][r] + by
-    ctx.prec = old
-    return shares
-
-
-def crammer_singer_dual(task, shares):
-    """D of the shares that rows give to other classes."""
-    k, codes = task["n_classes"], task["codes"]
-    beta = [[arb(0)] * k for _ in codes]
-    value = arb(0)
-    for i, y in enumerate(codes):
-        total = sum((shares[i][r] for r in range(k) if r != y), arb(0))
-        assert total <= task["cost"][i] * (1 + arb(2) ** (-200))
-        value += total
-        for r in range(k):
-            beta[i][r] = total if r == y else -shares[i][r]
-    for r in range(k):
-        for j in range(len(task["X"][0])):
-            column = sum((beta[i][r] * task["X"][i][j] for i in range(len(codes))), arb(0))
-            value -= column * column / 2
-        if task["intercept_penalty"] is not None and task["intercept_penalty"] > 0:
-            total = sum((row[r] for row in beta), arb(0))
-            value -= total * total / (2 * task["intercept_penalty"])
-    return value

@@ -133,3 +133,14 @@ def test_the_bounds_hold_in_rational_numbers(offset, fit_intercept):
         dual = sum(abs(c) for c in beta) - sum(v * v for v in sums) / 2
         assert primal - dual <= Fraction(certificate.gap)
         assert Fraction(certificate.dual) <= dual
+
+
+def test_verify_states_no_dual_value_where_there_is_none():
+    """After a time limit of 0 the model is zero: P = ∞, and nothing is known of P*."""
+    with pytest.warns(mercer.exceptions.ConvergenceWarning):
+        model = LinearSVC(C=np.inf, time_limit=0.0).fit(X, Y)
+    for certificate in (model.certificate_, verify(model, X, Y)):
+        assert certificate.primal == np.inf
+        assert certificate.dual == -np.inf
+        assert certificate.gap == np.inf
+        assert not certificate.status.is_solved

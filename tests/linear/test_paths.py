@@ -25,6 +25,7 @@ from mercer.solvers.linear._free_variable_cg import (
     intercept_correction,
 )
 from mercer.solvers.linear._gradient_dual import GradientDual
+from mercer.solvers.linear._smooth_newton import line_search
 from tests.read_only import read_only
 
 
@@ -86,7 +87,7 @@ def test_few_C_need_equations_of_their_own(name, monkeypatch):
 @pytest.mark.parametrize("keep", [(1.0, 1.0), (0.999999, 1.0), (1.0, 0.7), (0.0, 1.0)])
 def test_the_gap_at_the_gradient_is_that_of_scaled_duals(rng, kind, keep):
     problem = smooth(kind, 0.3, 0.0)
-    g = rng.normal(size=600) * np.repeat([0.1, 3.0, 40.0], 200)
+    g = rng.normal(size=600) * np.repeat([0.1, 3.0, 40.0, 1e5], 150)  # exp(1e5) is no float64
     beta = np.empty(600)
     negative_gradient(problem.kind, g, *problem.arrays, beta)
     scaled = np.where(beta > 0, keep[0], keep[1]) * beta
@@ -94,6 +95,19 @@ def test_the_gap_at_the_gradient_is_that_of_scaled_duals(rng, kind, keep):
     found = fenchel_gap_at_gradient(problem.kind, g, beta, problem.low, problem.C, *keep)
     assert_allclose(beta, scaled)
     assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1e-3, 1.0, 1e8, 1e100])
+def test_line_searches_end_at_a_minimum_however_long_the_step_is(length):
+    """−1 + 2σ(ℓt − 3), which is zero at t = 3/ℓ; a second derivative that underflows helps not."""
+
+    def derivatives(t):
+        share = 1 / (1 + np.exp(-min(length * t - 3, 700.0)))
+        return 2 * share - 1, 2 * length * share * (1 - share)
+
+    slope = derivatives(0.0)[0]
+    t = line_search(derivatives, slope)
+    assert abs(derivatives(t)[0]) <= 0.1 * abs(slope)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "squared"])

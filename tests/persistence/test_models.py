@@ -19,10 +19,11 @@ import mercer
 from mercer.data import Column, Schema
 from mercer.exceptions import FileError, NoFileError
 from mercer.kernels import RBF, Constant, Laplacian, Linear, Polynomial
+from mercer.kernels._registry import KERNELS
 from mercer.persistence import ModelFile, open_model
 from mercer.persistence import _container as container
 from mercer.persistence import _model_file as models
-from mercer.persistence._registry import ESTIMATORS, KERNELS, OBJECTS, find
+from mercer.persistence._registry import ESTIMATORS, find, objects
 from mercer.solvers._platt import Platt
 from tests.read_only import read_only
 
@@ -95,8 +96,8 @@ def test_all_public_estimators_and_kernels_are_listed():
         and issubclass(getattr(mercer.kernels, name), mercer.kernels.Kernel)
     }
     assert kernels - {"Kernel"} == set(KERNELS)
-    for name in OBJECTS:
-        assert find(name, OBJECTS).__name__ == name
+    for name in objects():
+        assert find(name, objects()).__name__ == name
 
 
 @pytest.mark.filterwarnings("ignore")  # about fits on 36 rows

@@ -111,8 +111,9 @@ class Browser:
         """Wait for the answer to all that was sent, and for its painting."""
         self.until(lambda: not self.run("return window.playground.isBusy()"))
         self.driver.execute_async_script(
-            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame("
-            "() => setTimeout(done, 60)))"
+            "const done = arguments[0]; const idle = () => Bokeh.documents[0].is_idle ?"
+            " requestAnimationFrame(() => requestAnimationFrame(done)) : setTimeout(idle, 10);"
+            "idle()"
         )
 
     def find(self, selector: str) -> Any:

@@ -191,12 +191,78 @@ def test_a_file_is_read(page: Browser, tmp_path: Path):
     page.find("#file").send_keys(str(good))
     page.until(lambda: page.count == 4)
     assert "classes elm, oak" in page.text("#message")
+    assert [page.text(f"[data-tool='{k}'] span") for k in (0, 1, 2)] == ["elm", "oak", "C"]
+    assert page.run(AXIS_NAMES) == ["width", "height"]
     bad = tmp_path / "bad.csv"
     bad.write_text("1,2\n3,high\n")
     page.find("#file").send_keys(str(bad))
     page.until(lambda: "ine 2 of the file" in page.text("#message"))
     assert "error" in page.find("#message").get_attribute("class")
     assert page.count == 4
+
+
+AXIS_NAMES = (
+    "const plane = Bokeh.documents[0].get_model_by_name('plane');"
+    "return [plane.below[0].axis_label, plane.left[0].axis_label]"
+)
+
+
+def test_a_busy_sign_until_the_picture_is_that_of_the_settings(page: Browser):
+    page.run(
+        "window.seen = []; new MutationObserver(() => window.seen.push(document.body.className))"
+        ".observe(document.body, {attributes: true, attributeFilter: ['class']})"
+    )
+    assert page.run("return document.body.className") == ""
+    page.choose("#kernel", "laplacian")
+    assert page.watched[0] == "busy"
+    assert page.watched[-1] == ""
+    page.run("document.body.classList.add('busy')")  # an answer that takes long
+    style = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+    page.until(lambda: page.run(style, "#busy", "visibility") == "visible")
+    page.until(lambda: float(page.run(style, "#plane", "opacity")) < 0.5)
+    assert "Computing" in page.text("#busy")
+
+
+def _contrast(page: Browser, selector: str) -> float:
+    """Of an element's text and the nearest background that is not transparent (WCAG 2)."""
+    ink, paper = page.run(
+        "let e = document.querySelector(arguments[0]); const ink = getComputedStyle(e).color;"
+        "while (getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;"
+        "return [ink, getComputedStyle(e).backgroundColor].map((c) => c.match(/[0-9.]+/g)"
+        ".slice(0, 3).map((v) => v / 255))",
+        selector,
+    )
+    light = [
+        sum(
+            weight * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+            for weight, c in zip((0.2126, 0.7152, 0.0722), colour, strict=True)
+        )
+        for colour in (ink, paper)
+    ]
+    return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+def _emulate(page: Browser, scheme: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(page: Browser, address: str, scheme: str, tmp_path: Path):
+    _emulate(page, scheme)
+    try:
+        page.open(f"{address}?data=separable&kernel=linear")
+        assert (page.picture("body")[2, 2].mean() < 0.3) == (scheme == "dark")
+        assert (page.picture()[2, 2].mean() < 0.3) == (scheme == "dark")
+        left, right = page.hue(-3.5, -3.5), page.hue(3.5, 3.5)
+        assert left[0] > left[2]  # vermilion and blue in both
+        assert right[2] > right[0]
+        for selector in ("#why-text", "#rows td", "#step-hint", "#legend", "select", "#share",
+                         "#help-C", "#redo", "h1 em"):  # fmt: skip
+            assert _contrast(page, selector) >= 4.5, selector
+        page.driver.save_screenshot(str(_folder(tmp_path) / f"play-{scheme}.png"))
+    finally:
+        _emulate(page, "light")
 
 
 def test_all_by_keyboard(page: Browser):
@@ -251,13 +317,14 @@ def _folder(otherwise: Path) -> Path:
     return Path(os.environ.get("MERCER_SCREENSHOTS", otherwise))
 
 
-def test_phone(page: Browser, address: str, tmp_path: Path):
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (375, 667)])
+def test_phone(page: Browser, address: str, tmp_path: Path, width: int, height: int):
     driver = page.driver
     driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {
-            "width": 390,
-            "height": 844,
+            "width": width,
+            "height": height,
             "deviceScaleFactor": 1,
             "mobile": True,
         },
@@ -266,10 +333,10 @@ def test_phone(page: Browser, address: str, tmp_path: Path):
     try:
         page.open(f"{address}?{EMPTY}")
         wide = page.run("return [document.documentElement.scrollWidth, innerWidth]")
-        assert wide == [390, 390]  # nothing to scroll sideways
+        assert wide == [width, width]  # nothing to scroll sideways
         plane = page.find("#plane").rect
-        assert plane["width"] > 340
-        assert plane["y"] + plane["height"] < 844  # the plane is on the first screen
+        assert plane["width"] > width - 50
+        assert plane["y"] + plane["height"] < height  # the plane is on the first screen
         for label, place in enumerate(((-1.5, 1.0), (1.5, -1.0))):
             page.click(f"[data-tool='{label}']")
             x, y = page.pixel(*place)
@@ -281,7 +348,19 @@ def test_phone(page: Browser, address: str, tmp_path: Path):
             page.settle()
         assert page.count == 2
         page.open(f"{address}?data=xor")
-        driver.save_screenshot(str(_folder(tmp_path) / "play-phone.png"))
+        # With the picture on the screen its sliders are too, below it.
+        page.run("document.querySelector('.picture').scrollIntoView()")
+        plane, slider = page.find("#plane"), page.find("#parameter-gamma")
+        ends = page.run(
+            "return [...arguments].map((e) => {const box = e.getBoundingClientRect();"
+            " return [box.top, box.bottom]})",
+            plane,
+            slider,
+        )
+        assert 0 <= ends[0][0] < ends[0][1] <= ends[1][0] < ends[1][1] <= height
+        driver.save_screenshot(
+            str(_folder(tmp_path) / f"play-phone{'' if width == 390 else '-small'}.png")
+        )
         small = page.run(
             "return [...document.querySelectorAll('button, select')].filter((e) =>"
             " e.offsetHeight && e.offsetHeight < 30).length"

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.playground import State, draw
-from mercer.playground._explain import RULES, explain
+from mercer.playground._explain import SENTENCES, Situation, explain
 from mercer.playground._presets import preset
-from mercer.playground._situation import Situation
 
 INF = float("inf")
 # The lecture's two points, and two more far beyond the margin.
@@ -90,7 +89,7 @@ def test_situation(key):
 
 
 def test_every_rule_is_reached():
-    assert {rule.key for rule in RULES} == set(SITUATIONS) - {"refused"}
+    assert set(SENTENCES) == set(SITUATIONS) - {"refused"}
 
 
 def test_band_of_the_lecture():
@@ -118,3 +117,17 @@ def test_proof_in_the_picture_is_one():
         weights = np.linalg.lstsq(A, np.array([*picture.meeting, 1.0]), rcond=None)[0]
         assert np.allclose(A @ weights, [*picture.meeting, 1.0], atol=1e-6)
         assert weights.min() > -1e-6
+
+
+def test_shaded_hulls_hold_their_points_and_share_the_star():
+    picture = draw(SITUATIONS["not-separable"])
+    first, second, shared = picture.regions
+    assert (first.label, second.label, shared.label) == (0, 1, -1)
+    for region in (first, second):
+        corners = np.vstack([ring for rings in region.polygons for ring in rings])
+        own = picture.state.X[picture.state.labels == region.label]
+        assert np.allclose(corners.min(axis=0), own.min(axis=0), atol=0.1)
+        assert np.allclose(corners.max(axis=0), own.max(axis=0), atol=0.1)
+    ring = np.vstack([ring for rings in shared.polygons for ring in rings])
+    assert (ring.min(axis=0) <= picture.meeting).all()
+    assert (ring.max(axis=0) >= picture.meeting).all()

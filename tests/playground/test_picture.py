@@ -9,11 +9,11 @@ import mercer
 from mercer.estimators._dual_view import KKTGroup
 from mercer.playground import State, draw
 from mercer.playground._catalogue import ESTIMATORS, KERNELS
-from mercer.playground._contours import Grid
-from mercer.playground._export import export
 from mercer.playground._fit import fit, recipe, rows_and_targets
+from mercer.playground._picture import Grid
 from mercer.playground._presets import preset
 from mercer.playground._render import axes, columns
+from mercer.playground._words import export
 
 TWO = ((0.0, 1.0, 1), (0.0, -1.0, 0))
 
@@ -136,3 +136,12 @@ def test_notes_tell_alpha_and_group():
     picture = draw(State())
     i = int(np.flatnonzero(picture.group == KKTGroup.BOUND)[0])
     assert f"α = {picture.alpha[i]:.4g} (at its bound), f = " in picture.notes[i]
+
+
+@pytest.mark.parametrize("machine", ["svc", "svr", "oneclass"])
+def test_margin_and_interval_are_shown_where_they_mean_something(machine):
+    rows = dict(draw(_state(machine)).rows)
+    assert ("margin 2/‖w‖" in rows) == (machine == "svc")
+    assert " in [" not in rows["b"]  # there are free vectors: b is unique
+    band = dict(draw(State(points=TWO, kernel="linear", C=0.25)).rows)
+    assert band["b"].endswith("in [−0.5, 0.5]")

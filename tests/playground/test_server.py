@@ -62,6 +62,7 @@ def test_the_page_loads_nothing_from_elsewhere(place):
     status, html = _ask(place)
     assert status == 200
     assert "Mercer" in html
+    assert '<body class="busy">' in html  # the sign is there before anything is computed
     for source in re.findall(r'(?:src|href)="([^"]*)"', html):
         assert source.startswith(("static/", "/static/", "data:", f"http://{place.netloc}/"))
 

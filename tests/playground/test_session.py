@@ -6,8 +6,9 @@ import pytest
 
 from mercer.playground import State, StateError
 from mercer.playground._presets import preset
+from mercer.playground._render import axes
 from mercer.playground._session import ERASER, Session
-from mercer.playground._upload import points_of_csv
+from mercer.playground._upload import read_csv
 
 
 def _do(session: Session, **event) -> Session:
@@ -163,11 +164,56 @@ def test_full_plane_is_a_message():
 
 
 def test_csv_with_and_without_header_and_class():
-    points, note = points_of_csv("a;b\n1;2\n3;6\n")
-    assert points == ((-3.2, -3.2, 0), (3.2, 3.2, 0))
+    found, note = read_csv("a;b\n1;2\n3;6\n")
+    assert found["points"] == ((-3.2, -3.2, 0), (3.2, 3.2, 0))
+    assert [column.name for column in found["columns"]] == ["a", "b"]
+    assert found["classes"] == ()
     assert "a and b" in note
-    points, _ = points_of_csv("1,2,yes\n\n3,6,no\n2,4,no\n")
-    assert [label for *_, label in points] == [1, 0, 0]
+    found, _ = read_csv("1,2,yes\n\n3,6,no\n2,4,no\n")
+    assert [label for *_, label in found["points"]] == [1, 0, 0]
+    assert found["classes"] == ("no", "yes")
+
+
+TREES = "width (cm),height (m),kind\n10,1,oak\n20,1,oak\n10,2,elm\n20,3,elm\n"
+
+
+def test_names_and_units_of_a_file_are_kept():
+    session = _do(Session(), do="upload", text=TREES)
+    state = session.state
+    assert State.from_query(state.to_query()) == state  # they travel in the link
+    _do(session, do="set", name="C", value=5.0)
+    assert session.state.columns == state.columns
+    shown = axes(session.picture)
+    assert (shown["plane-x"]["name"], shown["plane-y"]["name"]) == ("width (cm)", "height (m)")
+    # A tick is where its value is: 10 and 20 cm are the first and the last point's coordinates.
+    ticks = dict(zip(shown["plane-x"]["texts"], shown["plane-x"]["ticks"], strict=True))
+    assert (ticks["10"], ticks["20"]) == pytest.approx((-3.2, 3.2))
+    assert session.picture.notes[0].startswith("point 1, class oak")
+    assert set(session.picture.situation.names) == {"elm", "oak"}
+    made: dict = {}
+    exec(session.picture.code.replace("print(", "str("), made)
+    assert list(made["model"].classes_) == ["elm", "oak"]
+    assert "# x is (width (cm) - 15) / 1.5625" in session.picture.code
+    _do(session, do="preset", value="xor")
+    assert (session.state.columns, session.state.classes) == ((), ())
+    _do(session, do="undo")
+    assert session.state.classes == ("elm", "oak")
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("x=a|0|1", "both columns"),
+        ("x=a|0|1&y=b|0|0", "a unit"),
+        ("x=a|0|1&y=b|nan|1", "finite middle"),
+        ("x=a|0|1&y=b", "y must be a number"),
+        ("x=|0|1&y=b|0|1", "1 to 40 letters"),
+        ("&".join(f"class={k}" for k in range(5)), "at most 4 classes"),
+    ],
+)
+def test_names_in_a_link_are_checked(query, says):
+    with pytest.raises(StateError, match=says):
+        State.from_query(query)
 
 
 @pytest.mark.parametrize(
@@ -186,4 +232,4 @@ def test_csv_with_and_without_header_and_class():
 )
 def test_bad_files_say_where(text, says):
     with pytest.raises(StateError, match=says):
-        points_of_csv(text)
+        read_csv(text)

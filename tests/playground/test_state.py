@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.playground import State, StateError
-from mercer.playground._catalogue import ESTIMATORS, KERNELS, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, KERNELS
 from mercer.playground._presets import PRESETS, preset
 from mercer.playground._session import Session
-from mercer.playground._state import MOST_POINTS, MOST_STEPS
+from mercer.playground._state import LIMITS, PARAMETERS
 
 
 def _numbers(name: str) -> st.SearchStrategy:
@@ -31,7 +31,7 @@ states = st.builds(
     points=st.one_of(points, st.sampled_from(sorted(PRESETS)).map(preset)),
     machine=st.sampled_from(sorted(ESTIMATORS)),
     kernel=st.sampled_from(sorted(KERNELS)),
-    step=st.one_of(st.none(), st.integers(0, MOST_STEPS)),
+    step=st.one_of(st.none(), st.integers(0, LIMITS.steps)),
     **{name: _numbers(name) for name in PARAMETERS},
 )
 
@@ -50,7 +50,7 @@ def test_links_can_be_written_by_hand():
 
 
 def test_largest_link_is_one_a_browser_takes():
-    many = tuple((k / 1000, -k / 1000 * 3, k % 4) for k in range(MOST_POINTS))
+    many = tuple((k / 1000, -k / 1000 * 3, k % 4) for k in range(LIMITS.points))
     assert len(State(points=many).to_query()) < 8000
 
 

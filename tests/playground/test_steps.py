@@ -76,6 +76,10 @@ def test_no_band_where_no_b_is_optimal():
         crossed += low > high + 0.01 and picture.situation.n_free == 0
         assert bool(picture.band) == is_open
         assert picture.situation.has_band == is_open
+        rows = dict(picture.rows)
+        assert ("no b is optimal" in rows) == (low > high + picture.situation.wide)
+        if low > high + 0.01:  # the violating interval is named, with its ends
+            assert f"[{high:.3g}, {low:.3g}]".replace("-", "−") in rows["no b is optimal"]
         if is_open:
             assert (picture.situation.b_low, picture.situation.b_high) == pytest.approx((low, high))
     assert crossed > 10

@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from mercer.plots import _style as style
+from mercer.plots import style
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 VISION = {
@@ -75,13 +75,14 @@ def test_classes_are_told_apart_by_colour(eyes):
 
 
 def test_classes_are_told_apart_without_colour():
-    pairs = [(style.class_colour(c), style.class_marker(c)) for c in range(36)]
-    assert len(set(pairs)) == 36
+    pairs = [(style.class_colour(c), style.class_marker(c)) for c in range(72)]
+    assert len(set(pairs)) == 72
+    assert len(set(style.CLASSES)) == 12
     assert len({style.class_marker(c) for c in range(6)}) == 6
 
 
 def test_groups_are_told_apart_without_colour():
-    styles = {(group["fill"] > 0, group["edge"]) for group in style.GROUPS.values()}
+    styles = {(group.fill > 0, group.edge) for group in style.GROUPS.values()}
     assert len(styles) == 3
 
 
@@ -106,7 +107,7 @@ def test_settings_are_those_of_matplotlib_and_come_back():
 
 def test_style_and_plots_are_imported_without_matplotlib():
     code = (
-        "import sys, mercer.plots._style, mercer.plots, mercer.duality\n"
+        "import sys, mercer.plots.style, mercer.plots, mercer.duality\n"
         "print('matplotlib' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ from mercer.certificates._box_qp import certify
 from mercer.gram import RowCache
 from mercer.kernels import RBF
 from mercer.problems import svc
+from mercer.problems._kkt import intercepts
 from mercer.solvers import Stopping
-from mercer.solvers._solution import intercepts
 from mercer.solvers.smo._gradient import LazyGradient
 from mercer.solvers.smo._shrinking import ActiveSet
 from tests.oracles.dense_qp import solve_problem

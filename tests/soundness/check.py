@@ -30,13 +30,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 
 import mercer
 from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, WarmStartWarning
 from mercer.kernels import IndefiniteKernelWarning
-from tests.soundness.exact import Rows, kernel_matrix
+from tests.soundness.definiteness import (
+    judge_indefinite,
+    may_refuse_curvature,
+    negative_curvature,
+)
+from tests.soundness.exact import Rows
 from tests.soundness.generator import Problem, data, estimator, first_data
 from tests.soundness.machines import read_tasks
 from tests.soundness.oracle import Truth, examine, sharpen
@@ -50,8 +55,6 @@ DOCUMENTED = (ConvergenceWarning, WarmStartWarning, IndefiniteKernelWarning)
 LARGEST = 1e30
 # The full oracle is run for this fraction of the problems, also where the model's duals suffice.
 INDEPENDENT = 0.02
-# Under shorter time limits definiteness may be left open, unless the model itself refutes it.
-SHORT = 0.1
 MOST_INDEPENDENT = 24
 TINY = arb(2) ** -200
 
@@ -163,7 +166,7 @@ def _judge_error(
         return [Failure("exception", said)]
     if expected or (p.estimator == "NuSVC" and abs(_nu_excess(p, y, weight)) <= 1e-9):
         return []
-    if _largest_value(p, X) > LARGEST:
+    if _largest_value(p, X) > LARGEST or may_refuse_curvature(p, error, X):
         return []
     return [Failure("exception", said)]
 
@@ -236,19 +239,14 @@ def judge_machine(p: Problem, model: Any, X: Any, y: Any, weight: Any) -> list[F
     again, verify_failures = verify(model, X, y, weight)
     failures += verify_failures
     for t, (truth, each) in enumerate(zip(truths, stated, strict=True)):
-        curved = _negative_curvature(model.kernel_, rows, truth)
+        curved = negative_curvature(model.kernel_, rows, truth)
         if curved is not None:
-            failures += _judge_indefinite(p, truth, each, curved)
+            failures += judge_indefinite(p, truth, each, curved)
         if curved is None or curved == 0:
             failures += _judge_values(
                 model, rows, truth, each, independent, again[t] if again else None
             )
-        if each.status is Status.SOLVED and not truth.violation.lower() <= arb(model.tol) * (
-            1 + arb(1e-6)
-        ):
-            failures.append(
-                Failure("solved", f"violation {float(truth.violation):.3g}, tol={model.tol:g}")
-            )
+        failures += _judge_status(model, truth, each)
         slack = 64 * EPS * float(np.max(summed(model.kernel_, X, truth), initial=0.0))
         if truth.violation.lower() > each.kkt_violation * 1.01 + slack + 1e-300:
             failures.append(
@@ -258,6 +256,19 @@ def judge_machine(p: Problem, model: Any, X: Any, y: Any, weight: Any) -> list[F
                 )
             )
     return failures + judge_predictions(p, model, X, y, weight, truths)
+
+
+def _judge_status(model: Any, truth: Truth, stated: Any) -> list[Failure]:
+    """Whether "solved" is true: of the violation and tol, or of the relative gap and gap_tol."""
+    if stated.status is not Status.SOLVED:
+        return []
+    if model.gap_tol is not None:
+        is_true = stated.relative_gap <= model.gap_tol
+        said = f"relative gap {stated.relative_gap:.3g}, gap_tol={model.gap_tol:g}"
+    else:
+        is_true = truth.violation.lower() <= arb(model.tol) * (1 + arb(1e-6))
+        said = f"violation {float(truth.violation):.3g}, tol={model.tol:g}"
+    return [] if is_true else [Failure("solved", said)]
 
 
 def verify(model: Any, X: Any, y: Any, weight: Any) -> tuple[Any, list[Failure]]:
@@ -350,44 +361,3 @@ def _judge_dual(truth: Truth, kernel: Any, X: Rows, stated: Any) -> list[Failure
             Failure("dual", f"stated {stated.dual!r}, optimum {truth.high.str(20, radius=False)}")
         ]
     return []
-
-
-# ---------------------------------------------------------------------- indefinite kernels
-
-
-def _negative_curvature(kernel: Any, X: Rows, truth: Truth) -> float | None:
-    """A certain negative eigenvalue of K, 0 if none is certain; None for kernels that have none."""
-    if kernel.is_psd:
-        return None
-    rows = truth.task.rows
-    K = np.array([float(v.mid()) for v in kernel_matrix(kernel, X, rows, rows).entries()])
-    K = K.reshape(len(rows), len(rows))
-    values = np.linalg.eigvalsh(K)
-    least = float(values[0]) + 8 * len(rows) * EPS * float(np.abs(values).max())
-    return min(least, 0.0)
-
-
-def _judge_indefinite(p: Problem, truth: Truth, stated: Any, curved: float) -> list[Failure]:
-    """What the most negative eigenvalue can change, ½ |λ| times the box squared, is in the gap."""
-    if curved == 0 or not stated.status.is_solved or stated.gap == np.inf:
-        return []
-    hurried = (p.param("time_limit") or 1.0) < SHORT
-    if stated.status is Status.SOLVED_IF_PSD and hurried and not truth.quad < 0:
-        return []  # nothing was found in the time that there was
-    low, high = truth.task.box
-    square = fmpq(0)
-    for beta, below, above in zip(truth.task.beta, low, high, strict=True):
-        if below is None or above is None:
-            square = None
-            break
-        square += max(above - beta, beta - below) ** 2
-    effect = np.inf if square is None else -0.5 * curved * float(arb(square).mid())
-    if effect <= stated.gap * (1 + 1e-6):
-        return []
-    return [
-        Failure(
-            "indefinite",
-            f"{stated.status}, but K has the eigenvalue {curved:.3g}: it can change the value by "
-            f"{effect:.3g}, stated gap {stated.gap:.3g}",
-        )
-    ]

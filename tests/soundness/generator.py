@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tests.soundness.rows import data, first_data
+from tests.soundness.variations import varied
 
 __all__ = [
     "Problem", "as_code", "code_of", "data", "estimator", "first_data", "is_linear", "kind_of",
@@ -79,6 +80,10 @@ class Problem:
     gram: str = ""
     warm: str = ""
 
+    @property
+    def is_squared(self) -> bool:
+        return str(self.param("loss", "")).startswith("squared")
+
     def param(self, name: str, default: Any = None) -> Any:
         return dict(self.params).get(name, default)
 
@@ -102,6 +107,10 @@ class Problem:
             name += f" of {self.n_classes}"
         if self.is_hard_margin:
             name += " hard"
+        if self.is_squared:
+            name += " squared"
+        if "solver" in dict(self.params) and self.is_svm:
+            name += ", other solvers"
         return name + (" large" if self.n > 400 else "")
 
 
@@ -117,7 +126,7 @@ def _has_linear() -> bool:
 
 def kind_of(seed: int) -> str:
     """The name under which the problem of this number is counted."""
-    return "linear machines" if is_linear(seed) else problem(seed).kind
+    return "linear models" if is_linear(seed) else problem(seed).kind
 
 
 def code_of(seed: int) -> str:
@@ -132,6 +141,11 @@ def code_of(seed: int) -> str:
 
 def problem(seed: int) -> Problem:
     """The problem of this number."""
+    return varied(_drawn(seed))
+
+
+def _drawn(seed: int) -> Problem:
+    """What is drawn first: estimator, kernel, rows."""
     rng = np.random.default_rng([int(seed), 0])
     names, parts = list(PARTS), np.array(list(PARTS.values()), dtype=float)
     name = str(rng.choice(names, p=parts / parts.sum()))
@@ -358,7 +372,7 @@ def as_code(p: Problem) -> str:
 def _literal(name: str, value: Any) -> str:
     if name == "kernel" and value.startswith("="):
         return value[1:]
-    return "np.inf" if value == np.inf else repr(value)
+    return "np.inf" if isinstance(value, float) and value == np.inf else repr(value)
 
 
 def _array(values: Any) -> str:

@@ -1,11 +1,11 @@
 """The optimum in extended precision: a primal-dual interior point method on the dual QP.
 
-    minimise ½ βᵀKβ − tᵀβ   subject to   L ≤ β ≤ U,  sums of β over groups given
+    minimise ½ βᵀ(K + diag)β − tᵀβ   subject to   L ≤ β ≤ U,  sums of β over groups given
 
-Newton's method on the optimality conditions Kβ − t + Aᵀb − z + v = 0, z(β − L) = μ, v(U − β) = μ,
-μ driven to zero (Nocedal and Wright, Numerical Optimization, ch. 16.6), on midpoints of balls. What
-it returns needs no proof: the primal and the dual value of its answer, evaluated as rigorously as a
-model's, enclose the optimal value.
+Newton's method on the optimality conditions (K + diag)β − t + Aᵀb − z + v = 0, z(β − L) = μ,
+v(U − β) = μ, μ driven to zero (Nocedal and Wright, Numerical Optimization, ch. 16.6), on midpoints
+of balls. What it returns needs no proof: the primal and the dual value of its answer, evaluated as
+rigorously as a model's, enclose the optimal value.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _Variables:
             if task.kind == "nu_svc":
                 self.groups = [[i for i in range(n) if task.y[i] * c > 0] for c in (1, -1)]
                 self.sums = [task.nu_sum / 2, -task.nu_sum / 2]
+        self.diag = [task.diag[i] for i in self.row]
         if not task.has_bias:
             self.groups, self.sums = [], []
 
@@ -89,10 +90,9 @@ def float_optimum(task: Task, K: arb_mat, accuracy: float) -> tuple[list[fmpq], 
         np.array([sign * np.inf if x is None else _float(x) for x in ends]) * size
         for sign, ends in ((-1, v.low), (1, v.high))
     )
-    beta, b = solve_box_qp(
-        Q[np.ix_(v.row, v.row)] / size, np.array([_float(x) for x in v.target]), low, high, A,
-        np.array([_float(x) for x in v.sums]) * size,
-    )  # fmt: skip
+    curvature = Q[np.ix_(v.row, v.row)] + np.diag([_float(x) for x in v.diag])
+    target, sums = ([_float(x) for x in values] for values in (v.target, v.sums))
+    beta, b = solve_box_qp(curvature / size, np.array(target), low, high, A, np.array(sums) * size)
     net = np.bincount(v.row, weights=beta / size, minlength=n)
     if not (np.isfinite(net).all() and np.isfinite(b).all()):
         raise ValueError("no optimum in float64")
@@ -113,6 +113,7 @@ class _State:
         self.high = [None if x is None else arb(x) for x in v.high]
         self.fixed = [x is not None and x == y for x, y in zip(v.low, v.high, strict=True)]
         self.target = [arb(x) for x in v.target]
+        self.diag = [arb(x).mid() for x in v.diag]
         self.beta = [self._inside(k) for k in range(len(v.row))]
         self.b = [arb(0) for _ in v.groups]
         sizes = [abs(g) for g in self._gradient()]
@@ -124,7 +125,7 @@ class _State:
         low, high = self.low[k], self.high[k]
         if low is not None and high is not None:
             return ((low + high) / 2).mid()
-        curvature = self.entries[self.v.row[k]][self.v.row[k]]
+        curvature = self.entries[self.v.row[k]][self.v.row[k]] + self.diag[k]
         far = (1 / curvature).mid() if curvature > 0 else arb(1)
         return (low + far).mid() if low is not None else (high - far).mid()
 
@@ -136,7 +137,10 @@ class _State:
         for i, value in zip(self.v.row, self.beta, strict=True):
             net[i] = net[i] + value
         image = (self.K * arb_mat([[x.mid()] for x in net])).entries()
-        return [(image[i] - t).mid() for i, t in zip(self.v.row, self.target, strict=True)]
+        return [
+            (image[i] + d * x - t).mid()
+            for i, d, x, t in zip(self.v.row, self.diag, self.beta, self.target, strict=True)
+        ]
 
     def mu(self) -> arb:
         total, count = arb(0), 0
@@ -158,9 +162,9 @@ class _State:
     def advance(self, mu: arb) -> float:
         """One Newton step towards the centre of parameter μ; how long it was.
 
-        With D the diagonal of the barriers, Kδ + DΔ + Aᵀdb = r, where δ sums Δ over the variables
-        of a point. Eliminating Δ = D⁻¹(r − Kδ − Aᵀdb) leaves (E + K)δ + ... = ... with one row
-        for each point, E the inverse of ΣD⁻¹ over its variables.
+        With D the diagonal of the barriers and diag, Kδ + DΔ + Aᵀdb = r, where δ sums Δ over the
+        variables of a point. Eliminating Δ = D⁻¹(r − Kδ − Aᵀdb) leaves (E + K)δ + ... = ... with
+        one row for each point, E the inverse of ΣD⁻¹ over its variables.
         """
         n, m = self.v.n, len(self.v.groups)
         inverse, r, of_group = self._barriers(mu)
@@ -188,7 +192,8 @@ class _State:
                 (self.beta[k] + inverse[k] * r[k] for k in group), arb(0)
             )
         system = arb_mat([[x.mid() for x in row] for row in M])
-        answer = system.solve(arb_mat([[x.mid()] for x in rhs])).mid().entries()
+        right = arb_mat([[x.mid()] for x in rhs])
+        answer = system.solve(right, algorithm="approx").mid().entries()
         image = (self.K * arb_mat([[x] for x in answer[:n]])).entries()
         d = [
             (
@@ -216,7 +221,7 @@ class _State:
         for k, beta in enumerate(self.beta):
             if of_group[k] is not None:
                 r[k] = r[k] - self.b[of_group[k]]
-            D = arb(0)
+            D = self.diag[k]
             if self.z[k] is not None:
                 D, r[k] = D + self.z[k] / (beta - self.low[k]), r[k] + mu / (beta - self.low[k])
             if self.u[k] is not None:

@@ -9,6 +9,9 @@ With f = Kβ, g = f + b and bounds s (C, or 1, times the sample weight):
     ν-SVR      P = the same plus ε νΣs, for the best ε     D = yᵀβ − ½βᵀKβ,  Σ|β| ≤ νΣs
     one-class  P = ½‖w‖² + Σ s (−g)₊ + b νΣs              D = −½βᵀKβ
 
+With squared slacks the losses of C-SVC and ε-SVR are s (·)₊², no dual has an upper bound, and D has
+−Σ β²/(4s) more.
+
 A published ν-SVC model is its solution divided by ρ: only its direction counts, so P is that of the
 best multiple t. Every value is a ball that holds the exact one.
 """
@@ -50,6 +53,8 @@ class Task:
     epsilon, nu_sum : fmpq
         ε of ε-SVR; ν Σs of the others.
     has_bias : bool
+    squared : bool
+        Whether slacks are squared; s is then their cost, and no bound.
     """
 
     kind: str
@@ -61,6 +66,7 @@ class Task:
     epsilon: fmpq
     nu_sum: fmpq
     has_bias: bool
+    squared: bool = False
 
     @property
     def is_hard(self) -> bool:
@@ -70,7 +76,8 @@ class Task:
     def box(self) -> tuple[list[Any], list[Any]]:
         """Lower and upper bounds; None is infinite."""
         low, high = [], []
-        for y, s in zip(self.y, self.s, strict=True):
+        bounds = [None] * len(self.s) if self.squared else self.s
+        for y, s in zip(self.y, bounds, strict=True):
             if self.kind in ("svr", "nu_svr"):
                 low.append(None if s is None else -s)
                 high.append(s)
@@ -81,6 +88,11 @@ class Task:
                 low.append(None if s is None else -s)
                 high.append(fmpq(0))
         return low, high
+
+    @property
+    def diag(self) -> list[fmpq]:
+        """1/(2s), which squared slacks add to the diagonal of K; else zeros."""
+        return [1 / (2 * s) if self.squared else fmpq(0) for s in self.s]
 
 
 # ---------------------------------------------------------------------- reading a model
@@ -108,7 +120,7 @@ def read_tasks(model: Any, y: Any, weight: np.ndarray | None, n: int) -> list[Ta
             kind, rows.tolist(), [rational(v) for v in targets], s,
             [rational(v) for v in full[0, rows]], rational(model.intercept_[0]),
             rational(params.get("epsilon", 0.0)), rational(params.get("nu", 0.0)) * sum(s, fmpq(0)),
-            params["fit_intercept"],
+            params["fit_intercept"], _is_squared(params),
         )
     ]  # fmt: skip
 
@@ -123,7 +135,12 @@ def _classes(
     return Task(
         "svc" if name == "SVC" else "nu_svc", rows.tolist(), [fmpq(int(v)) for v in sign], s,
         [rational(v) for v in beta], rational(b), fmpq(0), nu_sum, params["fit_intercept"],
+        _is_squared(params),
     )  # fmt: skip
+
+
+def _is_squared(params: dict) -> bool:
+    return str(params.get("loss", "")).startswith("squared") and params["C"] != np.inf
 
 
 def _pairs(
@@ -151,6 +168,10 @@ def _plus(value: arb) -> arb:
     return arb.max(value, arb(0))
 
 
+def _plus_squared(value: arb) -> arb:
+    return _plus(value) ** 2
+
+
 def total(values: Any) -> arb:
     return sum(values, arb(0))
 
@@ -162,6 +183,7 @@ def primal(task: Task, f: list[arb], quad: arb, b: Any = None) -> arb:
     if task.kind == "one_class":
         loss = total(arb(s) * _plus(-v) for s, v in zip(task.s, g, strict=True))
         return quad / 2 + loss + b * arb(task.nu_sum)
+    loss_of = _plus_squared if task.squared else _plus
     if task.kind in ("svr", "nu_svr"):
         return quad / 2 + _tube(task, [abs(arb(y) - v) for y, v in zip(task.y, g, strict=True)])
     margins = [arb(y) * v for y, v in zip(task.y, g, strict=True)]
@@ -170,7 +192,7 @@ def primal(task: Task, f: list[arb], quad: arb, b: Any = None) -> arb:
         for margin in margins:
             least = arb.min(least, margin)
         return quad / 2 / least**2 if least > 0 else INF
-    loss = total(arb(s) * _plus(1 - m) for s, m in zip(task.s, margins, strict=True))
+    loss = total(arb(s) * loss_of(1 - m) for s, m in zip(task.s, margins, strict=True))
     if task.kind == "svc":
         return quad / 2 + loss
     surplus = arb(task.nu_sum) - loss
@@ -188,12 +210,14 @@ def _tube(task: Task, distance: list[arb]) -> arb:
             epsilon = distance[i]
             if outside >= task.nu_sum:
                 break
-    loss = total(arb(s) * _plus(v - epsilon) for s, v in zip(task.s, distance, strict=True))
+    loss_of = _plus_squared if task.squared else _plus
+    loss = total(arb(s) * loss_of(v - epsilon) for s, v in zip(task.s, distance, strict=True))
     return loss + (arb(task.nu_sum) * epsilon if task.kind == "nu_svr" else 0)
 
 
 def dual(task: Task, beta: list[fmpq], quad: arb) -> arb:
     """D of a feasible β with quad = βᵀKβ."""
+    quad = quad + arb(sum((d * v * v for d, v in zip(task.diag, beta, strict=True)), fmpq(0)))
     if task.kind == "svc":
         return arb(sum((abs(v) for v in beta), fmpq(0))) - quad / 2
     if task.kind in ("nu_svc", "one_class"):
@@ -277,14 +301,17 @@ def _float(value: fmpq) -> float:
 def violation(task: Task, f: list[arb]) -> arb:
     """LIBSVM's largest violating pair of the published model; for ν-SVC in the scale of ν.
 
-    β < upper asks for b ≥ e, β > lower for b ≤ e, with e = target − f; the result is the most by
-    which two such conditions contradict each other (without b: by which one is broken).
+    β < upper asks for b ≥ e, β > lower for b ≤ e, with e = target − f − diag β; the result is the
+    most by which two such conditions contradict each other (without b: by which one is broken).
     """
     low_high = []
     size = sum((abs(v) for v in task.beta), fmpq(0))
     factor = task.nu_sum / size if task.kind == "nu_svc" and size > 0 else fmpq(1)
     for beta, lower, upper, target, group in _edges(task):
-        e = [arb(t) - v * arb(factor) for t, v in zip(target, f, strict=True)]
+        e = [
+            arb(t - d * x) - v * arb(factor)
+            for t, d, x, v in zip(target, task.diag, beta, f, strict=True)
+        ]
         rise, fall = [], []
         for i in group:
             value = beta[i] * factor

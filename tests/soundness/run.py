@@ -3,6 +3,8 @@
 A bar shows what is done, the failures so far and the time left. With ``--resume file`` every record
 is appended to a journal, and problems that are in it are not checked again. Failing problems are
 printed as code; in the end there is a table of failures by kind. The exit status is then 1.
+
+``--table file`` checks nothing and prints the counts of a journal as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from rich.table import Table
 from tests.soundness.generator import code_of
 from tests.soundness.workers import WATCHDOG, Pool
 
-__all__ = ["is_failure", "main"]
+__all__ = ["is_failure", "main", "markdown_table"]
 
 # Kinds of findings that are counted, but are no failure of a fit.
 NOTED = ("undecided",)
@@ -45,6 +47,9 @@ def is_failure(record: dict[str, Any]) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run, print, and return the exit status."""
     options = _parser().parse_args(arguments)
+    if options.table is not None:
+        print(markdown_table(_read(options.table, None).values()))
+        return 0
     console = Console(stderr=True)
     wanted = range(options.seed, options.seed + options.count)
     done = _read(options.resume, wanted)
@@ -83,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="number of the first")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--resume", type=Path, default=None, help="journal, one JSON object a line")
+    parser.add_argument("--table", type=Path, default=None, help="journal to print as Markdown")
     parser.add_argument("--watchdog", type=float, default=WATCHDOG, help="seconds for one problem")
     parser.add_argument("--print", type=int, default=MOST_PRINTED, help="failures printed as code")
     return parser
@@ -92,8 +98,8 @@ def _words(failed: int) -> str:
     return "no failures" if failed == 0 else f"{failed:,} failed"
 
 
-def _read(path: Path | None, wanted: range) -> dict[int, dict[str, Any]]:
-    """The records of a journal; a last line that was cut off is ignored."""
+def _read(path: Path | None, wanted: range | None) -> dict[int, dict[str, Any]]:
+    """The records of a journal (None: all); a last line that was cut off is ignored."""
     if path is None or not path.exists():
         return {}
     found = {}
@@ -102,7 +108,7 @@ def _read(path: Path | None, wanted: range) -> dict[int, dict[str, Any]]:
             record = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if record["seed"] in wanted:
+        if wanted is None or record["seed"] in wanted:
             found[record["seed"]] = record
     return found
 
@@ -116,6 +122,21 @@ def _append(path: Path | None, record: dict[str, Any]) -> None:
 def _report(record: dict[str, Any]) -> str:
     failures = "\n".join(f"# {kind}: {message}" for kind, message in record["failures"])
     return f"\n{code_of(record['seed'])}\n{failures}\n"
+
+
+def markdown_table(records: Iterable[dict[str, Any]]) -> str:
+    """Problems, failures and undecided ones by estimator, as `docs/reliability.md` has them."""
+    rows: dict[str, Counter[str]] = {}
+    for record in records:
+        found = {kind for kind, _ in record["failures"]}
+        counts = Counter(count=1, failures=is_failure(record), undecided="undecided" in found)
+        for name in (record["kind"], "all"):
+            rows[name] = rows.get(name, Counter()) + counts
+    lines = ["| problem | count | failures | undecided |", "|---|---|---|---|"]
+    for name in (*sorted(set(rows) - {"all"}), *({"all"} & set(rows))):
+        of = rows[name]
+        lines.append(f"| {name} | {of['count']:,} | {of['failures']:,} | {of['undecided']:,} |")
+    return "\n".join(lines)
 
 
 def _summarise(records: Iterable[dict[str, Any]], console: Console) -> None:

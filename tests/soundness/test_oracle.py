@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from flint import arb, fmpq
 
 import mercer
 from mercer.kernels import RBF, Constant, Cosine, Laplacian, Linear, Polynomial
+from mercer.solvers._registry import NAMES as SOLVERS
+from tests.linear.hard_problems import problem as linear_problem
 from tests.oracles.naive_kernels import naive_matrix
 from tests.soundness import run as soundness_run
 from tests.soundness.exact import (
@@ -106,6 +109,25 @@ def test_a_wrong_model_has_its_gap():
     assert truth.violation.contains(2)
 
 
+def test_squared_slacks_of_two_points_have_a_closed_form():
+    """x = ±1: P = ½w² + 2C(1 − w)², least at w = 4C/(1 + 4C) with the value 2C/(1 + 4C)."""
+    C = fmpq(3)
+    w = 4 * C / (1 + 4 * C)
+    beta = [w / 2, -w / 2]
+    task = replace(_task("svc", [1, -1], 3.0, [0.0, 0.0]), beta=beta, squared=True)
+    rows = Rows([[1.0], [-1.0]])
+    truth = examine(task, Linear(), rows)
+    best = 2 * C / (1 + 4 * C)
+    assert truth.primal.contains(best)
+    assert truth.low.contains(best)
+    assert truth.violation.contains(0)
+    zero = examine(replace(task, beta=[fmpq(0)] * 2), Linear(), rows)
+    assert zero.primal.contains(2 * C)
+    assert sharpen(zero, Linear(), rows, 1e-25)
+    assert abs(zero.high - best) < 1e-22
+    assert abs(zero.low - best) < 1e-22
+
+
 def _fits():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(22, 3))
@@ -120,6 +142,12 @@ def _fits():
         "svr": (mercer.SVR(C=2.0, kernel="poly", degree=2), targets),
         "nu-svr": (mercer.NuSVR(C=2.0, nu=0.4), targets),
         "one-class": (mercer.OneClassSVM(nu=0.3), None),
+        "squared hinge": (mercer.SVC(C=3.0, loss="squared_hinge"), labels),
+        "squared hinge without intercept": (
+            mercer.SVC(C=3.0, loss="squared_hinge", fit_intercept=False),
+            labels,
+        ),
+        "squared svr": (mercer.SVR(C=2.0, loss="squared_epsilon_insensitive"), targets),
     }
     return X, weight, machines
 
@@ -158,7 +186,9 @@ def test_repaired_duals_are_feasible_without_rounding(name):
     for task in read_tasks(model, y, weight, len(X)):
         beta = feasible(task)
         low, high = task.box
-        assert all(a <= v <= b for a, v, b in zip(low, beta, high, strict=True))
+        for a, v, b in zip(low, beta, high, strict=True):
+            assert a is None or a <= v
+            assert b is None or v <= b
         total = sum(beta, fmpq(0))
         size = sum(map(abs, beta), fmpq(0))
         if task.kind == "one_class":
@@ -220,6 +250,36 @@ def test_a_problem_follows_from_its_seed():
             a, b = (v.toarray() if sp.issparse(v) else v for v in (a, b))
             np.testing.assert_array_equal(a, b)
         assert repr(estimator(first)) == repr(estimator(second))
+
+
+def test_variations_are_drawn():
+    """Squared slacks, every solver, relative gaps and hard margins of linear models."""
+    params = [dict(p.params) for p in map(problem, range(6000)) if p.is_svm]
+    assert {p.get("loss") for p in params} == {
+        None,
+        "squared_hinge",
+        "squared_epsilon_insensitive",
+    }
+    assert {p["solver"] for p in params if "solver" in p} == set(SOLVERS) - {"smo"}
+    assert any("gap_tol" in p for p in params)
+    assert any("on_interrupt" in p for p in params)
+    assert any(np.isinf(linear_problem(seed)["params"]["C"]) for seed in range(100))
+
+
+def test_a_journal_becomes_a_table(tmp_path, capsys):
+    journal = tmp_path / "journal.jsonl"
+    records = [
+        {"seed": 0, "kind": "SVC", "seconds": 0.1, "failures": []},
+        {"seed": 1, "kind": "SVC", "seconds": 0.1, "failures": [["gap", "small"]]},
+        {"seed": 2, "kind": "SVR", "seconds": 0.1, "failures": [["undecided", "?"]]},
+    ]
+    journal.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert soundness_run.main(["--table", str(journal)]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "| SVC | 2 | 1 | 0 |",
+        "| SVR | 1 | 0 | 1 |",
+        "| all | 3 | 1 | 1 |",
+    ]
 
 
 @pytest.mark.parametrize("seed", [1, 7, 13])

@@ -26,22 +26,10 @@ from dataclasses import replace
 import numpy as np
 
 from mercer._result import Result
-from mercer.certificates._certificate import (
-    BOUND,
-    EPS,
-    FREE,
-    MARGIN,
-    ROUNDING_UNITS,
-    ZERO,
-    Certificate,
-    relative,
-)
+from mercer.certificates._certificate import BOUND, EPS, FREE, ROUNDING, ZERO, Certificate
 from mercer.problems import BoxQP
 
 __all__ = ["certify", "kkt_groups", "multipliers"]
-
-# A published coefficient is its bound up to the rounding of a factor or two.
-AT_BOUND = 1 - 1e-12
 
 
 def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
@@ -61,25 +49,18 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
         interval = float(min(ends)), float(max(ends))
     groups = kkt_groups(*(problem.at_points(v, n) for v in (beta, problem.lower, problem.upper)))
-    n_zero, n_free, n_bound = np.bincount(groups, minlength=3).tolist()
-    norm = np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale)
-    return Certificate(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=relative(gap, primal),
+    n_zero, _, n_bound = np.bincount(groups, minlength=3)
+    return Certificate.of(
+        primal,
+        dual,
+        gap,
+        np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale),
+        (n_zero, n_bound, n),
         kkt_violation=float(result.violation),
         bias_interval=interval,
-        margin=float(2 / norm) if norm > 0 else np.inf,
-        n_zero=n_zero,
-        n_free=n_free,
-        n_bound=n_bound,
-        status=result.status,
-        iterations=int(result.iterations),
-        rounds=int(result.rounds),
-        seconds=float(result.seconds),
         certificate_seconds=float(result.certificate_seconds),
         name=name,
+        result=result,
     )
 
 
@@ -124,14 +105,14 @@ def _bounds(
     of_sums = float(b_group @ problem.group_sums) if problem.n_groups else 0.0
     sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
     quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
-    quad_error = float(np.abs(beta) @ delta) * MARGIN + _sum_rounding(beta.size) * size
+    quad_error = float(np.abs(beta) @ delta) * ROUNDING.margin + _sum_rounding(beta.size) * size
     if problem.is_hard:
         return _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
     r = target - f - b
     loss = problem.losses(r)
     worst = np.maximum(problem.losses(r + delta), problem.losses(r - delta))
     least = problem.losses(np.sign(r) * np.maximum(np.abs(r) - delta, 0.0))
-    rounding = _sum_rounding(beta.size) * (worst.sum() + sizes) + EPS * sizes * ROUNDING_UNITS
+    rounding = _sum_rounding(beta.size) * (worst.sum() + sizes) + EPS * sizes * ROUNDING.units
     middle = quad / 2 + loss.sum() + of_sums
     primal = quad / 2 + worst.sum() + of_sums + quad_error / 2 + rounding
     low = quad / 2 + least.sum() + of_sums - quad_error / 2 - rounding
@@ -140,7 +121,7 @@ def _bounds(
         r, delta = r - slack, delta + 2 * EPS * (np.abs(r) + np.abs(slack))
     gap = float(problem.gap_terms(beta, r, delta).sum()) * (1 + _sum_rounding(beta.size))
     gap += _drift_cost(problem, result, r, delta) + _indefinite_cost(problem, result)
-    units = ROUNDING_UNITS * EPS * (abs(middle) + abs(middle - gap))
+    units = ROUNDING.units * EPS * (abs(middle) + abs(middle - gap))
     return float(primal + units), float(low - gap - units)
 
 
@@ -166,7 +147,7 @@ def _drift_cost(problem: BoxQP, result: Result, r: np.ndarray, delta: np.ndarray
         able = (problem.group == g) & (room >= abs(drift))
         each = abs(drift) * (np.abs(r) + delta) + drift**2 * problem.at_variables(result.diag) / 2
         cost += float(np.min(each[able], initial=np.inf))
-    return cost * MARGIN
+    return cost * ROUNDING.margin
 
 
 def _indefinite_cost(problem: BoxQP, result: Result) -> float:
@@ -176,7 +157,7 @@ def _indefinite_cost(problem: BoxQP, result: Result) -> float:
     if problem.diag is not None:  # nothing, where K + D is positive semidefinite
         return 0.0 if result.psd_delta <= problem.diag.min() else np.inf
     far = np.maximum(result.beta - problem.lower, problem.upper - result.beta)
-    return float(result.psd_delta * (far @ far) / 2) * MARGIN
+    return float(result.psd_delta * (far @ far) / 2) * ROUNDING.margin
 
 
 def _hard_margin_bounds(
@@ -204,7 +185,7 @@ def _hard_margin_bounds(
     wrong = np.where(np.isfinite(finite), finite, 0.0)  # where infinite, r is on the right side
     primal = s * s * (quad + quad_error) / 2 + wrong @ (np.abs(r) + s * delta)
     primal += s * (b_group @ problem.group_sums) if problem.n_groups else 0.0
-    primal += ROUNDING_UNITS * EPS * (abs(primal) + abs(dual))
+    primal += ROUNDING.units * EPS * (abs(primal) + abs(dual))
     return float(primal), float(min(dual, primal))
 
 
@@ -245,5 +226,5 @@ def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
 
 def kkt_groups(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """`ZERO`, `FREE` or `BOUND` for the coefficient of every point in its box."""
-    at_bound = (coef <= AT_BOUND * lower) | (coef >= AT_BOUND * upper)
+    at_bound = (coef <= ROUNDING.at_bound * lower) | (coef >= ROUNDING.at_bound * upper)
     return np.where(coef == 0, ZERO, np.where(at_bound, BOUND, FREE)).astype(np.int8)

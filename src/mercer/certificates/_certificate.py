@@ -4,36 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
 from mercer._result import Status
+from mercer.certificates._statement import Statement
 
 __all__ = [
     "BOUND",
     "EPS",
     "FREE",
-    "MARGIN",
-    "ROUNDING_UNITS",
+    "ROUNDING",
     "ZERO",
     "Certificate",
+    "KKTGroup",
+    "RoundingSettings",
     "relative",
     "summarise",
 ]
 
 EPS = float(np.finfo(np.float64).eps)
-# Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of rounding
-# alone is found between half as large and as large as stated.
-ROUNDING_UNITS = 16
-# δ is an estimate, and sums of other order round otherwise: a thousandth on top.
-MARGIN = 1.001
-# The KKT groups of a coefficient: zero, strictly inside the box, at a bound other than zero.
-ZERO, FREE, BOUND = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Certificate:
+class RoundingSettings:
+    """What certificates add for the rounding of their own sums."""
+
+    # Units of rounding in the stated gap; `mercer.verify` allows itself ten, so that a gap of
+    # rounding alone is found between half as large and as large as stated.
+    units: int = 16
+    # Factor on bounds on the error of f, for sums of another order round otherwise.
+    margin: float = 1.001
+    # Factor that covers the rounding of k(x, x).
+    diagonal: float = 1 + 1e-6
+    # Factor on norms of n numbers and products of bounds, which are rounded, too.
+    norms: float = 1 + 1e-9
+    # A published coefficient is at its bound from this fraction of it on: it is the bound up to the
+    # rounding of a factor or two.
+    at_bound: float = 1 - 1e-12
+
+
+ROUNDING = RoundingSettings()
+
+
+class KKTGroup(IntEnum):
+    """Where a coefficient is: zero, strictly inside its box, or at a bound other than zero."""
+
+    ZERO = 0
+    FREE = 1
+    BOUND = 2
+
+
+ZERO, FREE, BOUND = KKTGroup
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Statement):
     """What is proved about a fitted model.
+
+    It is true (``bool(certificate)``, ``.holds``) if the model is optimal to its tolerance, and
+    ``to_dict()`` gives its numbers as JSON values.
 
     Attributes
     ----------
@@ -64,6 +96,8 @@ class Certificate:
         The task, such as ``"setosa / virginica"``.
     unit : str
         What ``iterations`` counts.
+    note : str
+        What ``mercer.verify`` was given, if not one of Mercer's estimators.
     """
 
     primal: float
@@ -84,14 +118,32 @@ class Certificate:
     name: str = ""
     unit: str = field(default="steps", repr=False)
     certificate_seconds: float = field(default=0.0, repr=False)
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, primal: float, dual: float, gap: float, norm: float, counts: tuple, **rest: Any
+    ) -> Any:
+        """With the margin of ‖w‖ and ``counts``: n_zero, n_bound and the number of data points.
+
+        ``result`` among the rest is what status and effort are taken from.
+        """
+        n_zero, n_bound, n = (int(count) for count in counts)
+        if (result := rest.pop("result", None)) is not None:
+            effort = ("status", "iterations", "rounds", "seconds")
+            rest = {name: getattr(result, name) for name in effort} | rest
+        if "relative_gap" not in rest:
+            rest["relative_gap"] = relative(gap, primal)
+        margin = float(2 / norm) if norm > np.finfo(np.float64).tiny else np.inf
+        n_free = n - n_zero - n_bound
+        return cls(
+            primal, dual, gap, margin=margin, n_zero=n_zero, n_free=n_free, n_bound=n_bound, **rest
+        )
 
     @property
     def n_support(self) -> int:
         """Data points with β ≠ 0."""
         return self.n_free + self.n_bound
-
-    def __repr__(self) -> str:
-        return "\n".join([*self._lines(), *self._task_lines()])
 
     def rows(self) -> list[tuple[str, str]]:
         """What is shown of it: labels and values."""
@@ -114,11 +166,10 @@ class Certificate:
         ]  # fmt: skip
         return rows
 
-    def _lines(self) -> list[str]:
+    def _title(self) -> str:
         what = f"{len(self.tasks)} tasks" if self.tasks else self.name
         title = f"Certificate: {self.status}; relative gap {self.relative_gap:.2g}"
-        title += f"   ({what})" if what else ""
-        return [title, *(f"  {label:<14} {value}" for label, value in self.rows())]
+        return title + (f"   ({what})" if what else "")
 
     def _task_lines(self, most: int = 12) -> list[str]:
         if not self.tasks:
@@ -143,25 +194,14 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
     if len(tasks) == 1:
         return tasks[0]
 
-    def total(attribute: str):
-        return sum(getattr(task, attribute) for task in tasks)
-
+    sums = "primal dual gap n_zero n_free n_bound iterations rounds seconds certificate_seconds"
     return Certificate(
-        primal=total("primal"),
-        dual=total("dual"),
-        gap=total("gap"),
+        **{name: sum(getattr(task, name) for task in tasks) for name in sums.split()},
         relative_gap=max(task.relative_gap for task in tasks),
         kkt_violation=max(task.kkt_violation for task in tasks),
         bias_interval=tuple(task.bias_interval for task in tasks),
         margin=min(task.margin for task in tasks),
-        n_zero=total("n_zero"),
-        n_free=total("n_free"),
-        n_bound=total("n_bound"),
         status=max((task.status for task in tasks), key=lambda status: status.severity),
-        iterations=total("iterations"),
-        rounds=total("rounds"),
-        seconds=total("seconds"),
-        certificate_seconds=total("certificate_seconds"),
         tasks=tuple(tasks),
         unit=tasks[0].unit,
     )

@@ -6,22 +6,18 @@ The gap itself is written in the problems; here it is put into the one form of `
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from mercer._result import LinearResult, Result, Status, final_status
-from mercer.certificates._certificate import EPS, MARGIN, ROUNDING_UNITS, Certificate, relative
+from mercer._result import LinearResult, Result, final_status
+from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relative
 from mercer.problems import Logistic
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.problems._losses import kkt_violation
 from mercer.problems._regularized_loss import LinearPrimal
 
-__all__ = [
-    "certify_crammer_singer",
-    "certify_linear",
-    "certify_logistic",
-    "gap_status",
-]
+__all__ = ["certify_crammer_singer", "certify_linear", "certify_logistic", "gap_status"]
 
 
 def _length(w: np.ndarray) -> float:
@@ -30,28 +26,24 @@ def _length(w: np.ndarray) -> float:
     return top * float(np.linalg.norm(w / top)) if 0 < top < np.inf else top
 
 
-def _width(length: float) -> float:
-    """2/‖w‖."""
-    return 2 / length if length > 2e-308 else np.inf
-
-
-def _stated(result: LinearResult, tol: float | None) -> tuple[float, float, float, Status]:
-    """Gap, dual, relative gap and status.
-
-    Values that are not bounds (snapshots of a running fit) get some units of rounding.
-    """
+def _certificate(
+    result: LinearResult, tol: float | None, norm: float, counts: tuple, **rest: Any
+) -> Certificate:
+    """Values that are not bounds (snapshots of a running fit) get some units of rounding."""
     gap = result.gap
     if not result.bounded:
-        rounding = ROUNDING_UNITS * EPS * (abs(result.primal) + abs(result.primal - result.gap))
-        gap = result.gap * MARGIN + rounding
+        rounding = ROUNDING.units * EPS * (abs(result.primal) + abs(result.primal - result.gap))
+        gap = result.gap * ROUNDING.margin + rounding
+    rest["result"], status = result, result.status
     if not np.isfinite(result.primal):
-        return np.inf, -np.inf, np.inf, result.status
-    dual = result.primal - gap
-    part = relative(gap, result.primal)
+        return Certificate.of(
+            result.primal, -np.inf, np.inf, norm, counts, relative_gap=np.inf, **rest
+        )
+    dual, part = result.primal - gap, relative(gap, result.primal)
     if gap > 0 and result.bounded:
         dual, part = float(np.nextafter(dual, -np.inf)), float(np.nextafter(part, np.inf))
-    status = result.status if tol is None else final_status(result.status, part, tol)
-    return gap, dual, part, status
+    rest["status"] = status if tol is None else final_status(status, part, tol)
+    return Certificate.of(result.primal, dual, gap, norm, counts, relative_gap=part, **rest)
 
 
 def certify_linear(
@@ -64,24 +56,9 @@ def certify_linear(
     violation, n_zero, n_bound = kkt_violation(
         problem.kind, result.g, result.beta, problem.low, problem.high, problem.C
     )
-    gap, dual, part, status = _stated(result, tol)
-    return Certificate(
-        primal=result.primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=part,
-        kkt_violation=violation,
-        bias_interval=(result.b, result.b),
-        margin=_width(_length(result.w)),
-        n_zero=n_zero,
-        n_free=result.beta.size - n_zero - n_bound,
-        n_bound=n_bound,
-        status=status,
-        iterations=result.iterations,
-        rounds=result.rounds,
-        seconds=result.seconds,
-        name=name,
-    )
+    counts = n_zero, n_bound, result.beta.size
+    rest = {"kkt_violation": violation, "bias_interval": (result.b, result.b), "name": name}
+    return _certificate(result, tol, _length(result.w), counts, **rest)
 
 
 def certify_crammer_singer(
@@ -98,29 +75,20 @@ def certify_crammer_singer(
     u = 1.0 + result.g - result.g[rows, problem.codes][:, np.newaxis]
     u[rows, problem.codes] = 0.0
     used = result.beta < 0
-    below_bound = own_beta < problem.C * (1 - 1e-12)  # weights sum to C up to rounding
+    below_bound = own_beta < problem.C * ROUNDING.at_bound  # weights sum to C up to rounding
     used[rows, problem.codes] = below_bound
     below = u.max(axis=1, keepdims=True) - u
     zero = own_beta == 0
     bound = ~zero & ~below_bound
     w = result.w
     widest = max(_length(other - w[r]) for r in range(len(w)) for other in w[r + 1 :])
-    gap, dual, part, status = _stated(result, tol)
-    return Certificate(
-        primal=result.primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=part,
+    return _certificate(
+        result,
+        tol,
+        widest,
+        (zero.sum(), bound.sum(), problem.n),
         kkt_violation=float(below[used].max(initial=0.0)),
         bias_interval=(float("nan"), float("nan")),
-        margin=_width(widest),
-        n_zero=int(zero.sum()),
-        n_free=int((~zero & ~bound).sum()),
-        n_bound=int(bound.sum()),
-        status=status,
-        iterations=result.iterations,
-        rounds=result.rounds,
-        seconds=result.seconds,
         unit="epochs",
     )
 
@@ -135,35 +103,27 @@ def certify_logistic(problem: Logistic, result: Result, name: str = "") -> Certi
     error = np.broadcast_to(np.asarray(result.f_error, np.float64), f.shape)
     with np.errstate(invalid="ignore"):
         lost = float(C @ error) + float(np.abs(beta) @ error) / 2
-    rounding = (f.size + ROUNDING_UNITS) * EPS
+    rounding = (f.size + ROUNDING.units) * EPS
     value = problem.primal(beta, f, b)
     size = float(np.abs(beta) @ np.abs(f)) / 2 + float(C @ (1 + np.abs(f + b)))
     primal = value + (lost if np.isfinite(lost) else np.inf) + rounding * size
     _, repair = problem.dual_point(f + b)
-    gap = (result.violation**2 / 2 + float(C @ error**2) / 8 + repair) * MARGIN
+    gap = (result.violation**2 / 2 + float(C @ error**2) / 8 + repair) * ROUNDING.margin
     # The sum of β̃ is zero up to one rounding, of at most the largest C.
     gap += 4 * EPS * float(C.max()) * (abs(b) + float(np.abs(f).max()) + 1)
     gap = min(gap, primal)  # D(0) = 0
     dual = max(value - lost - rounding * size - gap, 0.0) if np.isfinite(primal) else 0.0
-    n_zero = int(np.count_nonzero(beta == 0))
-    norm = np.sqrt(max(0.0, float(beta @ f)))
-    return Certificate(
-        primal=primal,
-        dual=dual,
-        gap=gap,
-        relative_gap=relative(gap, primal),
+    return Certificate.of(
+        primal,
+        dual,
+        gap,
+        np.sqrt(max(0.0, float(beta @ f))),
+        (np.count_nonzero(beta == 0), 0, beta.size),
         kkt_violation=float(result.violation),
         bias_interval=(b, b),
-        margin=float(2 / norm) if norm > 0 else np.inf,
-        n_zero=n_zero,
-        n_free=beta.size - n_zero,
-        n_bound=0,
-        status=result.status,
-        iterations=int(result.iterations),
-        rounds=int(result.rounds),
-        seconds=float(result.seconds),
         name=name,
         unit="products with K",
+        result=result,
     )
 
 
@@ -173,7 +133,5 @@ def gap_status(certificate: Certificate, tol: float, is_psd: bool = True) -> Cer
     "solved" if that is at most ``tol``, on the condition that the kernel is positive semidefinite
     where this is not known; else what stopped the solver.
     """
-    status = final_status(certificate.status, certificate.relative_gap, tol)
-    if status is Status.SOLVED and not is_psd:
-        status = Status.SOLVED_IF_PSD
-    return replace(certificate, status=status)
+    measure = certificate.relative_gap
+    return replace(certificate, status=final_status(certificate.status, measure, tol, is_psd))

@@ -2,7 +2,7 @@
 
 A residual is stated as the one computed in float64 plus a bound on what rounding did to the kernel
 values and to their sums (`mercer.gram._entry_error`): the true one is not larger. Whether a fit is
-solved follows from that and nothing else (`ridge_status`, `eigen_status`).
+solved follows from that and nothing else (`mercer._result.final_status`).
 """
 
 from __future__ import annotations
@@ -12,53 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from mercer._result import Status
+from mercer._result import Status, final_status
+from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._statement import Statement
 from mercer.problems import Ridge
 
-__all__ = [
-    "EigenCertificate",
-    "RidgeCertificate",
-    "RidgeSolution",
-    "certify_ridge",
-    "eigen_status",
-    "ridge_status",
-]
-
-# The rounding of a few operations on exact numbers.
-_UNITS = 16 * float(np.finfo(np.float64).eps)
-# Norms of n numbers and products of bounds are rounded, too.
-_SAFETY = 1 + 1e-9
+__all__ = ["EigenCertificate", "RidgeCertificate", "RidgeSolution", "certify_ridge"]
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeSolution:
-    """Coefficients and f = K coef (n × m, float64), and how they were computed.
-
-    Attributes
-    ----------
-    coef, f : float64 arrays of shape (n, m)
-    error : float64 array of shape (m,)
-        A bound on ‖D(f̂ − f)‖ of each target, D = diag(√s).
-    status : Status
-        Why the solver stopped.
-    solver : str
-    iterations : int
-    gradient : float64 array of shape (m,) or None
-        Of targets with α = 0, whose system may be singular and is then solved by least squares: a
-        bound on ‖DK S r‖ over ‖DKD‖ ‖Dy‖, else infinite.
-    """
+    """Coefficients and f = K coef (n × m, float64), and how they were computed."""
 
     coef: np.ndarray
     f: np.ndarray
-    error: np.ndarray
-    status: Status
+    error: np.ndarray  # a bound on ‖D(f̂ − f)‖ of each target, D = diag(√s)
+    status: Status  # why the solver stopped
     solver: str
     iterations: int = 0
+    # Of targets with α = 0, whose system may be singular and is then solved by least squares: a
+    # bound on ‖DK S r‖ over ‖DKD‖ ‖Dy‖, else infinite.
     gradient: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class RidgeCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class RidgeCertificate(Statement):
     """What is proved about a fitted kernel ridge regression.
 
     Attributes
@@ -93,6 +71,17 @@ class RidgeCertificate:
     solver: str
     iterations: int
     seconds: float
+    note: str = ""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels and values."""
+        return [
+            ("primal", f"{self.primal:.10g}"),
+            ("dual", f"{self.dual:.10g}"),
+            ("gap", f"{self.gap:.3g}   relative {self.relative_gap:.3g}"),
+            ("residual", f"{self.residual:.3g} of ‖y‖"),
+            ("effort", f"{self.solver}, {self.iterations:,} iterations, {self.seconds:.3g} s"),
+        ]
 
     @classmethod
     def of(cls, primal: float, dual: float, gap: float, residual: float, **how: Any) -> Any:
@@ -100,8 +89,8 @@ class RidgeCertificate:
         return cls(primal, dual, gap, gap / primal if primal > 0 else 0.0, residual, **how)
 
 
-@dataclass(frozen=True)
-class EigenCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class EigenCertificate(Statement):
     """What is proved about the eigenpairs of a kernel PCA.
 
     Around each eigenvalue given there is a true one within its residual; an eigenvector is off by
@@ -127,6 +116,15 @@ class EigenCertificate:
     solver: str
     iterations: int
     seconds: float
+    note: str = ""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: labels and values."""
+        return [
+            ("eigenpairs", f"{len(self.residuals):,}"),
+            ("residual", f"{self.relative_residual:.3g} of the largest eigenvalue, at most"),
+            ("effort", f"{self.solver}, {self.iterations:,} products, {self.seconds:.3g} s"),
+        ]
 
     @classmethod
     def of(cls, values: np.ndarray, residuals: np.ndarray, **how: Any) -> Any:
@@ -144,15 +142,16 @@ def certify_ridge(
     ``is_psd``: whether the kernel is known to be positive semidefinite.
     """
     D, coef, f = problem.scale[:, np.newaxis], solution.coef, solution.f
+    units, safety = ROUNDING.units * EPS, ROUNDING.norms
     shift = problem.alpha * coef / (D * D)
     terms = np.abs(problem.Y) + np.abs(f) + np.abs(shift)
-    lost = solution.error + _UNITS * np.linalg.norm(D * terms, axis=0)
-    norms = (np.linalg.norm(D * (problem.Y - f - shift), axis=0) + lost) * _SAFETY
+    lost = solution.error + units * np.linalg.norm(D * terms, axis=0)
+    norms = (np.linalg.norm(D * (problem.Y - f - shift), axis=0) + lost) * safety
     sizes = np.linalg.norm(D * problem.Y, axis=0)
-    gap = 0.5 * float(norms @ norms) * _SAFETY
+    gap = 0.5 * float(norms @ norms) * safety
     errors, squares = np.linalg.norm(D * (problem.Y - f), axis=0), np.einsum("ij,ij->j", coef, f)
     spread = np.linalg.norm(coef / D, axis=0) * lost
-    spread += len(f) * _UNITS * np.einsum("ij,ij->j", np.abs(coef), np.abs(f))
+    spread += len(f) * units * np.einsum("ij,ij->j", np.abs(coef), np.abs(f))
     primal, least = (
         0.5
         * float(
@@ -161,36 +160,18 @@ def certify_ridge(
         )
         for sign in (1, -1)
     )
-    rounding = (len(f) + 8) * _UNITS * primal
+    rounding = (len(f) + 8) * units * primal
     primal, least = primal + rounding, least - rounding
     ratios = np.divide(norms, sizes, out=np.zeros_like(norms), where=sizes > 0)
+    # A system with α = 0 is also solved if the gradient of least squares is small.
     reached = ratios if solution.gradient is None else np.minimum(ratios, solution.gradient)
     return RidgeCertificate.of(
         primal,
         max(least - gap, 0.0),
         gap,
         float(ratios.max(initial=0.0)),
-        status=ridge_status(float(reached.max(initial=0.0)), tol, solution.status, is_psd),
+        status=final_status(solution.status, float(reached.max(initial=0.0)), tol, is_psd),
         solver=solution.solver,
         iterations=solution.iterations,
         seconds=seconds,
     )
-
-
-def ridge_status(reached: float, tol: float, stopped: Status, is_psd: bool) -> Status:
-    """Whether a system is solved, by the bound on its residual; else what stopped the solver.
-
-    A system with α = 0 is also solved if the gradient of least squares is small.
-    """
-    if stopped is Status.NOT_PSD:
-        return stopped
-    if reached <= tol:
-        return Status.SOLVED if is_psd else Status.SOLVED_IF_PSD
-    return Status.STALLED if stopped.is_solved else stopped
-
-
-def eigen_status(residuals: np.ndarray, goal: float, stopped: Status) -> Status:
-    """Whether all residuals are at most ``goal``; else what stopped the solver."""
-    if float(residuals.max(initial=0.0)) <= goal:
-        return Status.SOLVED
-    return Status.STALLED if stopped.is_solved else stopped

@@ -1,14 +1,16 @@
 """The command ``mercer``: train, check and show models from the shell.
 
-==============  ===================================================================
-_app.py         commands, their options, their help with examples
-_options.py     types, names and help of the options; those of LIBSVM's svm-train
-_errors.py      exit codes, and errors as one line on stderr
-_output.py      reading data; results as text or as one JSON object
-_progress.py    the progress bar of a fit
-_train.py …     one module per command: its ``run`` takes the options by name
-_commands.py    the short commands: doctor, play, demo
-==============  ===================================================================
+===============  ===================================================================
+_app.py          commands, their options, their help with examples
+_options.py      types, names and help of the options; those of LIBSVM's svm-train
+_errors.py       exit codes, and errors as one line on stderr
+_output.py       reading data; results as text or as one JSON object
+_certificate.py  certificates in words
+_scores.py       scores of predictions
+_progress.py     the progress bar of a fit, and the time of compiling
+_train.py …      one module per command: its ``run`` takes the options by name
+_commands.py     the short commands: play, warmup, demo
+===============  ===================================================================
 
 Until a command runs, only typer and the registries of names are imported, so that help and
 completion are fast.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from enum import Enum
 from functools import wraps
 from importlib import import_module
@@ -40,10 +41,21 @@ def start(arguments: Sequence[str] | None) -> int:
         return command.main(words, prog_name="mercer", standalone_mode=False) or 0
     except usage_error as error:
         place = " ".join(["mercer", *words[:1]]) if error.ctx and error.ctx.parent else "mercer"
-        print_error(f"{error.format_message()} (see {place} --help)")
+        print_error(f"{error.format_message().rstrip('.')}{_meant(error)} (see {place} --help)")
         return int(ExitCode.USAGE)
     except typer.Abort:
         return int(ExitCode.ERROR)
+
+
+def _meant(error: Any) -> str:
+    """The option or command that a word of the command line is likely to stand for."""
+    wrong = getattr(error, "option_name", None)
+    if wrong is None or error.ctx is None:
+        return ""
+    known = [name for parameter in error.ctx.command.params for name in parameter.opts]
+    same = [name for name in known if name.lstrip("-").lower() == wrong.lstrip("-").lower()]
+    near = same or get_close_matches(wrong, [name for name in known if name[0] == "-"], 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def command(*examples: str, module: str = "", **settings: Any) -> Callable[[Callable], Callable]:
@@ -106,6 +118,8 @@ def train(
     header: o.Header = None,
     categorical: o.Categorical = None,
     drop: o.Drop = None,
+    decimal: o.Decimal = None,
+    na: o.Na = None,
     task: o.Task = None,
     format: o.Format = None,
     machine: o.Estimator = None,
@@ -130,6 +144,7 @@ def train(
     test: o.Test = None,
     verify: o.Verify = False,
     plot: o.PlotToo = None,
+    full: o.Full = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
     s: o.S = None,
@@ -162,7 +177,9 @@ def predict(
     decision: o.Decision = False,
     proba: o.Proba = False,
     b: o.PredictB = None,
+    keep: o.Keep = None,
     format: o.Format = None,
+    decimal: o.Decimal = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -174,6 +191,8 @@ def verify(
     model: o.Model,
     data: o.Data,
     format: o.Format = None,
+    decimal: o.Decimal = None,
+    full: o.Full = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -181,7 +200,7 @@ def verify(
 
 
 @command("mercer inspect demo/tumours.mercer")
-def inspect(model: o.Model, top: o.Top = 10, json: o.Json = False) -> None:
+def inspect(model: o.Model, top: o.Top = 10, full: o.Full = False, json: o.Json = False) -> None:
     """Show what is in a model: certificate, kernel, columns, weights."""
 
 
@@ -198,6 +217,8 @@ def convert(
     header: o.Header = None,
     categorical: o.Categorical = None,
     drop: o.Drop = None,
+    decimal: o.Decimal = None,
+    na: o.Na = None,
     task: o.Task = None,
     format: o.Format = None,
     like: o.Like = None,
@@ -207,7 +228,7 @@ def convert(
     """Convert data between formats, models from LIBSVM's and back."""
 
 
-@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000", module="_commands")
+@command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")
 def doctor(
     data: o.Data,
     target: o.Target = None,
@@ -216,14 +237,17 @@ def doctor(
     header: o.Header = None,
     categorical: o.Categorical = None,
     drop: o.Drop = None,
+    decimal: o.Decimal = None,
+    na: o.Na = None,
     task: o.Task = None,
     format: o.Format = None,
     kernel: o.Kernel = None,
     C: o.C = None,
     gamma: o.Gamma = None,
+    epsilon: o.Epsilon = None,
     json: o.Json = False,
 ) -> None:
-    """Check data before a fit, and estimate its time."""
+    """Check data before a fit, estimate its time, and say how to train."""
 
 
 @command("mercer plot boundary demo/tumours.mercer demo/tumours.csv -o boundary.svg")
@@ -242,6 +266,11 @@ def plot(
 @command("mercer play --no-browser --port 5006", module="_commands")
 def play(data: o.DataIfAny = None, port: o.Port = 0, browser: o.Browser = True) -> None:
     """Open the playground: draw points, watch models being fitted."""
+
+
+@command("mercer warmup", module="_commands")
+def warmup(quiet: o.Quiet = False) -> None:
+    """Compile everything now, once, so that no fit has to wait for it."""
 
 
 @command("mercer demo", module="_commands")

@@ -1,19 +1,21 @@
-"""The short commands: ``mercer doctor``, ``mercer play`` and ``mercer demo``."""
+"""The short commands: ``mercer play``, ``mercer warmup`` and ``mercer demo``."""
 
 from __future__ import annotations
 
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from mercer import verify
 from mercer.cli._errors import CommandError, print_error
-from mercer.cli._output import Reporter, describe, read
-from mercer.cli._train import as_gamma
 from mercer.data import Column, Schema, Table, write_table
+from mercer.estimators._registry import cli_names
 
-__all__ = ["demo", "doctor", "play"]
+__all__ = ["demo", "play", "warmup"]
 
 DEMO_COLUMNS = ["worst perimeter", "worst smoothness"]
 DEMO = (
@@ -24,31 +26,34 @@ DEMO = (
 )
 
 
-def doctor(kernel: str | None, C: float | None, gamma: str | None, json: bool, **how: Any) -> None:
-    """``mercer doctor``: problems of the data, before a fit."""
-    from mercer import diagnostics
+def warmup(quiet: bool) -> None:
+    """``mercer warmup``: fit and check problems of every kind, to compile all that they use."""
+    from mercer.cli._output import Reporter
+    from mercer.cli._progress import Compilation
 
-    data = read(how)
-    parameters = {"kernel": kernel, "C": C, "gamma": as_gamma(gamma)}
-    given = {name: value for name, value in parameters.items() if value is not None}
-    names = data.schema.feature_names
-    report = diagnostics.doctor(data.X, data.y, feature_names=names, **given)
-    reporter = Reporter(json)
-    is_default = data.schema.scaling and not how["scale"]
-    hint = ", as train does; --scale none checks the columns as they are" if is_default else ""
-    reporter.write(
-        f"{describe(data)}{hint}\n{report}",
-        command="doctor",
-        data=data.name,
-        subject=report.subject,
-        healthy=report.is_healthy,
-        findings=report.findings,
-        estimate=report.estimate,
-    )
-    reporter.end()
-    errors = [finding for finding in report.findings if finding.severity == "error"]
-    if errors:
-        raise CommandError(f"{data.name}: a fit would fail: {errors[0]!r}")
+    # rows, classes and storage: small and larger problems have other solvers
+    problems = ((80, 2, False), (90, 3, False), (80, 2, True), (2500, 2, False))
+    rng, total = np.random.default_rng(0), 0.0
+    reporter = Reporter(quiet=quiet)
+    reporter.write("compiling; this takes minutes, once on a computer")
+    for name, entry in cli_names().items():
+        with Compilation() as compilation, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for n, n_classes, is_sparse in problems:
+                X = rng.normal(size=(n, 4))
+                y: Any = X[:, 0] + rng.normal(size=n)
+                if entry.task == "classification":
+                    y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+                rows = sp.csr_matrix(X * (X > 0)) if is_sparse else X
+                model = entry.load()()
+                if "time_limit" in model.get_params():
+                    model.set_params(time_limit=5.0)
+                model.fit(rows, y).predict(rows)
+                if entry.verify and n <= 100:
+                    verify(model, rows, y)
+        total += compilation.seconds
+        reporter.write(f"{name:<18}{compilation.seconds:6.1f} s")
+    reporter.write(f"compiled in {total:.3g} s; later fits on this computer need none of it")
 
 
 def play(data: str | None, port: int, browser: bool) -> None:
@@ -63,13 +68,15 @@ def play(data: str | None, port: int, browser: bool) -> None:
 
 
 def _query(data: str) -> str:
-    """The points of a small CSV file as the state that the page opens with."""
+    """What the page opens with: a link from its question mark on, or a small CSV file."""
     from mercer.playground import State, StateError
-    from mercer.playground._upload import points_of_csv
+    from mercer.playground._upload import read_csv
 
     try:
-        points, note = points_of_csv(Path(data).read_text(encoding="utf-8-sig"))
-        query = State(points=points).to_query()
+        if data.startswith("?"):  # a link's own state
+            return State.from_query(data[1:]).to_query()
+        found, note = read_csv(Path(data).read_text(encoding="utf-8-sig"))
+        query = State(**found).to_query()
     except (StateError, UnicodeDecodeError) as error:
         raise CommandError(f"{data}: {error}") from error
     print_error(f"{data}: {note}")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.cli._output import SCALED, Reporter, certificate_of, describe_certificate, table
+from mercer.cli._certificate import certificate_of, describe_certificate
+from mercer.cli._output import SCALED, Reporter, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 
@@ -16,7 +17,7 @@ __all__ = ["run"]
 SHOWN = 8  # names on a line
 
 
-def run(model: str, top: int, json: bool) -> None:
+def run(model: str, top: int, full: bool, json: bool) -> None:
     found = open_model(model)
     fitted, schema = found.model, found.schema
     weights = _weights(fitted, schema, top)
@@ -39,7 +40,7 @@ def run(model: str, top: int, json: bool) -> None:
         n_support=getattr(fitted, "n_support_", None),
         weights=weights,
     )
-    reporter.write(describe_certificate(fitted))
+    reporter.write(table({"certificate": describe_certificate(fitted, full)}))
     if weights:
         reporter.write("largest weights\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
     reporter.end()

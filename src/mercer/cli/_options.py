@@ -31,6 +31,7 @@ OutputFormat = StrEnum(
     "OutputFormat", ("svmlight", "csv", "parquet", "npz", "mercer", "libsvm", "liblinear")
 )
 FillName = StrEnum("FillName", ("median", "mean", "zero"))
+DecimalSign = _choice("DecimalSign", ".,")
 TaskName = StrEnum("TaskName", ("classification", "regression"))
 # Those of `mercer.plots`, which would take too long to import for a help text.
 PlotKind = StrEnum(
@@ -52,6 +53,11 @@ def _named(choice: Any, help: str, *names: str, **more: Any) -> Any:
     """An option whose help lists its values."""
     values = ", ".join(member.value for member in choice)
     return typer.Option(*names, help=f"{help}: {values}.", metavar="NAME", **more)
+
+
+def _flag(help: str, *names: str, **more: Any) -> Any:
+    """An option without a value."""
+    return typer.Option(*names, help=help, metavar="", **more)
 
 
 def solver_names(incomplete: str = "") -> list[str]:
@@ -98,36 +104,59 @@ Kind = Annotated[
 ModelOut = Annotated[str | None, typer.Argument(metavar="MODEL", help="As --output.")]
 PredictionsOut = Annotated[str | None, typer.Argument(metavar="OUT", help="As --output.")]
 TrainOutput = Annotated[
-    str | None, typer.Option("--output", "-o", help="The model; by default DATA's name, .mercer.")
+    str | None,
+    typer.Option("--output", "-o", help="The model.", show_default="DATA's name, .mercer"),
 ]
 PredictOutput = Annotated[
-    str | None, typer.Option("--output", "-o", help="CSV; by default standard output.")
+    str | None, typer.Option("--output", "-o", help="CSV.", show_default="standard output")
 ]
 PlotOutput = Annotated[
-    str | None, typer.Option("--output", "-o", help="A .png, .svg or .html; by default KIND.png.")
+    str | None,
+    typer.Option("--output", "-o", help="A .png, .svg, .pdf or .html.", show_default="KIND.png"),
 ]
 Folder = Annotated[str, typer.Option("--output", "-o", help="The folder it is written to.")]
 
 # How data are read
 Target = Annotated[
     str | None,
-    typer.Option(help="The target's column by name or number (from 0); none if there is none."),
+    typer.Option(
+        metavar="COLUMN",
+        help="The target's column by name or number (from 0); none if there is none.",
+        show_default="target, label, class, y or outcome",
+    ),
 ]
-Scale = Annotated[ScaleName | None, _named(ScaleName, "Scaling (dense data: standard)")]
-Missing = Annotated[FillName | None, _named(FillName, "Value for missing numbers")]
+Scale = Annotated[
+    ScaleName | None, _named(ScaleName, "Scaling", show_default="standard; sparse data: none")
+]
+Missing = Annotated[
+    FillName | None, _named(FillName, "Value for missing values", show_default="they are refused")
+]
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether CSV begins with names.")
+    bool | None,
+    _flag("Whether CSV begins with names.", "--header/--no-header", show_default="as it looks"),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Numbers that stand for words; again for more."),
+    typer.Option(metavar="COLUMN", help="Numbers or dates as categories; again for more."),
 ]
 Drop = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out; again for more.")
 ]
-Task = Annotated[TaskName | None, _named(TaskName, "Kind of target")]
-Format = Annotated[FormatName | None, _named(FormatName, "Format of the data, if not recognised")]
-To = Annotated[OutputFormat | None, _named(OutputFormat, "Format of DEST, if not by its suffix")]
+Decimal = Annotated[
+    DecimalSign | None,  # type: ignore[valid-type]
+    typer.Option(metavar="SIGN", help="Of numbers in CSV: . or ,", show_default="."),
+]
+Na = Annotated[
+    list[str] | None,
+    typer.Option(metavar="WORD", help="Also stands for a missing value in CSV; again for more."),
+]
+Task = Annotated[TaskName | None, _named(TaskName, "Kind of target", show_default="as it looks")]
+Format = Annotated[
+    FormatName | None, _named(FormatName, "Format of the data", show_default="as it looks")
+]
+To = Annotated[
+    OutputFormat | None, _named(OutputFormat, "Format of DEST", show_default="by its suffix")
+]
 Like = Annotated[
     str | None, typer.Option(metavar="MODEL", help="Read the data as this model takes them.")
 ]
@@ -137,54 +166,93 @@ Estimator = Annotated[
     EstimatorName | None,  # type: ignore[valid-type]
     _named(
         EstimatorName,
-        "Estimator (by default the target decides)",
+        "Estimator",
         "--machine",
+        show_default="svc, svr or oneclass, as the target is",
         rich_help_panel=MODEL_PANEL,
     ),
 ]
 Kernel = Annotated[
     KernelName | None,  # type: ignore[valid-type]
-    _named(KernelName, "Kernel", "--kernel", rich_help_panel=MODEL_PANEL),
+    _named(
+        KernelName,
+        "Kernel",
+        "--kernel",
+        show_default="rbf; ridge: linear",
+        rich_help_panel=MODEL_PANEL,
+    ),
 ]
 C = Annotated[
     float | None,
-    _model("Penalty on the slack variables (C > 0). Larger C: less regularisation.", "-C"),
+    _model("Penalty on the slack variables. Larger: less regularisation.", "-C", show_default="1"),
 ]
-Gamma = Annotated[str | None, _model("γ of the kernel: a number, scale, or auto (1 / columns).")]
-Degree = Annotated[int | None, _model("Of poly.")]
-Coef0 = Annotated[float | None, _model("Of poly and sigmoid.")]
-Nu = Annotated[float | None, _model("ν: bound on the fraction of margin errors.")]
-Epsilon = Annotated[float | None, _model("ε: half width of the ε-insensitive tube.")]
-Alpha = Annotated[float | None, _model("Penalty of ridge.")]
+Gamma = Annotated[
+    str | None,
+    _model(
+        "γ of the kernel: a number, scale, or auto (1 / columns).",
+        show_default="scale",
+        metavar="GAMMA",
+    ),
+]
+Degree = Annotated[int | None, _model("Of poly.", show_default="3")]
+Coef0 = Annotated[float | None, _model("Of poly and sigmoid.", show_default="0")]
+Nu = Annotated[
+    float | None, _model("ν: bound on the fraction of margin errors.", show_default="0.5")
+]
+Epsilon = Annotated[
+    float | None, _model("ε: half width of the ε-insensitive tube.", show_default="0.1")
+]
+Alpha = Annotated[float | None, _model("Penalty of ridge.", show_default="1")]
 ClassWeight = Annotated[
     list[str] | None,
     _model("Factor of C for a class (once for each), or balanced.", metavar="LABEL=FACTOR"),
 ]
 Probability = Annotated[
-    bool | None, _model("Fit probabilities too.", "--probability/--no-probability")
+    bool | None,
+    _model(
+        "Fit probabilities too.", "--probability/--no-probability", show_default="no", metavar=""
+    ),
 ]
 
 # The fit
-Tol = Annotated[float | None, _fit("Tolerance of the stopping criterion.")]
+Tol = Annotated[
+    float | None,
+    _fit("Tolerance of the stopping criterion.", show_default="0.001, of linear models 0.0001"),
+]
 Solver = Annotated[
     str | None,
     _fit(
-        "Algorithm, such as smo, qp, platt or (ridge) cholesky and cg; by default auto.",
+        "Algorithm, such as smo, qp, platt or (ridge) cholesky and cg.",
+        show_default="auto",
         metavar="NAME",
         autocompletion=solver_names,
     ),
 ]
 Shrinking = Annotated[
-    bool | None, _fit("Shrink the set of active rows.", "--shrinking/--no-shrinking")
+    bool | None,
+    _fit(
+        "Shrink the set of active rows.",
+        "--shrinking/--no-shrinking",
+        show_default="yes",
+        metavar="",
+    ),
 ]
-MaxIter = Annotated[int | None, _fit("Maximum number of iterations of the solver.")]
-TimeLimit = Annotated[float | None, _fit("Maximum duration of the fit in seconds.")]
-CacheSize = Annotated[float | None, _fit("Cache for kernel values in MB.")]
-Jobs = Annotated[int | None, _fit("Threads; they do not change the model.")]
+MaxIter = Annotated[
+    int | None, _fit("Maximum number of iterations of the solver.", show_default="no limit")
+]
+TimeLimit = Annotated[
+    float | None, _fit("Maximum duration of the fit in seconds.", show_default="no limit")
+]
+CacheSize = Annotated[
+    float | None, _fit("Cache for kernel values in MB.", show_default="by the memory here")
+]
+Jobs = Annotated[
+    int | None, _fit("Threads; they do not change the model.", show_default="all processors")
+]
 Folds = Annotated[int | None, _fit("Number of folds: also cross-validate.", min=2)]
 Test = Annotated[str | None, _fit("Data to score the model on.", metavar="DATA")]
 Verify = Annotated[
-    bool, typer.Option("--verify", help="Recompute the certificate of the model that was written.")
+    bool, _flag("Recompute the certificate of the model that was written.", "--verify")
 ]
 PlotToo = Annotated[
     str | None,
@@ -210,10 +278,15 @@ W = Annotated[
 V = Annotated[int | None, _letter("v", "Number of folds: cross-validate, write no model.", min=2)]
 
 # What a command prints
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Decision = Annotated[bool, typer.Option("--decision", help="Decision values too.")]
-Proba = Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")]
+Full = Annotated[bool, _flag("All numbers of the certificate.", "--full")]
+Json = Annotated[bool, _flag("Print one JSON object.", "--json")]
+Quiet = Annotated[bool, _flag("Print errors only.", "--quiet", "-q")]
+Decision = Annotated[bool, _flag("Decision values too.", "--decision")]
+Proba = Annotated[bool, _flag("Probabilities of the classes too.", "--proba")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Copy this column of DATA, such as an id; again for more."),
+]
 PredictB = Annotated[
     int | None,
     typer.Option(
@@ -229,7 +302,7 @@ Feature = Annotated[
 
 # The playground
 Port = Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")]
+Browser = Annotated[bool, _flag("Open the page.", "--browser/--no-browser")]
 
 
 # ---------------------------------------------------------------------- svm-train

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.certificates._certificate import Certificate
 from mercer.cli._errors import CommandError, print_error, silence_stdout
 from mercer.cli._libsvm import kernel_matrix
 from mercer.data import Table, read_table
@@ -22,14 +22,11 @@ from mercer.persistence._libsvm import with_columns
 __all__ = [
     "SCALED",
     "Reporter",
-    "certificate_of",
+    "count",
     "describe",
-    "describe_certificate",
-    "is_unfinished",
     "open_model_and_data",
     "plain",
     "read",
-    "score",
     "stem",
     "table",
 ]
@@ -56,7 +53,8 @@ def plain(value: Any) -> Any:
 
 def table(rows: Mapping[str, Any]) -> str:
     """Two columns: what, and how much."""
-    return "\n".join(f"{label:<14} {value}" for label, value in rows.items())
+    width = max([14, *map(len, rows)])
+    return "\n".join(f"{label:<{width}} {value}" for label, value in rows.items())
 
 
 class Reporter:
@@ -81,47 +79,9 @@ class Reporter:
             print(json.dumps(plain(self.found), ensure_ascii=False, allow_nan=False))
 
 
-def score(
-    y: Any, predicted: Any, task: str | None, prefix: str = ""
-) -> tuple[str, dict[str, float]]:
-    """What svm-predict prints about predictions, as lines and as numbers."""
-    if task == "classification":
-        right = int(np.count_nonzero(np.asarray(predicted) == np.asarray(y)))
-        accuracy = right / len(y)
-        line = f"{prefix}Accuracy = {100 * accuracy:.6g}%"
-        return f"{line} ({right}/{len(y)}) (classification)", {"accuracy": accuracy}
-    y, predicted = np.asarray(y, np.float64), np.asarray(predicted, np.float64)
-    error = float(np.mean((y - predicted) ** 2))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        squared = float(np.corrcoef(y, predicted)[0, 1] ** 2)
-    return (
-        f"{prefix}Mean squared error = {error:.6g} (regression)\n"
-        f"{prefix}Squared correlation coefficient = {squared:.6g} (regression)",
-        {"mean_squared_error": error, "squared_correlation": squared},
-    )
-
-
-def certificate_of(model: Any) -> Any:
-    """The certificate of a model, or None."""
-    return getattr(model, "certificate_", None)
-
-
-def is_unfinished(model: Any) -> bool:
-    """Whether the fit stopped before its tolerance."""
-    if hasattr(model, "fit_status_"):
-        return bool(model.fit_status_)
-    certificate = certificate_of(model)
-    return certificate is not None and not certificate.status.is_solved
-
-
-def describe_certificate(model: Any) -> str:
-    """The certificate of a model, as lines."""
-    certificate = certificate_of(model)
-    if certificate is None:
-        return f"{type(model).__name__} minimises no objective, so there is no certificate."
-    if isinstance(certificate, Certificate):
-        return repr(certificate)
-    return "Certificate\n" + table({f"  {name}": v for name, v in plain(certificate).items()})
+def count(number: int, unit: str) -> str:
+    """1 round, 2 rounds: ``unit`` is the plural."""
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
 
 
 SCALED = {
@@ -132,30 +92,36 @@ SCALED = {
 }
 
 
-def read(options: dict[str, Any]) -> Table:
+def read(options: dict[str, Any], notes: bool = True) -> Table:
     """Data read by the options of a command; by default dense rows are scaled."""
     scale = options["scale"] or "auto"
     is_kernel_matrix = options.get("kernel") == "precomputed"
     if scale == "none" or is_kernel_matrix:
         scale = None
-    rows = _with_notes(
-        read_table(
-            options["data"],
-            target=_target(options["target"]),
-            format=options["format"],
-            task=options["task"],
-            scale=scale,
-            missing=options["missing"],
-            header=options["header"],
-            categorical=[_column(name) for name in options["categorical"] or ()],
-            drop=[_column(name) for name in options["drop"] or ()],
-        )
+    table = read_table(
+        options["data"],
+        target=False if (options["target"] or "").lower() == "none" else options["target"],
+        format=options["format"],
+        task=options["task"],
+        scale=scale,
+        missing=options["missing"],
+        header=options["header"],
+        categorical=options["categorical"] or (),
+        drop=options["drop"] or (),
+        decimal=options["decimal"],
+        na=options["na"] or (),
     )
-    return kernel_matrix(rows) if is_kernel_matrix and rows.schema.sparse else rows
+    if is_kernel_matrix and table.schema.sparse:
+        table = kernel_matrix(table)
+    return _with_notes(table) if notes else table
 
 
 def open_model_and_data(
-    model: str, data: str, format: str | None, may_be_wider: bool = False
+    model: str,
+    data: str,
+    format: str | None,
+    decimal: str | None = None,
+    may_be_wider: bool = False,
 ) -> tuple[ModelFile, Table]:
     """A model, and data in the form that it was trained on.
 
@@ -168,7 +134,9 @@ def open_model_and_data(
             f"{model}: the model has no schema, so files cannot be turned into its rows; save it "
             "with one (mercer train does)"
         )
-    rows = read_table(data, schema=found.schema, format=format, may_be_wider=may_be_wider)
+    rows = read_table(
+        data, schema=found.schema, format=format, decimal=decimal, may_be_wider=may_be_wider
+    )
     if rows.X.shape[1] > found.schema.n_features:
         found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
     return found, _with_notes(rows)
@@ -178,23 +146,19 @@ def _with_notes(table: Table) -> Table:
     """The table; its notes are printed to stderr."""
     for note in table.notes:
         print_error(f"{table.name}: {note}")
+    for column in table.id_columns:
+        print_error(
+            f"{table.name}: column {column!r} numbers the rows; leave it out with "
+            f"--drop {shlex.quote(column)}"
+        )
     return table
-
-
-def _target(name: str | None) -> str | int | bool | None:
-    if name is None or name.lower() == "none":
-        return None if name is None else False
-    return _column(name)
-
-
-def _column(name: str) -> str | int:
-    return int(name) if name.lstrip("-").isdigit() else name
 
 
 def describe(table: Table) -> str:
     """Where data come from, how many there are, and how they are scaled."""
     n, d = table.X.shape
-    return f"{table.name}: {n:,} rows, {d:,} columns, {SCALED[table.schema.scaling]}"
+    scaled = SCALED[table.schema.scaling]
+    return f"{table.name}: {count(n, 'rows')}, {count(d, 'columns')}, {scaled}"
 
 
 def stem(source: str) -> str:

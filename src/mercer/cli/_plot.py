@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from mercer.cli._errors import CommandError, UsageError
 from mercer.cli._output import Reporter, open_model_and_data, table
@@ -54,9 +56,7 @@ def draw(
     **options: Any,
 ) -> None:
     """Write the figure of a model."""
-    names = _labels(schema)
-    if names:  # read by the displays
-        model.feature_names_in_ = np.array(names, dtype=object)
+    model, X = _in_file_units(kind, model, schema, X)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         try:
@@ -66,12 +66,28 @@ def draw(
         write_figure(display, path)
 
 
-def _labels(schema: Schema | None) -> list[str]:
-    """Names of the features, and that they are scaled."""
-    names = schema.feature_names if schema is not None else None
-    if schema is None or names is None:
-        return []
-    return [name + SCALED.get(schema.scaling, " (scaled)") for name in names]
+def _in_file_units(kind: str, model: Any, schema: Schema | None, X: Any) -> tuple[Any, Any]:
+    """The model and its samples as the displays read them: names, and units of the file.
+
+    Along its columns a scaled model is drawn as a Pipeline that scales first; weights stay those of
+    the scaled columns, whose names say so.
+    """
+    if schema is None:
+        return model, X
+    if schema.target is not None:
+        model.target_name = schema.target
+    names = schema.feature_names
+    if names is None:
+        return model, X
+    shift, factor = schema.shift, schema.factor
+    if kind not in ("boundary", "tube") or shift is None or factor is None:
+        names = [name + SCALED.get(schema.scaling, " (scaled)") for name in names]
+        model.feature_names_in_ = np.array(names, dtype=object)
+        return model, X
+    scaling = FunctionTransformer(lambda rows: (np.asarray(rows) - shift) * factor)
+    scaling.feature_names_in_ = np.array(names, dtype=object)
+    size = np.divide(1.0, factor, out=np.zeros_like(factor), where=factor != 0)
+    return Pipeline([("scaling", scaling), ("model", model)]), X * size + shift
 
 
 def _along(

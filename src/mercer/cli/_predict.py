@@ -1,4 +1,4 @@
-"""``mercer predict``: predictions as CSV, and svm-predict's line about them."""
+"""``mercer predict``: predictions as CSV, and their scores if the data have targets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from sklearn.base import is_outlier_detector
 
 from mercer.cli._errors import CommandError, UsageError
 from mercer.cli._libsvm import write_as_svm_predict
-from mercer.cli._output import Reporter, open_model_and_data, score
+from mercer.cli._output import Reporter, open_model_and_data
+from mercer.cli._scores import describe_scores, score
 from mercer.data import write_predictions
+from mercer.data._table import read_columns
 
 __all__ = ["run"]
 
@@ -23,7 +25,9 @@ def run(
     output: str | None,
     decision: bool,
     proba: bool,
+    keep: list[str] | None,
     format: str | None,
+    decimal: str | None,
     json: bool,
     quiet: bool,
     b: int | None,
@@ -32,10 +36,13 @@ def run(
         raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
         raise UsageError("--decision and --proba exclude each other: give one of them")
-    found, table = open_model_and_data(model, data, format, may_be_wider=True)
+    found, table = open_model_and_data(model, data, format, decimal, may_be_wider=True)
+    kept = read_columns(data, keep, table.format) if keep else {}
     if b is not None:
-        if decision or proba or json:
-            raise UsageError("-b writes as svm-predict does: leave out --decision, --proba, --json")
+        if decision or proba or json or keep:
+            raise UsageError(
+                "-b writes as svm-predict does: leave out --decision, --proba, --keep, --json"
+            )
         predicted = write_as_svm_predict(output or out or "-", found.model, table.X, bool(b))
     else:
         predicted = found.model.predict(table.X)
@@ -50,14 +57,15 @@ def run(
     if b is not None:
         pass  # written above
     elif json and path == "-":
-        reporter.write(predictions=predicted, **more)
+        reporter.write(predictions=predicted, **more, **({"keep": kept} if kept else {}))
     else:
-        write_predictions(path, predicted, **more)
+        write_predictions(path, predicted, keep=kept, **more)
         reporter.write(output=path)
     if table.y is not None and _is_scored(found.model, table.y):
-        text, numbers = score(table.y, predicted, table.schema.task)
+        numbers = score(table.y, predicted, table.schema.task)
         reporter.write("", **numbers)
-        if not reporter.quiet:  # svm-predict's line, on stderr if predictions are on stdout
+        if not reporter.quiet:  # on stderr if predictions are on stdout
+            text = describe_scores(numbers, len(table.y))
             print(text, file=sys.stderr if path == "-" else sys.stdout)
     reporter.end()
 

@@ -1,26 +1,97 @@
 """The progress bar of a fit: its stopping measure between the first value and ``tol``.
 
 The measure is the relative duality gap of linear and logistic models, the KKT violation of kernel
-SVMs, whose gap is shown as well if it is cheap. Convergence is about linear (geometric), so
+SVMs, whose gap is shown as well where there is room. Convergence is about linear (geometric), so
 
     log(first / now) / log(first / tol)
 
-grows about evenly, and its recent slope gives the time left.
+grows about evenly, and its recent slope gives the time left; before there is a slope, the estimate
+of `mercer.doctor` from a sample does.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-__all__ = ["LogProgress", "ProgressBar", "measure_of"]
+__all__ = ["Compilation", "LogProgress", "ProgressBar", "measure_of"]
 
-SLOPE_SECONDS = 10.0  # length of the interval over which the slope is taken
-GAP_TIME_FRACTION = 0.05  # of the time of a fit that may be spent on computing the gap
-REDRAWS_PER_SECOND = 10.0
+
+@dataclass(frozen=True)
+class ProgressSettings:
+    """Of the bar.
+
+    Attributes
+    ----------
+    slope_seconds : length of the interval over which the slope is taken
+    first_seconds : no time left is shown from a shorter interval
+    gap_time_fraction : of the time of a fit that may be spent on computing the gap
+    gap_seconds : an older gap is not shown
+    gap_columns : width of a terminal from which on the gap is shown
+    redraw_seconds : time between two drawings
+    """
+
+    slope_seconds: float = 10.0
+    first_seconds: float = 2.0
+    gap_time_fraction: float = 0.05
+    gap_seconds: float = 2.0
+    gap_columns: int = 100
+    redraw_seconds: float = 0.1
+
+
+SETTINGS = ProgressSettings()
+
+
+class Compilation:
+    """Measures the time in which Numba compiles, which it does once on a computer, and tells of it.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with True when compiling begins, with False when it ends.
+
+    Attributes
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, tell: Callable[[bool], None] = lambda begins: None):
+        self.tell, self.seconds, self._depth, self._began = tell, 0.0, 0, 0.0
+
+    def __enter__(self) -> Compilation:
+        import numba.core.event
+
+        self._events: Any = numba.core.event
+
+        class Listener(numba.core.event.Listener):
+            on_start = staticmethod(self._start)
+            on_end = staticmethod(self._end)
+
+        self._listener = Listener()
+        self._events.register("numba:compile", self._listener)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._events.unregister("numba:compile", self._listener)
+
+    # Numba compiles under a lock of its own, so that one thread at a time is here.
+    def _start(self, event: Any) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._began = time.perf_counter()
+            self.tell(True)
+
+    def _end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._began
+            self.tell(False)
 
 
 class LogProgress:
@@ -42,13 +113,14 @@ class LogProgress:
         self.fractions[task] = max(self.fractions.get(task, 0.0), fraction)
         done = sum(self.fractions.values()) / progress.n_tasks
         self.history.append((progress.seconds, done))
-        while len(self.history) > 2 and progress.seconds - self.history[0][0] > SLOPE_SECONDS:
+        oldest = progress.seconds - SETTINGS.slope_seconds
+        while len(self.history) > 2 and self.history[0][0] < oldest:
             self.history.popleft()
         return done
 
     @property
     def seconds_left(self) -> float | None:
-        """By the slope of the last `SLOPE_SECONDS`; None before there is one."""
+        """By the slope of the last seconds; None before there is one."""
         if len(self.history) < 2:
             return None
         (began, least), (now, done) = self.history[0], self.history[-1]
@@ -62,43 +134,86 @@ def measure_of(model: Any) -> str:
 
 
 class ProgressBar:
-    """A callback of a fit that draws on stderr, if that is an interactive terminal."""
+    """A callback of a fit that draws on stderr, if that is an interactive terminal.
 
-    def __init__(self, model: Any, quiet: bool = False):
+    Parameters
+    ----------
+    model : estimator
+    quiet : bool
+    estimate : (float, float), optional
+        Seconds between which the fit probably takes.
+    """
+
+    def __init__(
+        self, model: Any, quiet: bool = False, estimate: tuple[float, float] | None = None
+    ):
         self.shown = not quiet and _can_redraw()
+        self.tells = not quiet and not self.shown and sys.stderr.isatty()
         self.measure, self.convergence, self.last = measure_of(model), LogProgress(), -math.inf
+        self.estimate = estimate
         self.rich: Any = None
+        self.compilation = Compilation(self._tell_compiling)
 
     def __enter__(self) -> ProgressBar:
         if self.shown:
             from mercer.certificates._trace import Trace
 
-            self.trace, self.rich = Trace(share=GAP_TIME_FRACTION), _make_bar()
+            self.trace, self.rich = Trace(share=SETTINGS.gap_time_fraction), _make_bar()
             self.rich.start()
-            self.task = self.rich.add_task("fitting", total=1.0, left="")
+            self.task = self.rich.add_task("fitting", total=1.0, left=self._left(0.0))
+        self.compilation.__enter__()
         return self
 
     def __exit__(
         self, kind: type | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.compilation.__exit__()
         if self.rich is not None:
             self.rich.stop()
+
+    def _tell_compiling(self, begins: bool) -> None:
+        if self.rich is not None:
+            self.rich.update(self.task, description="compiling, once" if begins else "fitting")
+        elif self.tells and begins:
+            self.tells = False
+            print("mercer: compiling, once on this computer", file=sys.stderr, flush=True)
 
     def __call__(self, progress: Any) -> None:
         done = self.convergence.update(progress)
         self.trace(progress)
-        if progress.seconds - self.last < 1 / REDRAWS_PER_SECOND:
+        if progress.seconds - self.last < SETTINGS.redraw_seconds:
             return
         self.last = progress.seconds
-        left = self.convergence.seconds_left
-        text = f"{self.measure} {progress.violation:.2e} → {progress.tol:.0e}"
-        if self.trace.points and self.measure != "relative gap":
-            text = f"relative gap {self.trace.points[-1].relative_gap:.1e}, {text}"
+        text = f"{self.measure} {progress.violation:.1e} → {progress.tol:.0e}"
         if progress.n_tasks > 1:
-            text += f", {len(self.convergence.fractions)} of {progress.n_tasks} tasks"
+            text += f", task {progress.task + 1}/{progress.n_tasks}"
+        point = self.trace.points[-1] if self.trace.points else None
+        if (
+            point is not None
+            and self.measure != "relative gap"
+            and point.task == (progress.task if progress.n_tasks > 1 else point.task)
+            and progress.seconds - point.seconds < SETTINGS.gap_seconds
+            and self.rich.console.width >= SETTINGS.gap_columns
+        ):
+            text += f", relative gap {point.relative_gap:.1e}"
         self.rich.update(
-            self.task, completed=done, description=text, left="" if left is None else _clock(left)
+            self.task, completed=done, description=text, left=self._left(progress.seconds)
         )
+
+    def _left(self, seconds: float) -> str:
+        """The time left: by the slope once there is one, before by the estimate."""
+        left, history = self.convergence.seconds_left, self.convergence.history
+        least = SETTINGS.first_seconds if self.estimate is None else SETTINGS.slope_seconds
+        if history and history[-1][1] >= 1:
+            return "finishing"  # f in float64, and the certificate
+        if left is not None and history[-1][0] - history[0][0] >= 0.8 * least:
+            return f"{_clock(left)} left"
+        if self.estimate is None:
+            return ""
+        low, high = (t - seconds for t in self.estimate)
+        if not math.isfinite(high):
+            return f"over {_clock(max(low, 0))}"
+        return f"{_clock(low)} to {_clock(high)}" if low > 1 else f"up to {_clock(max(high, 1))}"
 
 
 def _can_redraw() -> bool:
@@ -112,16 +227,18 @@ def _can_redraw() -> bool:
 
 
 def _make_bar() -> Any:
+    """A line that fits into 80 columns: the bar takes what the texts leave."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
         BarColumn(bar_width=None),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True)),
         console=Console(stderr=True),
         transient=True,
         expand=True,
@@ -130,5 +247,5 @@ def _make_bar() -> Any:
 
 def _clock(seconds: float) -> str:
     if seconds >= 5940:
-        return f"{seconds / 3600:.0f} h left"
-    return f"{seconds / 60:.0f} min left" if seconds >= 99 else f"{seconds:.0f} s left"
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 99 else f"{seconds:.0f} s"

@@ -9,25 +9,21 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
-from mercer.cli._errors import CommandError, ExitCode, UsageError, option, print_error
+from mercer._result import Status
+from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
+from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
 from mercer.cli._options import translate_svm_train_options
-from mercer.cli._output import (
-    Reporter,
-    certificate_of,
-    describe,
-    describe_certificate,
-    is_unfinished,
-    read,
-    score,
-    stem,
-    table,
-)
+from mercer.cli._output import Reporter, count, describe, read, stem, table
 from mercer.cli._progress import ProgressBar
+from mercer.cli._scores import SETTINGS, baseline, describe_scores, score
 from mercer.cli._verify import check, refuse
 from mercer.data import Schema, Table, read_table
 from mercer.estimators._registry import cli_names
+from mercer.exceptions import ConvergenceWarning
 from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
@@ -70,15 +66,22 @@ def run(**given: Any) -> int:
         reporter.end()
         return ExitCode.OK
     test = _read_test(options["test"], data.schema)
-    fit(model, data, reporter.quiet)
+    seconds = fit(model, data, reporter.quiet)
     save(model, path, schema=data.schema)
-    _report(model, path, reporter)
+    reporter.write(**seconds)
+    _report(model, n, path, seconds, reporter, options["full"])
+    _check_bounds(model, data)
     if options["cv"] is not None:
         _cross_validate(model, data, options["cv"], reporter)
     if test is not None:
-        text, numbers = score(test.y, model.predict(test.X), test.schema.task)
+        numbers = score(test.y, model.predict(test.X), test.schema.task)
+        text = describe_scores(numbers, test.X.shape[0])
         reporter.write(f"{table({'test': test.name})}\n{text}", test={"data": test.name, **numbers})
-    broken = _verify(model, path, data, reporter) if options["verify"] else []
+    elif not is_unfinished(model) and not (options["quiet"] and not options["json"]):
+        _hold_out(model, data, seconds["seconds_fitting"], reporter)
+    broken: list[str] = []
+    if options["verify"]:  # of the model as it was written, not of the one in memory
+        broken = check(path, open_model(path).model, data, reporter, options["full"])
     if options["plot"] is not None:
         _draw(model, path, data, options["plot"], reporter)
     reporter.end()
@@ -86,10 +89,17 @@ def run(**given: Any) -> int:
     return ExitCode.STOPPED if is_unfinished(model) else ExitCode.OK
 
 
-def fit(model: Any, data: Table, quiet: bool = False) -> None:
-    """Fit with a progress bar; after Ctrl-C the model so far is kept, if there is one."""
+def fit(model: Any, data: Table, quiet: bool = False) -> dict[str, float]:
+    """Fit with a progress bar; after Ctrl-C the model so far is kept, if there is one.
+
+    The seconds of fitting, and those of compiling, which a later process does not need.
+    """
     has_callback = "callback" in model.get_params()
-    with ProgressBar(model, quiet) as bar, warnings.catch_warnings(record=True) as caught:
+    bar = ProgressBar(model, quiet)
+    if bar.shown:
+        bar.estimate = _estimate(model, data)
+    began = time.perf_counter()
+    with bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=FutureWarning)
         if bar.shown and has_callback:
@@ -107,7 +117,22 @@ def fit(model: Any, data: Table, quiet: bool = False) -> None:
             if has_callback:
                 model.set_params(callback=None)
     for warning in caught:
-        print_error(warning.message)
+        if not issubclass(warning.category, ConvergenceWarning):  # `_report` has it in other words
+            print_error(in_options(str(warning.message)))
+    compiling = bar.compilation.seconds
+    elapsed = time.perf_counter() - began
+    return {"seconds_fitting": max(elapsed - compiling, 0.0), "seconds_compiling": compiling}
+
+
+def _estimate(model: Any, data: Table) -> tuple[float, float] | None:
+    """Between which times a long fit probably takes, from the fit of a sample."""
+    from mercer.diagnostics._doctor import estimate_time
+    from mercer.diagnostics._settings import Settings
+
+    settings = Settings()
+    if data.X.shape[0] < 10 * settings.sample_rows:
+        return None
+    return estimate_time(model, data.X, data.y, settings)
 
 
 def _target_task(name: str) -> str | None:
@@ -153,11 +178,6 @@ def _refuse_unverifiable(name: str, model: Any) -> None:
         raise UsageError(f"--verify cannot be combined with --machine {name}: {error}") from error
 
 
-def _verify(model: Any, path: str, data: Table, reporter: Reporter) -> list[str]:
-    """The certificate of --verify: of the model as it was written, not of the one in memory."""
-    return check(path, open_model(path).model, data, reporter)
-
-
 def _draw(model: Any, path: str, data: Table, picture: str, reporter: Reporter) -> None:
     """The figure of --plot: regions and margins, or the ε-insensitive tube of a regression."""
     from mercer.cli._plot import draw
@@ -172,6 +192,10 @@ def _output(options: dict[str, Any]) -> str:
     output, second = options["output"], options["model"]
     if output is not None and second is not None:
         raise UsageError(f"the model's file is given twice: --output {output} and {second}")
+    if second is not None and second.lower() in ("true", "false", "yes", "no", "0", "1"):
+        raise UsageError(
+            f"options such as --verify take no value; for a model called {second} give -o {second}"
+        )
     path = output or second or stem(options["data"]) + ".mercer"
     _refuse_output(path, options["data"])
     picture = options["plot"]
@@ -179,6 +203,7 @@ def _output(options: dict[str, Any]) -> str:
         _refuse_output(picture, options["data"])
         if not picture.lower().endswith(SUFFIXES):
             raise UsageError(f"--plot {picture} must end in one of {', '.join(SUFFIXES)}")
+        import mercer.plots._boundary  # noqa: F401 (an error now rather than after the fit)
     return path
 
 
@@ -254,40 +279,109 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
     return weights
 
 
-def _report(model: Any, path: str, reporter: Reporter) -> None:
+def _report(
+    model: Any, n: int, path: str, seconds: dict[str, float], reporter: Reporter, full: bool
+) -> None:
     certificate = certificate_of(model)
     found = {"certificate": certificate, "solved": not is_unfinished(model), "model": path}
-    reporter.write(f"{describe_certificate(model)}\n{table({'model': path})}", **found)
+    rows = {"certificate": describe_certificate(model, full), "model": path}
+    if hasattr(model, "n_support_"):
+        rows["support"] = f"{int(np.sum(model.n_support_)):,} of {count(n, 'rows')}"
+    rows["time"] = f"{seconds['seconds_fitting']:.3g} s"
+    if seconds["seconds_compiling"] > 0:
+        rows["time"] += f", and {seconds['seconds_compiling']:.3g} s to compile, once"
+    reporter.write(table(rows), **found)
     if is_unfinished(model):
+        levers = {Status.TIME_LIMIT: "--time-limit", Status.ITERATION_LIMIT: "--max-iter"}
+        lever = levers.get(certificate.status)
+        more = "a smaller -C, scaled columns or a larger --tol would help"
+        if certificate.status is Status.STOPPED:
+            more = "train again to finish it"
         print_error(
             f"stopped before the tolerance ({certificate.status}); the model so far is in {path}, "
-            f"its relative gap is {certificate.relative_gap:.3g}"
+            f"its relative gap is {certificate.relative_gap:.3g}; "
+            + (f"raise {lever}" if lever else more)
         )
 
 
-def _cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> None:
-    """Predict every row by a model of the other folds.
+def _check_bounds(model: Any, data: Table) -> None:
+    """Warn of a regression in which nearly every row is at the bound: C and ε do not fit y."""
+    n_bound, n = getattr(certificate_of(model), "n_bound", 0), data.X.shape[0]
+    if data.schema.task != "regression" or n_bound <= 0.9 * n or not hasattr(model, "epsilon"):
+        return
+    sd = float(np.std(np.asarray(data.y)))
+    if sd > model.C:
+        print_error(
+            f"{data.name}: {n_bound:,} of {count(n, 'rows')} are at the bound: C={model.C:g} is "
+            f"small for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon {sd / 10:.1g}"
+        )
 
-    The columns are scaled by each training fold alone. ``data.X`` are scaled by all rows, but an
-    affine map of the columns does not change what a scaler makes of them.
+
+def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> None:
+    """Score a fit of most rows on the others, beside the best constant."""
+    from sklearn.model_selection import train_test_split
+
+    n, y, task = data.X.shape[0], data.y, data.schema.task
+    if y is None or getattr(model, "kernel", "") == "precomputed" or n < SETTINGS.min_rows:
+        return
+    rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
+    is_class = task == "classification"
+    stratify = y[rows] if is_class and np.unique(y[rows], return_counts=True)[1].min() > 1 else None
+    few = int(SETTINGS.held_out * rows.size)
+    if stratify is not None and np.unique(stratify).size > few:
+        stratify = None
+    rest, held = train_test_split(rows, test_size=few, random_state=0, stratify=stratify)
+    if is_class and np.unique(y[rest]).size < 2:
+        return
+    other = _with_scaling(clone(model), data.schema)
+    limit = {name: max(seconds, 1.0) for name in other.get_params() if name.endswith("time_limit")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            predicted = other.set_params(**limit).fit(data.X[rest], y[rest]).predict(data.X[held])
+        except (ValueError, KeyboardInterrupt):  # such as a ν that is infeasible for fewer rows
+            return
+    numbers, base = score(y[held], predicted, task), baseline(y[rest], y[held], task)
+    if is_class:
+        text = f"accuracy {100 * numbers['accuracy']:.3g} %"
+        other_text = f"always {str(base['constant'])!r}: {100 * base['accuracy']:.3g} %"
+    else:
+        text = f"R² {numbers['r2']:.3g}, RMSE {numbers['rmse']:.4g}"
+        other_text = f"the mean of the others: RMSE {base['rmse']:.4g}"
+    text += f" on {count(held.size, 'rows')} by a fit of {rest.size:,} others ({other_text})"
+    found = {"rows": held.size, "training_rows": rest.size, **numbers, "baseline": base}
+    reporter.write(table({"held out": text}), held_out=found)
+
+
+def _with_scaling(model: Any, schema: Schema) -> Any:
+    """The model after the scaling of the schema, learned from the rows that it is fitted to.
+
+    Rows that are already scaled by all rows will do: an affine map of the columns does not change
+    what a scaler makes of them.
     """
     from sklearn import preprocessing
-    from sklearn.base import clone
-    from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
+
+    if schema.scaling is None:
+        return model
+    return make_pipeline(getattr(preprocessing, SCALERS[schema.scaling])(), model)
+
+
+def _cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> None:
+    """Predict every row by a model of the other folds, whose rows alone scale the columns."""
+    from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
     if data.y is None:
         raise CommandError(f"{data.name}: cross-validation needs a target, and there is none")
     kind = StratifiedKFold if data.schema.task == "classification" else KFold
-    model = clone(model)
-    if data.schema.scaling is not None:
-        model = make_pipeline(getattr(preprocessing, SCALERS[data.schema.scaling])(), model)
+    model = _with_scaling(clone(model), data.schema)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         predicted = cross_val_predict(
             model, data.X, data.y, cv=kind(folds, shuffle=True, random_state=0)
         )
-    text, numbers = score(data.y, predicted, data.schema.task, "Cross Validation ")
+    numbers = score(data.y, predicted, data.schema.task)
+    text = describe_scores(numbers, len(data.y), "Cross Validation ")
     reporter.write(text, cv={"folds": folds, **numbers})
 
 

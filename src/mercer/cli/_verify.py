@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.certificates._certificate import Certificate, relative
+from mercer.cli._certificate import certificate_of, describe_certificate
 from mercer.cli._errors import CommandError
-from mercer.cli._output import Reporter, certificate_of, describe, open_model_and_data, table
+from mercer.cli._output import Reporter, describe, open_model_and_data, table
 from mercer.data import Table
 from mercer.verification._rounding import SETTINGS
 from mercer.verification._verify import VerifiedCertificate, verify
@@ -36,16 +37,24 @@ class Slack:
 SLACK = Slack()
 
 
-def run(model: str, data: str, format: str | None, json: bool, quiet: bool) -> None:
-    found, rows = open_model_and_data(model, data, format)
+def run(
+    model: str,
+    data: str,
+    format: str | None,
+    decimal: str | None,
+    full: bool,
+    json: bool,
+    quiet: bool,
+) -> None:
+    found, rows = open_model_and_data(model, data, format, decimal)
     reporter = Reporter(json, quiet)
     reporter.write(table({"model": model, "data": describe(rows)}), command="verify", model=model)
-    broken = check(model, found.model, rows, reporter)
+    broken = check(model, found.model, rows, reporter, full)
     reporter.end()
     refuse(model, broken)
 
 
-def check(name: str, model: Any, rows: Table, reporter: Reporter) -> list[str]:
+def check(name: str, model: Any, rows: Table, reporter: Reporter, full: bool = False) -> list[str]:
     """Recompute and print the certificate of a model; the stated bounds that do not hold."""
     stated = certificate_of(model)
     try:
@@ -56,13 +65,15 @@ def check(name: str, model: Any, rows: Table, reporter: Reporter) -> list[str]:
         raise CommandError(f"{rows.name}: {error}") from error
     broken = broken_claims(stated, proof, getattr(model, "tol", 0.0))
     precision = getattr(proof, "precision", "float64")
-    verdict = f"holds: recomputed in {precision}, "
-    if isinstance(stated, Certificate):
-        verdict += "objective and gap do not exceed the stated bounds"
-    else:
-        verdict += "the model is within its tolerance"
+    verdict = "holds: objective and gap are not above the stated bounds"
+    if not isinstance(stated, Certificate):
+        verdict = "holds: the model is within its tolerance"
+    text = {
+        "recomputed": f"in {precision}, {describe_certificate(model, full, proof)}",
+        "verdict": "does not hold" if broken else verdict,
+    }
     reporter.write(
-        f"{proof}\n{table({'verdict': 'does not hold' if broken else verdict})}",
+        table(text),
         data=rows.name,
         stated=stated,
         found=proof,

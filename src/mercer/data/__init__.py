@@ -9,6 +9,8 @@ _svmlight_core.py        its lines and numbers, compiled
 _arrays.py               ``.npy`` and ``.npz``; checks of CSR arrays
 _columns.py              columns of a file: their roles, their numbers and words
 _schema.py               `Schema`: how a file's columns become the columns of X
+_learn.py                the `Schema` of a file that a model is trained on
+_dates.py                dates and times of day as numbers
 _write.py                `write_predictions`, `write_table`
 _files.py                opening, decompressing and replacing files
 _stream.py               `Stream`, `Batches`, `Npy`; `as_stream`, `read_ahead`, `StreamProgress`

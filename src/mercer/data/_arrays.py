@@ -41,11 +41,13 @@ def read_npz(source: Source, options: Options, schema: Schema | None) -> Raw:
                 "'X' and targets 'y'.",
             )
         X = arrays[found[0]]
-    wanted = (options.target,) if isinstance(options.target, str) else _TARGETS
+    target = options.target
+    is_named = isinstance(target, str) and not target.lstrip("-").isdecimal()
+    wanted = (str(target),) if is_named else _TARGETS
     key = next((key for key in wanted if key in arrays), None)
-    if key is None or options.target is False:
-        if isinstance(options.target, str):
-            raise FileError(name, None, f"has no array {options.target!r}.")
+    if key is None or target is False:
+        if is_named:
+            raise FileError(name, None, f"has no array {target!r}.")
         return _from_matrix(name, X, options, schema)
     y = arrays[key]
     X = X if sp.issparse(X) else _numbers(name, X)

@@ -32,6 +32,10 @@ class Finding:
     severity : {"error", "warning", "note"}
         A fit will fail; be slow or poor; could be better.
     what, where, remedy : str
+    options : tuple of (name, value)
+        Options of ``mercer train`` that are the remedy on the command line.
+    command : str
+        The remedy in words of the command line, where options are none.
 
     Examples
     --------
@@ -43,10 +47,15 @@ class Finding:
     what: str
     where: str
     remedy: str
+    options: tuple[tuple[str, Any], ...] = ()
+    command: str = ""
 
     def __str__(self) -> str:
+        return self.with_remedy(self.remedy)
+
+    def with_remedy(self, remedy: str) -> str:
         where = f" ({self.where})" if self.where else ""
-        return f"{self.what}{where}: {self.remedy}"
+        return f"{self.what}{where}: {remedy}"
 
     def __repr__(self) -> str:
         return f"{self.severity}: {self}"
@@ -169,6 +178,7 @@ def uneven(columns: Columns, names: Sequence[str] | None) -> Finding | None:
         f"{ranges[used].max():.3g}",
         f"furthest off: {listed(worst[:NAMED], names)}",
         "scale them first, for example with StandardScaler.",
+        (("scale", "standard"),),
     )
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,24 +17,53 @@ if TYPE_CHECKING:
     from mercer.data._schema import Schema
 
 __all__ = [
-    "MISSING",
+    "Notation",
     "Options",
     "Raw",
     "Roles",
     "Words",
     "assign",
     "fill_rows",
+    "find_column",
     "find_unusable",
     "from_arrow",
-    "is_missing",
-    "to_number",
 ]
 
 # Names that say that a column is the target.
 TARGET_NAMES = {"target", "label", "labels", "class", "y", "outcome"}
-# What stands for a missing value in text, in upper or lower case.
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How numbers and missing values are written in a file of text.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+    missing : tuple of str
+        What stands for a missing value, in lower case; upper case is the same.
+    """
+
+    decimal: str = "."
+    missing: tuple[str, ...] = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")
+
+    def is_missing(self, text: str) -> bool:
+        return text.strip().lower() in self.missing
+
+    def number(self, text: str) -> float | None:
+        """The number a text is, perhaps infinite (1e999); None if it is none."""
+        if self.decimal == ",":
+            if "." in text:  # of thousands
+                return None
+            text = text.replace(",", ".")
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        # Python's also reads nan, inf, 1_000 and digits of all scripts
+        plain = math.isfinite(value) and "_" not in text and text.isascii()
+        return value if plain or _NUMBER.fullmatch(text.strip()) else None
 
 
 @dataclass(frozen=True)
@@ -47,7 +77,16 @@ class Options:
     header: bool | None = None
     categorical: tuple[str | int, ...] = ()
     drop: tuple[str | int, ...] = ()
+    decimal: str | None = None
+    na: tuple[str, ...] = ()
     may_be_wider: bool = False
+
+    def notation(self, schema: Schema | None) -> Notation:
+        """How numbers and missing values are written: as these options say, or the schema."""
+        decimal, na = (".", self.na) if schema is None else (schema.decimal, schema.na)
+        return Notation(
+            self.decimal or decimal, Notation.missing + tuple(word.strip().lower() for word in na)
+        )
 
     def fills_missing(self, schema: Schema | None) -> bool:
         """Whether missing values of features are filled in."""
@@ -94,6 +133,7 @@ class Raw:
     words: dict[int, Words] = field(default_factory=dict)
     target: str | None = None
     zero_based: bool = False
+    categorical: frozenset[str] = frozenset()  # names of columns that were given as such
 
     @classmethod
     def of(
@@ -106,6 +146,7 @@ class Raw:
             [names[j] for j in roles.features],
             {k: columns[j] for k, j in enumerate(roles.features) if j in roles.words},
             None if roles.target is None else names[roles.target],
+            categorical=frozenset(names[j] for j in roles.categorical),
         )
 
 
@@ -116,6 +157,7 @@ class Roles:
     features: list[int]
     words: set[int]
     target: int | None
+    categorical: frozenset[int] = frozenset()
 
 
 def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[int, str, str] | None:
@@ -128,7 +170,7 @@ def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[in
         numbers = [name for k, name in enumerate(names) if k not in raw.words]
         columns += [(name, raw.X[:, j], refuses) for j, name in enumerate(numbers)]
     if raw.y is not None:
-        columns.append((raw.target, raw.y, schema is None))
+        columns.append((raw.target, raw.y, schema is None and options.missing is None))
     for name, values, refuses in columns:
         is_words = isinstance(values, Words)
         missing = values.codes < 0 if is_words else np.isnan(values)
@@ -137,21 +179,6 @@ def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[in
         if not is_words and np.isinf(values).any():
             return int(np.argmax(np.isinf(values))), str(name), "infinite"
     return None
-
-
-def is_missing(text: str) -> bool:
-    return text.strip().lower() in MISSING
-
-
-def to_number(text: str) -> float | None:
-    """The number a text is, perhaps infinite (1e999); None if it is none."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    # Python's also reads nan, inf, 1_000 and digits of all scripts
-    plain = math.isfinite(value) and "_" not in text and text.isascii()
-    return value if plain or _NUMBER.fullmatch(text.strip()) else None
 
 
 def assign(
@@ -171,12 +198,20 @@ def assign(
     if schema is not None:
         return _assign_by_place(name, names, options, schema)
     target = _find_target(name, names, options.target, has_names)
-    dropped = {_find(name, names, column, "drop") for column in options.drop}
-    forced = {_find(name, names, column, "categorical") for column in options.categorical}
+    dropped = {find_column(name, names, column, "drop") for column in options.drop}
+    forced = {find_column(name, names, column, "categorical") for column in options.categorical}
+    lost = dropped & {target, *forced}
+    if lost:
+        raise FileError(
+            name,
+            None,
+            f"drop=[{names[min(lost)]!r}] contradicts another option for that column.",
+        )
     features = [j for j in range(len(names)) if j != target and j not in dropped]
     if not features:
         raise FileError(name, None, "has no column besides the target.")
-    return Roles(features, (words | forced) & {*features, target}, target)
+    kinds = (words | forced) & {*features, target}
+    return Roles(features, kinds, target, frozenset(forced))
 
 
 def _assign_as_trained(
@@ -198,7 +233,8 @@ def _assign_as_trained(
         features = [names.index(column) for column in wanted]
     if options.target is not None:
         target = _find_target(name, names, options.target, has_names)
-    kinds = {j for j, column in zip(features, schema.columns, strict=True) if column.categories}
+    trained = zip(features, schema.columns, strict=True)
+    kinds = {j for j, column in trained if column.categories or column.parts}
     if target is not None and schema.labels and isinstance(schema.labels[0], str):
         kinds.add(target)
     return Roles(features, kinds, target)
@@ -226,7 +262,7 @@ def _find_target(
     if target is False:
         return None
     if target is not None:
-        return _find(name, names, target, "target")
+        return find_column(name, names, target, "target")
     likely = [j for j, column in enumerate(names) if column.strip().lower() in TARGET_NAMES]
     if has_names and len(likely) == 1:
         return likely[0]
@@ -239,7 +275,7 @@ def _find_target(
     )
 
 
-def _find(name: str, names: Sequence[str], column: str | int, option: str) -> int:
+def find_column(name: str, names: Sequence[str], column: str | int, option: str) -> int:
     if isinstance(column, str) and column in names:
         return names.index(column)
     try:
@@ -247,8 +283,10 @@ def _find(name: str, names: Sequence[str], column: str | int, option: str) -> in
     except ValueError:
         number = len(names)
     if not -len(names) <= number < len(names):
+        near = get_close_matches(str(column), names, 1)
+        meant = f"did you mean {near[0]!r}? It has" if near else "it has"
         raise FileError(
-            name, None, f"there is no column {option}={column!r}; it has {_listed(names)}."
+            name, None, f"there is no column {option}={column!r}; {meant} {_listed(names)}."
         )
     return number % len(names)
 
@@ -259,7 +297,11 @@ def _listed(names: Sequence[str], shown: int = 20) -> str:
 
 
 def from_arrow(
-    table: Any, columns: Mapping[int, str], names: Sequence[str], roles: Roles, is_text: bool
+    table: Any,
+    columns: Mapping[int, str],
+    names: Sequence[str],
+    roles: Roles,
+    text: Notation | None,
 ) -> Raw:
     """The columns of an Arrow table.
 
@@ -271,7 +313,7 @@ def from_arrow(
     names : sequence of str
         Of all columns of the file.
     roles : Roles
-    is_text : bool
+    text : Notation, optional
         Words are text as it stands in a file: blanks around them are no part of them, and some
         stand for a missing value. Numbers may be text too.
 
@@ -287,17 +329,17 @@ def from_arrow(
     floats = table.select([columns[j] for j in numbers])
     for k, kind in enumerate(types):
         if str(kind) not in ("float", "double"):
-            floats = floats.set_column(k, str(k), _as_floats(floats.column(k)))
+            floats = floats.set_column(k, str(k), _as_floats(floats.column(k), text))
     start = 0
     for batch in floats.to_batches():
         stop = start + batch.num_rows
         fill_rows(X[start:stop], batch.columns)
         start = stop
     found: dict[int, Any] = {
-        j: _as_words(table.column(columns[j]), is_text) for j in columns if j in roles.words
+        j: _as_words(table.column(columns[j]), text) for j in columns if j in roles.words
     }
     if roles.target is not None and roles.target not in roles.words:
-        found[roles.target] = _as_floats(table.column(columns[roles.target])).to_numpy()
+        found[roles.target] = _as_floats(table.column(columns[roles.target]), text).to_numpy()
     return Raw.of(X, found, names, roles)
 
 
@@ -312,22 +354,25 @@ def fill_rows(X: np.ndarray, columns: Sequence[Any]) -> None:
             X[block, j] = column[block]
 
 
-def _as_floats(column: Any) -> Any:
+def _as_floats(column: Any, text: Notation | None) -> Any:
     """A column of any numbers, or of text that is numbers, in float64; missing values are null."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return column.cast("float64")
-    words = _as_words(column, is_text=True)
-    values = [to_number(word) for word in words.words]
+    notation = text or Notation()
+    words = _as_words(column, notation)
+    values = [notation.number(word) for word in words.words]
     if None in values:
         raise ValueError("a word stands among numbers")
     return pa.chunked_array([np.array([*values, math.nan], np.float64)[words.codes]])
 
 
-def _as_words(column: Any, is_text: bool) -> Words:
+def _as_words(column: Any, text: Notation | None) -> Words:
     import pyarrow as pa
 
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.string())
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.unify_dictionaries()
@@ -337,10 +382,10 @@ def _as_words(column: Any, is_text: bool) -> Words:
     texts = column.chunk(0).dictionary.to_pylist() if codes else []
     number = np.full(len(texts) + 1, -1, np.int32)
     for k in np.unique(found[found >= 0]).tolist():  # a dictionary may have more
-        text = str(texts[k]).strip() if is_text else str(texts[k])
-        if is_text and text.startswith('"'):
+        word = str(texts[k]).strip() if text else str(texts[k])
+        if text and word.startswith('"'):
             raise ValueError("a quote follows blanks")
-        if texts[k] is not None and not (is_text and is_missing(text)):
-            number[k] = words.number(text)
+        if texts[k] is not None and not (text and text.is_missing(word)):
+            number[k] = words.number(word)
     words.codes = number[found]
     return words

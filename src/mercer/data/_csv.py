@@ -21,24 +21,24 @@ from typing import Any
 import numpy as np
 
 from mercer.data._columns import (
-    MISSING,
+    Notation,
     Options,
     Raw,
     Roles,
     Words,
     assign,
+    find_column,
     find_unusable,
     from_arrow,
-    is_missing,
-    to_number,
 )
 from mercer.data._files import Source
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
-__all__ = ["Layout", "find_layout", "read_csv"]
+__all__ = ["Layout", "find_layout", "read_cells", "read_csv"]
 
 DELIMITERS = ",\t;|"
+HINT = "format= says so if it is not delimited text"
 _COMMA = re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?")
 
 
@@ -53,7 +53,7 @@ class LayoutSettings:
     delimiter_lines : int
         Of these, lines from which the delimiter is.
     text_ratio : float
-        A column is text if more than this ratio of its cells in the sample is; fewer cells are
+        A column is text if at least this ratio of its cells in the sample is; fewer cells are
         taken for mistakes, which are refused with their line.
     block_bytes : int
         Text that pyarrow parses at a time, in one thread; no record may be longer.
@@ -63,7 +63,7 @@ class LayoutSettings:
 
     sample_lines: int = 100
     delimiter_lines: int = 50
-    text_ratio: float = 0.1
+    text_ratio: float = 0.5
     block_bytes: int = 1 << 21
     chunk_records: int = 4096
 
@@ -85,6 +85,7 @@ class Layout:
     header_lines : int
         Lines before the first record.
     sample : list of lists of str
+    notation : Notation
     """
 
     delimiter: str
@@ -92,12 +93,18 @@ class Layout:
     has_names: bool
     header_lines: int
     sample: list[list[str]]
+    notation: Notation
+
+    def cells(self, j: int) -> list[str]:
+        """Those of a column in the sample that are not missing."""
+        is_missing = self.notation.is_missing
+        return [row[j] for row in self.sample if j < len(row) and not is_missing(row[j])]
 
 
 def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
     """The columns of a file of delimited text."""
     known = [column.name for column in schema.columns] if schema and schema.columns else []
-    layout = find_layout(source, options.header, known)
+    layout = find_layout(source, options.header, known, options.notation(schema))
     text = _text_columns(layout)
     roles = assign(source.name, layout.names, text, options, schema, layout.has_names)
     _refuse_commas(source.name, layout, roles)
@@ -111,16 +118,27 @@ def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
     return raw
 
 
+def read_cells(source: Source, names: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of some columns."""
+    layout = find_layout(source, None)
+    chosen = [find_column(source.name, layout.names, column, "keep") for column in names]
+    rows = [cells for _, cells in _records(source.name, io.BufferedReader(source), layout)]
+    return {layout.names[j]: [cells[j] for cells in rows] for j in chosen}
+
+
 def find_layout(
     source: Source,
     header: bool | None,
     known: Sequence[str] = (),
+    notation: Notation = Notation(),  # noqa: B008 (frozen)
     settings: LayoutSettings = SETTINGS,
 ) -> Layout:
     """Delimiter and names from the beginning of a file; ``known`` are names to expect."""
     head = source.head
     if b"\0" in head:
-        raise FileError(source.name, None, "is a binary file of no kind that is read here.")
+        raise FileError(
+            source.name, None, f"is a binary file of no kind that is read here; {HINT}."
+        )
     lines = head.split(b"\n")
     if len(head) > 1000 and len(lines) > 1:
         lines = lines[:-1]  # perhaps a part of a line
@@ -131,12 +149,12 @@ def find_layout(
     delimiter = _find_delimiter(full[: settings.delimiter_lines])
     rows = _split(full, delimiter)
     if header is None:
-        header = any(name in rows[0] for name in known) if known else _has_names(rows)
+        header = any(name in rows[0] for name in known) if known else _has_names(rows, notation)
     names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
     header_lines = text.index(full[0]) + 1 if header else 0
-    return Layout(delimiter, names, header, header_lines, rows[1:] if header else rows)
+    return Layout(delimiter, names, header, header_lines, rows[1:] if header else rows, notation)
 
 
 def _by_arrow(file: Any, layout: Layout, roles: Roles) -> Raw | None:
@@ -171,11 +189,12 @@ def _by_arrow(file: Any, layout: Layout, roles: Roles) -> Raw | None:
             arrow_csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(types),
-                null_values=_missing_spellings(),
+                null_values=list(_spellings(layout.notation.missing)),
                 strings_can_be_null=False,
+                decimal_point=layout.notation.decimal,
             ),
         )
-        return from_arrow(table, {j: str(j) for j in used}, layout.names, roles, is_text=True)
+        return from_arrow(table, {j: str(j) for j in used}, layout.names, roles, layout.notation)
     except (pa.ArrowInvalid, ValueError):
         return None
 
@@ -186,13 +205,12 @@ def _is_plain(layout: Layout, j: int) -> bool:
     return not any(cell.startswith("+") for cell in cells)
 
 
-def _missing_spellings() -> list[str]:
-    """What stands for a missing value, in all mixtures of upper and lower case."""
-    return [
-        "".join(letters)
-        for word in MISSING
-        for letters in product(*({letter.lower(), letter.upper()} for letter in word))
-    ]
+def _spellings(missing: Sequence[str]) -> set[str]:
+    """What stands for a missing value; short words in all mixtures of upper and lower case."""
+    found = {form for word in missing for form in (word, word.upper(), word.capitalize())}
+    for word in Notation.missing:
+        found |= set(map("".join, product(*({a.lower(), a.upper()} for a in word))))
+    return found
 
 
 def _with_single_blanks(text: bytes) -> bytes:
@@ -234,14 +252,15 @@ class _Cells:
         self, name: str, layout: Layout, roles: Roles, options: Options, schema: Schema | None
     ):
         self.name, self.names, self.target, self.schema = name, layout.names, roles.target, schema
-        self.may_be_missing = options.fills_missing(schema)
+        self.may_be_missing, self.notation = options.fills_missing(schema), layout.notation
         self.words = {j: Words() for j in roles.words}
 
     def convert(self, j: int, cells: Sequence[str], lines: Sequence[int]) -> np.ndarray:
         """The numbers of the cells of column ``j``, which are in these lines."""
         if j not in self.words:
             joined = "".join(cells)
-            if joined.isascii() and "_" not in joined:  # Python's float reads more than that
+            # Python's float reads more than that
+            if joined.isascii() and "_" not in joined and self.notation.decimal == ".":
                 try:
                     values = np.array([float(cell) for cell in cells])
                 except ValueError:
@@ -254,39 +273,40 @@ class _Cells:
         )
 
     def _value(self, j: int, cell: str, line: int) -> float:
-        if is_missing(cell):
+        if self.notation.is_missing(cell):
             self._refuse_missing(j, line)
             return -1 if j in self.words else math.nan
         if j in self.words:
             return self.words[j].number(cell)
-        number = to_number(cell)
+        number = self.notation.number(cell)
         if number is None or not math.isfinite(number):
             name, got = self.names[j], cell if len(cell) <= 40 else cell[:40] + "…"
             remedy = "correct it"
             if self.schema is None:
-                remedy += f", or give categorical=[{name!r}] or drop=[{name!r}]"
+                meant = (
+                    "decimal=',' where commas are points"
+                    if _COMMA.fullmatch(cell)
+                    else f"na=[{got!r}] if it stands for a missing value"
+                )
+                remedy += f", or give {meant}, or categorical=[{name!r}] or drop=[{name!r}]"
             raise FileError(
                 self.name,
                 line,
                 f"column {name!r} holds finite numbers, but here {got!r}; {remedy}.",
+                **({"decimal": ","} if _COMMA.fullmatch(cell) else {"na": cell}),
             )
         return number
 
     def _refuse_missing(self, j: int, line: int) -> None:
+        if self.may_be_missing or (j == self.target and self.schema is not None):
+            return
+        what = f"column {self.names[j]!r} has no value; fill it in, or train with missing='median'."
         if j == self.target:
-            if self.schema is None:
-                raise FileError(
-                    self.name,
-                    line,
-                    f"column {self.names[j]!r}, the target, has no value; leave such rows out.",
-                )
-        elif not self.may_be_missing:
-            raise FileError(
-                self.name,
-                line,
-                f"column {self.names[j]!r} has no value; fill it in, or train with "
-                "missing='median'.",
+            what = (
+                f"column {self.names[j]!r}, the target, has no value; missing='median' leaves such "
+                "rows out."
             )
+        raise FileError(self.name, line, what, missing="median")
 
 
 def _records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[int, list[str]]]:
@@ -301,9 +321,8 @@ def _records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise FileError(
-                name, line, f"a quote is not closed, or something follows where it is ({error})."
-            ) from error
+            what = f"a quote is not closed, or something follows where it is ({error})"
+            raise FileError(name, line, f"{what}; {HINT}.") from error
         if cells is None:
             return
         cells = [cell.strip() for cell in cells]
@@ -312,7 +331,7 @@ def _records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple
         if has_names:
             has_names = False
         elif len(cells) != columns:
-            raise FileError(name, line, f"expected {columns} columns, got {len(cells)}.")
+            raise FileError(name, line, f"expected {columns} columns, got {len(cells)}; {HINT}.")
         else:
             yield line, cells
 
@@ -322,7 +341,7 @@ def _decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise FileError(name, number, "is not UTF-8 text; convert the file.") from None
+            raise FileError(name, number, f"is not UTF-8 text; convert it ({HINT}).") from None
 
 
 def _find_delimiter(lines: Sequence[str]) -> str:
@@ -349,15 +368,15 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
         return [line.split(delimiter) for line in lines]
 
 
-def _has_names(rows: Sequence[Sequence[str]]) -> bool:
+def _has_names(rows: Sequence[Sequence[str]], notation: Notation) -> bool:
     """Whether the first line is names: a word over numbers; else, words that do not come again."""
     first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    words = [to_number(cell) is None for cell in first]
+    words = [notation.number(cell) is None for cell in first]
     again = False
     for j, column in enumerate(zip(*rest, strict=True)):
-        cells = [cell for cell in column if not is_missing(cell)]
-        numbers = cells and all(to_number(cell) is not None for cell in cells)
-        if numbers and words[j] and not is_missing(first[j]):
+        cells = [cell for cell in column if not notation.is_missing(cell)]
+        numbers = cells and all(notation.number(cell) is not None for cell in cells)
+        if numbers and words[j] and not notation.is_missing(first[j]):
             return True
         again |= first[j] in cells
     return all(words) and not again
@@ -367,21 +386,28 @@ def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[in
     """The columns that hold words, in the sample."""
     found = set()
     for j in range(len(layout.names)):
-        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
-        words = sum(to_number(cell) is None for cell in cells)
-        if words > settings.text_ratio * len(cells):
+        cells = layout.cells(j)
+        words = sum(layout.notation.number(cell) is None for cell in cells)
+        if words >= max(settings.text_ratio * len(cells), 1):
             found.add(j)
     return found
 
 
 def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
     """Numbers written as 1,5 or 1,500 would be taken for words."""
-    for j in sorted(roles.words):
-        cells = [row[j] for row in layout.sample if j < len(row) and not is_missing(row[j])]
-        if cells and all(_COMMA.fullmatch(cell) for cell in cells):
+    for j in sorted(roles.words - roles.categorical):
+        cells, more = layout.cells(j), {}
+        remedy, swapped, sign = "write them without thousands' signs", {}, "commas"
+        if layout.notation.decimal == ".":
+            more = {"decimal": ","}
+            remedy = f"give decimal=',' if they are decimal commas, else {remedy}"
+        else:
+            swapped, sign = {44: ".", 46: ","}, "points"  # , and .
+        signs = [c for c in cells if _COMMA.fullmatch(c.translate(swapped))]
+        if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
             raise FileError(
                 name,
                 None,
-                f"column {layout.names[j]!r} has commas in its numbers ({cells[0]!r}); write them "
-                "with points and without thousands' signs.",
+                f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}.",
+                **more,
             )

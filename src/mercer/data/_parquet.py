@@ -52,13 +52,14 @@ def read_parquet(source: Source, options: Options, schema: Schema | None) -> Raw
                 None,
                 f"column {column!r} holds {fields[j].type}, neither numbers nor words; leave it "
                 f"out with drop=[{column!r}].",
+                drop=column,
             )
         if kinds[j] == "words" and j not in roles.words:
             raise FileError(
                 name, None, f"column {column!r} must hold numbers, got {fields[j].type}."
             )
     with as_file_errors(name, "cannot be read as Parquet"):
-        raw = from_arrow(opened.read(list(used.values())), used, names, roles, is_text=False)
+        raw = from_arrow(opened.read(list(used.values())), used, names, roles, None)
     if len(raw.X) == 0:
         raise FileError(name, None, "has no rows.")
     _refuse_unusable(name, raw, options, schema)
@@ -69,7 +70,10 @@ def _kind(kind: Any) -> str:
     import pyarrow
 
     types = pyarrow.types
-    if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind):
+    is_time = types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind)
+    if is_time or any(
+        is_a(kind) for is_a in (types.is_dictionary, types.is_string, types.is_large_string)
+    ):
         return "words"
     plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     return "numbers" if plain else "other"
@@ -84,12 +88,17 @@ def _refuse_unusable(name: str, raw: Raw, options: Options, schema: Schema | Non
         raise FileError(name, None, f"row {row}: column {column!r} is infinite.")
     if column == raw.target:
         raise FileError(
-            name, None, f"column {column!r}, the target, has rows without a value; leave them out."
+            name,
+            None,
+            f"column {column!r}, the target, has rows without a value; missing='median' leaves "
+            "them out.",
+            missing="median",
         )
     raise FileError(
         name,
         None,
         f"row {row}: column {column!r} has no value; fill it in, or train with missing='median'.",
+        missing="median",
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._columns import Options, Raw, Words
+from mercer.data._columns import Raw, Words
+from mercer.data._dates import PARTS, part_names, split_days, to_days
 from mercer.exceptions import FileError
 
-__all__ = ["Column", "Schema", "apply", "learn"]
+__all__ = ["Column", "Schema", "apply", "as_labels", "assemble", "width"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,39 @@ class Column:
     categories : tuple of str, optional
         Of a column of words: each becomes a feature of zeros and ones. None: numbers.
     fill : float or str, optional
-        What stands for a missing value; None: missing values are refused.
+        What stands for a missing value (of a date: its days); None: missing values are refused.
+    parts : tuple of {"day", "season", "hour"}, optional
+        Of a column of dates: days since 1970-01-01; sine and cosine of the day of the year; of the
+        time of day.
+    order : {"ymd", "dmy", "mdy", "time"}, optional
+        In which dates are written; "time": times of day without a date.
     """
 
     name: str
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None
+    parts: tuple[str, ...] | None = None
+    order: str | None = None
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Of the columns of X that it becomes."""
+        if self.parts is not None:
+            return [f"{self.name}: {part}" for part in part_names(self.parts)]
+        if self.categories is None:
+            return [self.name]
+        return [f"{self.name}={category}" for category in self.categories]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether its fields are of their types."""
+        return (
+            isinstance(self.name, str)
+            and (self.categories is None or _are_texts(self.categories))
+            and isinstance(self.fill, (str, float, int, np.number, type(None)))
+            and (self.parts is None or (_are_texts(self.parts) and set(self.parts) <= set(PARTS)))
+            and self.order in (None, "ymd", "dmy", "mdy", "time")
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +88,10 @@ class Schema:
     scaling : {"standard", "minmax", "maxabs"}, optional
     shift, factor : float64 array of shape (n_features,), optional
         Of the scaling: rows are (X − shift) · factor; no shift for sparse rows.
+    decimal : {".", ","}
+        In numbers of text files.
+    na : tuple of str
+        Words that stand for missing values besides the usual ones.
 
     Examples
     --------
@@ -78,21 +110,15 @@ class Schema:
     scaling: str | None = None
     shift: np.ndarray | None = None
     factor: np.ndarray | None = None
+    decimal: str = "."
+    na: tuple[str, ...] = ()
 
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the columns of X, such as ``colour=red``; None where columns have no names."""
         if self.columns is None:
             return None
-        return [
-            name
-            for column in self.columns
-            for name in (
-                [column.name]
-                if column.categories is None
-                else [f"{column.name}={category}" for category in column.categories]
-            )
-        ]
+        return [name for column in self.columns for name in column.feature_names]
 
     @property
     def is_kernel_matrix(self) -> bool:
@@ -109,11 +135,7 @@ class Schema:
             raise ValueError(f"the schema has {n!r} columns, but the model takes others")
         if columns is not None:
             fits = isinstance(columns, tuple) and all(
-                isinstance(c, Column)
-                and isinstance(c.name, str)
-                and (c.categories is None or _are_texts(c.categories))
-                and isinstance(c.fill, (str, float, int, np.number, type(None)))
-                for c in columns
+                isinstance(c, Column) and c.is_valid for c in columns
             )
             if not fits or len(self.feature_names or ()) != n:
                 raise ValueError("the columns of the schema do not fit the model")
@@ -138,6 +160,8 @@ class Schema:
                 raise ValueError(f"{name} of the schema cannot be {getattr(self, name)!r}")
         if self.task not in (None, "classification", "regression"):
             raise ValueError(f"the schema has the task {self.task!r}")
+        if self.decimal not in (".", ",") or not _are_texts(self.na):
+            raise ValueError("the notation of numbers of the schema is unknown")
 
     def scale(self, X: Any) -> Any:
         """The rows scaled as those of the training were; the array given may be changed."""
@@ -153,80 +177,24 @@ class Schema:
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON values, to be shown."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.columns is not None:
+            values["columns"] = [asdict(column) for column in self.columns]
         return {
-            "columns": None
-            if self.columns is None
-            else [
-                {"name": c.name, "categories": c.categories and list(c.categories), "fill": c.fill}
-                for c in self.columns
-            ],
-            "n_features": self.n_features,
-            "sparse": self.sparse,
-            "target": self.target,
-            "task": self.task,
-            "labels": self.labels and list(self.labels),
-            "zero_based": self.zero_based,
-            "scaling": self.scaling,
-            "shift": None if self.shift is None else self.shift.tolist(),
-            "factor": None if self.factor is None else self.factor.tolist(),
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in values.items()
         }
-
-
-@dataclass(frozen=True)
-class GuessSettings:
-    """When words are categories, and integers are classes.
-
-    Attributes
-    ----------
-    categories, few_categories : int
-        A column with more different words than ``categories``, or than both ``few_categories`` and
-        a quarter of the rows, holds names rather than categories.
-    few_classes, classes, rows_per_class : int
-        Different integers of a target are classes if there are at most ``few_classes``, or at most
-        ``classes`` with ``rows_per_class`` rows each, and if each occurs twice on average.
-    """
-
-    categories: int = 1000
-    few_categories: int = 50
-    few_classes: int = 20
-    classes: int = 1000
-    rows_per_class: int = 50
-
-
-GUESS = GuessSettings()
 
 
 def _are_texts(values: Any) -> bool:
     return isinstance(values, tuple) and all(isinstance(value, str) for value in values)
 
 
-def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema]:
-    """X, y and the schema that the file itself gives."""
-    columns = None if raw.names is None else _learn_columns(name, raw, options)
-    y, task = _learn_target(name, raw.y, options.task)
-    schema = Schema(
-        columns,
-        n_features=raw.X.shape[1] if columns is None else sum(_width(c) for c in columns),
-        sparse=sp.issparse(raw.X),
-        target=raw.target,
-        task=task,
-        labels=tuple(np.unique(y).tolist()) if task == "classification" else None,
-        zero_based=raw.zero_based,
-    )
-    X, _ = _assemble(name, raw, schema)
-    scale = options.scale
-    if scale == "auto":
-        scale = None if schema.sparse else "standard"
-    if scale is not None:
-        schema = replace(schema, **_learn_scaling(name, X, scale))
-    return schema.scale(X), y, schema
-
-
 def apply(
     name: str, raw: Raw, schema: Schema, may_be_wider: bool = False
 ) -> tuple[Any, Any, list[str]]:
     """X and y as the schema's model takes them, and what is worth telling."""
-    X, notes = _assemble(name, raw, schema)
+    X, notes = assemble(name, raw, schema)
     if schema.sparse != sp.issparse(X):
         X = sp.csr_matrix(X) if schema.sparse else X.toarray()
     is_wider = may_be_wider and X.shape[1] > schema.n_features and schema.scaling is None
@@ -242,109 +210,43 @@ def apply(
     elif y is not None and np.isnan(y).any():
         y = None
     elif y is not None and schema.task == "classification":
-        y = _labels(y)
+        y = as_labels(y)
     return schema.scale(X), y, notes
 
 
-def _learn_columns(name: str, raw: Raw, options: Options) -> tuple[Column, ...]:
-    assert raw.names is not None
-    columns, place = [], 0
-    for k, column in enumerate(raw.names):
-        if k in raw.words:
-            columns.append(_learn_words(name, column, raw.words[k], options.missing))
-            continue
-        fill = None
-        if options.missing is not None:
-            fill = _learn_fill(name, column, raw.X[:, place], options.missing)
-        columns.append(Column(column, None, fill))
-        place += 1
-    return tuple(columns)
-
-
-def _learn_words(name: str, column: str, words: Words, missing: str | None) -> Column:
-    n, count = len(words.codes), len(words.words)
-    if count > GUESS.categories or count > max(GUESS.few_categories, n / 4):
-        raise FileError(
-            name,
-            None,
-            f"column {column!r} has {count} different words in {n} rows, too many for "
-            f"categories; leave it out with drop=[{column!r}].",
-        )
-    if count == 0:
-        raise FileError(name, None, f"column {column!r} has no values; drop it.")
-    fill = None
-    if missing is not None:
-        counts = np.bincount(words.codes[words.codes >= 0], minlength=count)
-        fill = min(word for word, c in zip(words.words, counts, strict=True) if c == counts.max())
-    return Column(column, tuple(sorted(words.words)), fill)
-
-
-def _learn_fill(name: str, column: str, values: np.ndarray, how: str) -> float:
-    if how == "zero":
-        return 0.0
-    present = values[~np.isnan(values)]
-    if present.size == 0:
-        raise FileError(name, None, f"column {column!r} has no values; leave it out with drop=.")
-    return float(np.median(present) if how == "median" else present.mean())
-
-
-def _learn_target(name: str, y: Any, task: str | None) -> tuple[Any, str | None]:
-    """Labels, or float64 targets, and which of them."""
-    if y is None:
-        return None, None
-    if isinstance(y, Words):
-        if task == "regression":
-            raise FileError(
-                name,
-                None,
-                f"the target holds words such as {y.words[0]!r}, which cannot be "
-                "the numbers of a regression.",
-            )
-        return np.array(y.words)[y.codes], "classification"
-    if task is None:
-        task = "classification" if _is_few_integers(y) else "regression"
-    return (_labels(y) if task == "classification" else y), task
-
-
-def _is_few_integers(y: np.ndarray) -> bool:
-    if not (y == np.rint(y)).all():
-        return False
-    count, n = np.unique(y).size, y.size
-    few = min(max(GUESS.few_classes, n / GUESS.rows_per_class), GUESS.classes, n / 2)
-    return count <= max(2, few)
-
-
-def _labels(y: np.ndarray) -> np.ndarray:
+def as_labels(y: np.ndarray) -> np.ndarray:
     """Numbers as labels: integers where they are."""
     whole = y.astype(np.int64) if np.abs(y).max(initial=0) < 2**53 else y
     return whole if (whole == y).all() else y
 
 
-def _assemble(name: str, raw: Raw, schema: Schema) -> tuple[Any, list[str]]:
+def assemble(name: str, raw: Raw, schema: Schema) -> tuple[Any, list[str]]:
     """The columns side by side, words as zeros and ones, missing values filled."""
     columns = schema.columns
     if columns is None or raw.names is None:
-        if columns is not None and any(c.categories for c in columns):
-            words = [c.name for c in columns if c.categories]
-            raise FileError(
-                name,
-                None,
-                f"holds numbers alone, but the model was trained with the categories "
-                f"of {', '.join(map(repr, words))}; give a file with names, such as CSV.",
-            )
+        for column in columns or ():
+            kind = "categories" if column.categories else "dates"
+            if column.categories or column.parts:
+                raise FileError(
+                    name,
+                    None,
+                    f"holds numbers alone, but the model was trained with the {kind} of "
+                    f"{column.name!r}; give a file with names, such as CSV.",
+                )
         return raw.X, []
     _fill(raw.X, [column for k, column in enumerate(columns) if k not in raw.words])
     if not raw.words:
         return raw.X, []
-    X, notes = np.zeros((len(raw.X), sum(_width(c) for c in columns)), raw.X.dtype), []
+    X, notes = np.zeros((len(raw.X), sum(width(c) for c in columns)), raw.X.dtype), []
     place = at = 0
     for k, column in enumerate(columns):
         if k in raw.words:
-            notes += _one_hot(raw.words[k], column, X[:, at : at + _width(column)])
+            turn = _one_hot if column.parts is None else _date_parts
+            notes += turn(raw.words[k], column, X[:, at : at + width(column)])
         else:
             X[:, at] = raw.X[:, place]
             place += 1
-        at += _width(column)
+        at += width(column)
     return X, notes
 
 
@@ -375,27 +277,21 @@ def _one_hot(words: Words, column: Column, out: np.ndarray) -> list[str]:
     ]
 
 
-def _width(column: Column) -> int:
-    return 1 if column.categories is None else len(column.categories)
+def _date_parts(words: Words, column: Column, out: np.ndarray) -> list[str]:
+    """The parts of dates; words that are none count as missing."""
+    assert column.parts is not None
+    days = to_days(words.words, str(column.order))
+    wrong = [word for word, day in zip(words.words, days, strict=True) if np.isnan(day)]
+    fill = np.nan if column.fill is None else float(column.fill)
+    if wrong and column.fill is None:
+        raise ValueError(f"column {column.name!r} holds dates, but also {wrong[0]!r}; correct it")
+    days = np.where(np.isnan(days), fill, days)
+    out[:] = split_days(np.append(days, fill), column.parts)[
+        words.codes
+    ]  # −1, missing, is the last
+    shown = ", ".join(map(repr, wrong[:3]))
+    return [f"column {column.name!r}: {shown} are no dates, and count as missing"] if wrong else []
 
 
-def _learn_scaling(name: str, X: Any, how: str) -> dict[str, Any]:
-    if how == "maxabs":
-        size = abs(X).max(axis=0)
-        size = size.toarray().ravel() if sp.issparse(size) else size
-        return {"scaling": how, "factor": _inverse(np.asarray(size, dtype=np.float64))}
-    if sp.issparse(X):
-        raise FileError(
-            name, None, f"scale={how!r} would fill the zeros of sparse rows; use scale='maxabs'."
-        )
-    if how == "standard":
-        shift, size = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    else:
-        shift = X.min(axis=0).astype(np.float64)
-        size = X.max(axis=0).astype(np.float64) - shift
-    return {"scaling": how, "shift": shift, "factor": _inverse(size)}
-
-
-def _inverse(size: np.ndarray) -> np.ndarray:
-    """1 / size; constant columns stay as they are."""
-    return np.divide(1.0, size, out=np.ones_like(size), where=size > 0)
+def width(column: Column) -> int:
+    return len(column.feature_names)

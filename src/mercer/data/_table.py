@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mercer.data._arrays import read_npy, read_npz
-from mercer.data._columns import Options, Raw
-from mercer.data._csv import read_csv
+from mercer.data._columns import Options, Raw, find_column
+from mercer.data._csv import read_cells, read_csv
 from mercer.data._files import Source, as_file_errors, open_source
-from mercer.data._parquet import read_parquet
-from mercer.data._schema import Schema, apply, learn
+from mercer.data._learn import count_missing, find_id_columns, learn
+from mercer.data._parquet import pyarrow_parquet, read_parquet
+from mercer.data._schema import Schema, apply
 from mercer.data._svmlight import SvmlightReader
 from mercer.exceptions import FileError
 
-__all__ = ["FORMATS", "Table", "read_table"]
+__all__ = ["FORMATS", "Table", "read_columns", "read_table"]
 
 TASKS = ("classification", "regression")
 SCALINGS = ("standard", "minmax", "maxabs", "auto")
 FILLS = ("median", "mean", "zero")
-_SVMLIGHT = re.compile(rb"\s*[-+.\deE,]+(\s+(qid|\d+):\S+)+\s*(#.*)?")
+_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_SVMLIGHT = re.compile(rb"\s*%b(\s+(qid:\S+|\d+:%b)(?=\s|$))+\s*(#.*)?" % (_NUMBER, _NUMBER))
 # How files that are not data begin, and what to say of them.
 _OTHERS = {
     b"{": "looks like JSON, which is not read; write the table as CSV",
@@ -53,6 +55,10 @@ class Table:
         ``"svmlight"``, ``"csv"``, ``"parquet"``, ``"npy"`` or ``"npz"``.
     notes : tuple of str
         What the reader should know, such as categories that the model has not seen.
+    n_missing : dict of str to int
+        Missing values that were filled in, by column.
+    id_columns : tuple of str
+        Columns that number or name the rows, and tell nothing about new ones.
     """
 
     X: Any
@@ -61,6 +67,8 @@ class Table:
     name: str
     format: str
     notes: tuple[str, ...] = ()
+    n_missing: Mapping[str, int] = field(default_factory=dict)
+    id_columns: tuple[str, ...] = ()
 
 
 def read_table(
@@ -75,6 +83,8 @@ def read_table(
     header: bool | None = None,
     categorical: Sequence[str | int] = (),
     drop: Sequence[str | int] = (),
+    decimal: str | None = None,
+    na: Sequence[str] = (),
     may_be_wider: bool = False,
 ) -> Table:
     """Read rows and targets; format and compression are recognised by the content.
@@ -89,7 +99,8 @@ def read_table(
         the columns. Lines of svmlight files begin with it; in ``.npz`` files it is the array ``y``.
     schema : Schema, optional
         Of a trained model: the data are brought into that form, and the target may be absent.
-        Options that a schema decides (those from ``task`` on, but ``header``) are refused.
+        Options that a schema decides (those from ``task`` on, but ``header`` and ``decimal``) are
+        refused.
     format : {"svmlight", "csv", "parquet", "npy", "npz"}, optional
     task : {"classification", "regression"}, optional
         What the target is, where the guess (words, or few different integers, are classes) is
@@ -98,14 +109,18 @@ def read_table(
         Scale the features to mean 0 and variance 1, to [0, 1], or to at most 1 in size (the only
         one for sparse rows); the schema keeps how. "auto" is "standard", and for sparse rows none.
     missing : {"median", "mean", "zero"}, optional
-        What stands for missing numbers; for missing words the most frequent one does. By default
-        they are refused.
+        What stands for missing numbers and dates; for missing words the most frequent one does, and
+        rows without a target are left out. By default missing values are refused.
     header : bool, optional
         Whether a CSV file begins with names; by default, whether its first line looks like it.
     categorical : sequence of str or int, optional
-        Columns of numbers that are to be taken for words. (Columns of words are found.)
+        Columns of numbers or dates that are to be taken for words. (Columns of words are found.)
     drop : sequence of str or int, optional
         Columns to leave out.
+    decimal : {".", ","}, optional
+        Of numbers in CSV files; by default a point, or as in the schema.
+    na : sequence of str, optional
+        Words of CSV files that stand for missing values, besides NA, NaN, null, none and ``?``.
 
     may_be_wider : bool, default=False
         With a schema of svmlight rows: indices beyond those of the training are read, too, and X
@@ -140,7 +155,16 @@ def read_table(
     array(['rose', 'violet', 'rose'], dtype='<U6')
     """
     options = Options(
-        target, task, scale, missing, header, tuple(categorical), tuple(drop), may_be_wider
+        target,
+        task,
+        scale,
+        missing,
+        header,
+        tuple(categorical),
+        tuple(drop),
+        decimal,
+        tuple(na),
+        may_be_wider,
     )
     _check(options, schema, format)
     with open_source(source) as opened:
@@ -153,7 +177,22 @@ def read_table(
         if schema is not None:
             X, y, notes = apply(name, raw, schema, may_be_wider)
             return Table(X, y, schema, name, found, tuple(notes))
-        return Table(*learn(name, raw, options), name, found)
+        n_missing, id_columns = count_missing(raw), find_id_columns(raw)
+        X, y, schema, notes = learn(name, raw, options)
+        return Table(X, y, schema, name, found, tuple(notes), n_missing, id_columns)
+
+
+def read_columns(source: str | os.PathLike, names: Sequence[str], format: str) -> dict[str, list]:
+    """Columns of a file of names as they are written in it."""
+    with open_source(source) as opened:
+        name = opened.name
+        if name == "-" or format not in ("csv", "parquet"):
+            raise FileError(name, None, "keep= is for files with names, CSV and Parquet.")
+        if format == "parquet":
+            found = pyarrow_parquet().ParquetFile(opened.path or opened.seekable_copy()).read()
+            chosen = [find_column(name, found.column_names, column, "keep") for column in names]
+            return {found.column_names[j]: found.column(j).to_pylist() for j in chosen}
+        return read_cells(opened, names)
 
 
 def _check(options: Options, schema: Schema | None, format: str | None) -> None:
@@ -162,21 +201,23 @@ def _check(options: Options, schema: Schema | None, format: str | None) -> None:
         ("task", options.task, TASKS),
         ("scale", options.scale, SCALINGS),
         ("missing", options.missing, FILLS),
+        ("decimal", options.decimal, (".", ",")),
     ):
         if value is not None and value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
     if options.target is True:
         raise ValueError("target must be a name, a number or False, got True.")
     if schema is not None:
-        for name in ("task", "scale", "missing", "categorical", "drop"):
+        for name in ("task", "scale", "missing", "categorical", "drop", "na"):
             if getattr(options, name):
                 raise ValueError(f"{name} cannot be given together with schema, which decides it.")
 
 
 def _refuse_options(name: str, format: str, options: Options) -> None:
     """Options that would be ignored."""
-    if options.header is not None and format != "csv":
-        raise FileError(name, None, "header= is for CSV files.")
+    for option in ("header", "decimal", "na"):
+        if getattr(options, option) not in (None, ()) and format != "csv":
+            raise FileError(name, None, f"{option}= is for CSV files.")
     for option in ("missing", "categorical", "drop"):
         if getattr(options, option) and format not in ("csv", "parquet"):
             raise FileError(name, None, f"{option}= is for files with names, CSV and Parquet.")
@@ -198,8 +239,8 @@ def _recognise(source: Source) -> str:
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     lines = lines[:-1] if len(lines) > 1 and len(head) > 1000 else lines
     full = [line for line in lines[:50] if line.split(b"#")[0].strip()]
-    pairs = sum(bool(_SVMLIGHT.fullmatch(line)) for line in full)
-    return "svmlight" if 2 * pairs >= len(full) and pairs else "csv"
+    pairs = [bool(_SVMLIGHT.fullmatch(line)) for line in full]
+    return "svmlight" if 2 * sum(pairs) >= len(full) and pairs[0] else "csv"
 
 
 def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> Raw:
@@ -217,7 +258,13 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
         trained += schema.is_kernel_matrix  # and the number of the row
         wider = options.may_be_wider and schema.columns is None and schema.scaling is None
         reader = SvmlightReader(source, schema.zero_based, None if wider else trained)
-    X, y = reader.read()
+    try:
+        X, y = reader.read()
+    except FileError as error:
+        if error.line is None:
+            raise
+        what = f"{error.message.rstrip('.')}; format='csv' if it is not svmlight."
+        raise FileError(error.path, error.line, what) from error
     if schema is not None and X.shape[1] < trained:
         X.resize(X.shape[0], trained)
     if schema is not None and schema.is_kernel_matrix:

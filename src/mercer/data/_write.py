@@ -6,9 +6,10 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def write_predictions(
     decision: Any = None,
     probabilities: Any = None,
     classes: Sequence[Any] | None = None,
+    keep: Mapping[str, Sequence[Any]] = MappingProxyType({}),
 ) -> None:
     """Write predictions as CSV with a header, to a file or (``"-"``) to standard output.
 
@@ -57,6 +59,8 @@ def write_predictions(
     probabilities : array of shape (n, k), optional
         Columns ``probability:CLASS``.
     classes : sequence of k labels, optional
+    keep : mapping of str to sequences of n values, optional
+        Columns that are written before the predictions, such as an id.
 
     Examples
     --------
@@ -66,7 +70,8 @@ def write_predictions(
     a,0.5
     b,-2.0
     """
-    names, columns = ["prediction"], [np.asarray(predictions)]
+    names = [*keep, "prediction"]
+    columns = [*(np.asarray(values) for values in keep.values()), np.asarray(predictions)]
     for what, values in (("decision", decision), ("probability", probabilities)):
         if values is None:
             continue

@@ -57,6 +57,7 @@ def check_columns(
                 f"Entries reach {largest.max():.3g}: their squares lose all digits in sums",
                 listed(huge, names),
                 "scale these columns, for example with StandardScaler.",
+                (("scale", "standard"),),
             )
         )
     constant = np.flatnonzero(columns.ranges == 0)
@@ -67,6 +68,8 @@ def check_columns(
                 f"Constant columns: {constant.size:,}",
                 listed(constant, names),
                 "drop them, for example with VarianceThreshold.",
+                tuple(("drop", names[j]) for j in constant.tolist()) if names is not None else (),
+                "they change nothing.",
             )
         )
     scales = uneven(columns, names)
@@ -86,6 +89,7 @@ def _check_storage(X: Any, columns: Columns, settings: Settings) -> list[Finding
                 "",
                 f"X.toarray() takes {dense / 1e6:.0f} MB instead of {sparse / 1e6:.0f}, and is "
                 "quicker.",
+                command=f"as CSV or .npz it takes {dense / 1e6:.0f} MB, and a fit is quicker.",
             )
         ]
     if (
@@ -100,6 +104,7 @@ def _check_storage(X: Any, columns: Columns, settings: Settings) -> list[Finding
                 "",
                 f"scipy.sparse.csr_matrix(X) takes {sparse / 1e6:.0f} MB instead of "
                 f"{dense / 1e6:.0f}.",
+                command=f"mercer convert to svmlight makes it {sparse / 1e6:.0f} MB.",
             )
         ]
     return []
@@ -120,6 +125,13 @@ def collinear_columns(
         first, second = (
             columns[pair] for pair in _equal_up_to_scale(_dense(X[:, columns]), settings)
         )
+    # indicators of the two categories of a column are no repetition
+    of = [str(name).partition("=")[::2] for name in names or ()]
+    kept = [
+        not names or of[i][0] != of[j][0] or not of[i][1]
+        for i, j in zip(first, second, strict=True)
+    ]
+    first, second = first[kept], second[kept]
     if not first.size:
         return []
     pairs = [
@@ -161,6 +173,7 @@ def check_labels(
                 "y has one class only",
                 f"{classes[0]!s}",
                 "a classifier needs two; for the shape of one class use OneClassSVM.",
+                command="a classifier needs two; for the shape of one class --machine oneclass.",
             )
         ]
     if classes.size > settings.max_classes:
@@ -193,25 +206,29 @@ def check_labels(
                 f"{classes[most]!s}: {count[most]:,} rows, {classes[least]!s}: {count[least]:,}",
                 'class_weight="balanced" if errors on the small one matter as much; and judge by '
                 "balanced accuracy.",
+                command="--class-weight balanced if errors on the small one matter as much; and "
+                "judge by the recall of each class.",
             )
         )
     return found
 
 
-def check_targets(y: np.ndarray, epsilon: float | None) -> list[Finding]:
-    """Targets of a regression: constant, or with a deviation below ε."""
+def check_targets(y: np.ndarray, epsilon: float | None, settings: Settings) -> list[Finding]:
+    """Targets of a regression: constant, or of another scale than ε."""
     sd = float(np.std(y))
     if np.ptp(y) == 0:
         return [Finding("warning", "y is constant", f"{y[0]:g}", "there is nothing to fit.")]
-    if epsilon is not None and epsilon > sd:
-        return [
-            Finding(
-                "warning",
-                f"epsilon={epsilon:g} is larger than the deviation of y, {sd:.3g}",
-                "",
-                f"most residuals have no loss; try epsilon={sd / 10:.1g}, a tenth of that.",
-            )
-        ]
+    if epsilon is None:
+        return []
+    remedy = f"try epsilon={sd / 10:.1g}, a tenth of that."
+    option = (("epsilon", float(f"{sd / 10:.1g}")),)
+    if epsilon > sd:
+        what = f"epsilon={epsilon:g} is larger than the deviation of y, {sd:.3g}"
+        return [Finding("warning", what, "", f"most residuals have no loss; {remedy}", option)]
+    if 0 < epsilon < settings.small_epsilon * sd:
+        what = f"epsilon={epsilon:g} is far below the deviation of y, {sd:.3g}"
+        more = "nearly every row becomes a support vector"
+        return [Finding("note", what, "", f"{more}; {remedy}", option)]
     return []
 
 
@@ -285,5 +302,6 @@ def repetitions(first: np.ndarray, y: np.ndarray, settings: Settings) -> list[Fi
             "",
             "keep one of each, with the number of its occurrences as sample_weight: this gives the "
             "same model faster.",
+            command="if they are copies by mistake, keep one of each.",
         )
     ]

@@ -31,9 +31,10 @@ from mercer.diagnostics._report import Estimate, Report, sorted_by_severity
 from mercer.diagnostics._settings import Settings
 from mercer.estimators import SVC, SVR, OneClassSVM
 from mercer.estimators._parameters import resolve_kernel
-from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed, make_samples
+from mercer.estimators._validation import DTYPES, dense_if_small, is_precomputed
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import ConvergenceWarning
+from mercer.kernels._binding import make_samples
 
 __all__ = ["doctor"]
 
@@ -269,7 +270,7 @@ def _check_targets_and_duplicates(
         has_weights = getattr(model, "class_weight", None) is not None
         found += check_labels(target.classes, classes, has_weights, settings)
     elif target.kind == "targets":
-        found += check_targets(target.codes, getattr(model, "epsilon", None))
+        found += check_targets(target.codes, getattr(model, "epsilon", None), settings)
     first = first_equal(X)
     if target.kind != "nothing":
         found += contradictions(first, target.codes, target.kind == "classes", rows)
@@ -304,7 +305,7 @@ def _check_fit(
         kernel.check(points)
         statistics = kernel_statistics(kernel, points, settings.probe_rows)
         sample = _with_every_class(rows[: settings.sample_rows], target, rng)
-        estimate = _estimate(model, X[sample], target.codes[sample], n, settings)
+        estimate, bounded = _estimate(model, X[sample], target.codes[sample], n, settings)
     except ValueError as error:  # such as negative values for Chi2, an infeasible ν
         return [*found, Finding("error", "A fit would be refused", "", str(error))], None
     found += check_gamma(kernel, statistics, settings)
@@ -313,18 +314,40 @@ def _check_fit(
         n_side = float(classes.min())
     elif target.kind == "targets":
         unit = float(np.std(target.codes)) or 1.0
-    found += check_C(getattr(model, "C", None), statistics, unit, n_side)
+    n_bounded = bounded if target.kind == "targets" and bounded > settings.at_bound else 0.0
+    found += check_C(getattr(model, "C", None), statistics, unit, n_side, n_bounded)
     if estimate.seconds[0] > settings.long_seconds:
         remedy = (
             "try fewer rows, a linear estimator, mercer.embeddings.Nystroem before one, or "
             "PegasosClassifier.fit_stream first."
         )
-        found.append(Finding("note", "An exact fit will take minutes or more", "", remedy))
+        typed = "try fewer rows, --machine linear-svc, or --time-limit."
+        what = "An exact fit will take minutes or more"
+        found.append(Finding("note", what, "", remedy, command=typed))
     return found, estimate
 
 
-def _estimate(model: Any, X: Any, y: np.ndarray, n: int, settings: Settings) -> Estimate:
+def estimate_time(model: Any, X: Any, y: Any, settings: Settings) -> tuple[float, float] | None:
+    """Between which times a fit of a kernel SVM probably takes; None if that cannot be told."""
+    if not isinstance(model, KernelMachine) or is_precomputed(model.kernel):
+        return None
+    rng = np.random.default_rng(0)
+    target = np.zeros(X.shape[0]) if y is None else y
+    rows = rng.choice(X.shape[0], settings.sample_rows, replace=False)
+    defaults = model._defaults()
+    sample = clone(model).set_params(**{p: defaults[p] for p in UNUSED if p in defaults})
+    try:
+        return _estimate(sample, X[rows], target[rows], X.shape[0], settings)[0].seconds
+    except ValueError:  # such as one class in the sample
+        return None
+
+
+def _estimate(
+    model: Any, X: Any, y: np.ndarray, n: int, settings: Settings
+) -> tuple[Estimate, float]:
     """Fit a sample of m rows in t seconds; all n take between t n/m and t (n/m)², about.
+
+    Also the fraction of the sample's dual variables that are at the bound.
 
     An exact fit computes about n · n_sv kernel values, and the number of support vectors n_sv grows
     at most linearly with n.
@@ -339,7 +362,7 @@ def _estimate(model: Any, X: Any, y: np.ndarray, n: int, settings: Settings) -> 
     coef = fitted.dual_coef_
     count = coef.nnz if sp.issparse(coef) else np.count_nonzero(coef)
     tasks_per_row = max(len(getattr(fitted, "classes_", ())) - 1, 1)
-    return Estimate(
+    estimate = Estimate(
         seconds=(low / factor, high * factor if is_solved else np.inf),
         rows=n,
         sample_rows=m,
@@ -347,6 +370,7 @@ def _estimate(model: Any, X: Any, y: np.ndarray, n: int, settings: Settings) -> 
         support_fraction=min(float(count) / (tasks_per_row * m), 1.0),
         is_solved=is_solved,
     )
+    return estimate, fitted.certificate_.n_bound / m
 
 
 def _timed_fit(model: Any, X: Any, y: np.ndarray, limit: float) -> tuple[Any, float]:

@@ -66,44 +66,50 @@ def check_gamma(kernel: Kernel, found: KernelStatistics, settings: Settings) -> 
     """Whether a stationary kernel is neither zero between neighbours nor constant."""
     if not kernel.is_shift_invariant:
         return []
-    better = ""
+    better, option = "", ()  # type: str, tuple
     if isinstance(kernel, RBF) and found.sq_distance > 0:
         better = f"gamma={1 / found.sq_distance:.2g} (1 / median squared distance)"
+        option = (("gamma", float(f"{1 / found.sq_distance:.2g}")),)
     if found.nearest < settings.narrow:
         what = (
             f"{kernel!r} is too narrow: the median nearest-neighbour kernel value is "
             f"{found.nearest:.1g}, so the model will memorise the training set"
         )
-        return [Finding("warning", what, "", f"try {better or 'a smaller gamma'}.")]
+        return [Finding("warning", what, "", f"try {better or 'a smaller gamma'}.", option)]
     if found.middle > settings.wide:
         what = (
             f"{kernel!r} is too wide: the median kernel value of two rows is {found.middle:.5f}, "
             "so the model is nearly linear"
         )
         remedy = f"try {better or 'a larger gamma'}, or a linear estimator, which is faster."
-        return [Finding("warning", what, "", remedy)]
+        return [Finding("warning", what, "", remedy, option)]
     return []
 
 
-def check_C(C: Any, found: KernelStatistics, unit: float, n_side: float) -> list[Finding]:
+def check_C(
+    C: Any, found: KernelStatistics, unit: float, n_side: float, bounded: float = 0.0
+) -> list[Finding]:
     """Whether C can change f by about ``unit``: the margin, or the deviation of the targets.
 
     With ``n_side`` rows on the smaller side, f differs between rows by at most about
-    2 C · spread · ``n_side``. Below one unit all dual variables stay at their bound.
+    2 C · spread · ``n_side``. Below one unit all dual variables stay at their bound. ``bounded`` is
+    the fraction of those that are, if it is large, in the fit of a sample.
     """
     if C is None or np.isinf(C) or found.spread <= 0:  # C = ∞ is a hard margin
         return []
     reach = C * found.spread / unit
     natural = f"at C={unit / found.spread:.1g} one row can change f by one unit ({unit:.3g})"
+    option = (("C", float(f"{unit / found.spread:.1g}")),)
     if reach >= LARGE_C:
         what = f"C={C:g} is very large for this kernel and these data"
         remedy = f"a smaller C, or scaled columns: fits are slow and follow outliers; {natural}."
-        return [Finding("warning", what, "", remedy)]
+        return [Finding("warning", what, "", remedy, option)]
+    what = f"C={C:g} is very small for this kernel and these data: "
+    remedy = f"a larger C, or scaled columns and targets; {natural}."
     if 2 * reach * n_side < 1:
-        what = (
-            f"C={C:g} is very small for this kernel and these data: all rows together cannot "
-            f"change f by one unit ({unit:.3g})"
-        )
-        remedy = f"a larger C, or scaled columns and targets; {natural}."
-        return [Finding("warning", what, "", remedy)]
+        what += f"all rows together cannot change f by one unit ({unit:.3g})"
+        return [Finding("warning", what, "", remedy, option)]
+    if bounded and reach < 1:
+        what += f"{bounded:.0%} of the rows of a sample are at the bound"
+        return [Finding("warning", what, "", remedy, option)]
     return []

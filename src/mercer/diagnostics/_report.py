@@ -43,13 +43,15 @@ class Estimate:
     def __repr__(self) -> str:
         low, high = (_duration(t) for t in self.seconds)
         if not math.isfinite(self.seconds[1]):
-            time = f"more than {low}"
-        else:
-            time = low if low == high else f"{low} to {high}"
-        solved = "fitted" if self.is_solved else "not solved"
+            return (
+                f"no estimate of the time of an exact fit on {self.rows:,} rows: a sample of "
+                f"{self.sample_rows:,} rows was not solved in {self.sample_seconds:.2g} s, so it "
+                f"takes more than {low}"
+            )
+        time = low if low == high else f"{low} to {high}"
         return (
             f"estimated time of an exact fit on {self.rows:,} rows: {time} (extrapolated from "
-            f"{self.sample_rows:,} rows {solved} in {self.sample_seconds:.2g} s, of which "
+            f"{self.sample_rows:,} rows fitted in {self.sample_seconds:.2g} s, of which "
             f"{self.support_fraction:.0%} are support vectors)"
         )
 

@@ -26,6 +26,9 @@ class Settings:
     small_bytes : storage of smaller matrices is not checked
     storage_gain : dense storage is reported if sparse storage takes less than this fraction of it
     repeated_rows : fraction of repeated rows from which on it is reported
+    small_epsilon : ε is small against the targets below this fraction of their deviation
+    at_bound : C is small against the targets if more than this fraction of the sample's dual
+        variables is at the bound
     probe_rows : rows whose nearest neighbours are searched
     neighbour_rows, neighbour_entries : rows among which they are searched, and entries of these
     narrow, wide : a kernel is too narrow if the median value of the nearest row is below the first,
@@ -50,6 +53,8 @@ class Settings:
     small_bytes: int = 10_000_000
     storage_gain: float = 0.25
     repeated_rows: float = 0.1
+    small_epsilon: float = 1e-3
+    at_bound: float = 0.9
     probe_rows: int = 256
     neighbour_rows: int = 8192
     neighbour_entries: int = 1_000_000

@@ -15,11 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import bisect, linprog
 
+from mercer.duality._minimise import SETTINGS
+
 __all__ = ["maximise"]
 
-# Multipliers beyond LARGEST count as infinite. If the slope of q there, the constraint's value, is
-# above FLAT, no feasible point exists; else q approaches its supremum.
-LARGEST, FLAT = 1e6, 1e-9
+LARGEST, FLAT = SETTINGS.largest_multiplier, SETTINGS.flat
 
 # α ↦ q(α), and at a minimiser f(w) and the constraints' values g(w)
 Oracle = Callable[[np.ndarray], tuple[float, np.ndarray]]

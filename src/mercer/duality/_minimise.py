@@ -8,25 +8,49 @@ Nelder and Mead's method, which needs no derivatives, goes on to rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.ndimage import minimum_filter
 from scipy.optimize import minimize
 
-__all__ = ["constrained_minimum", "global_minima", "grid"]
-
-# Points of the grid for each variable, by the number of variables.
-POINTS = {1: 4001, 2: 201}
-# Minima whose values differ by less, relative to the range of the function on the grid, are equal.
-EQUAL = 1e-9
+__all__ = ["SETTINGS", "constrained_minimum", "global_minima", "grid"]
 
 Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Resolution and tolerances.
+
+    Attributes
+    ----------
+    line_points, plane_points : int
+        Points of the grid for each of one or two variables.
+    equal : float
+        Minima whose values differ by less, relative to the range of the function, are equal.
+    largest_multiplier, flat : float
+        Multipliers beyond this size count as infinite. If the slope of q there, the constraint's
+        value, is above ``flat``, no feasible point exists; else q approaches its supremum.
+    """
+
+    line_points: int = 4001
+    plane_points: int = 201
+    equal: float = 1e-9
+    largest_multiplier: float = 1e6
+    flat: float = 1e-9
+
+    def points(self, d: int) -> int:
+        return self.line_points if d == 1 else self.plane_points
+
+
+SETTINGS = SearchSettings()
 
 
 def grid(box: np.ndarray, points: int | None = None) -> np.ndarray:
     """All points of a grid over the box, shape (d, points, …)."""
     d = box.shape[0]
-    axes = [np.linspace(low, high, points or POINTS[d]) for low, high in box]
+    axes = [np.linspace(low, high, points or SETTINGS.points(d)) for low, high in box]
     return np.array(np.meshgrid(*axes, indexing="ij"))
 
 
@@ -46,7 +70,7 @@ def global_minima(function: Function, box: np.ndarray) -> tuple[float, np.ndarra
             continue
         found.append(_descend(function, np.array([axis[place] for axis in W]), box, scale))
         best = min(best, found[-1][0])
-    near = [w for value, w in found if value <= best + EQUAL * scale]
+    near = [w for value, w in found if value <= best + SETTINGS.equal * scale]
     return best, _distinct(np.array(near).T, box)
 
 
@@ -62,7 +86,7 @@ def _descend(
 ) -> tuple[float, np.ndarray]:
     """The local minimum from a grid point, by Nelder and Mead's method within the box."""
     size = box[:, 1] - box[:, 0]
-    step = size / POINTS[box.shape[0]]
+    step = size / SETTINGS.points(box.shape[0])
     # A simplex of one cell, inwards from the ends of the box.
     corners = start + np.diag(np.where(start + step <= box[:, 1], step, -step))
     options = {
@@ -129,7 +153,9 @@ def constrained_minimum(
     if not found:
         return np.inf, np.empty((box.shape[0], 0))
     best = min(value for value, _ in found)
-    near = [w for value, w in found if value <= best + EQUAL * max(float(np.ptp(f)), 1e-300)]
+    near = [
+        w for value, w in found if value <= best + SETTINGS.equal * max(float(np.ptp(f)), 1e-300)
+    ]
     return best, _distinct(np.array(near).T, box)
 
 

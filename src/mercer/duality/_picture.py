@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.duality._minimise import grid
 from mercer.duality._program import Program, Solution
-from mercer.plots._style import BLUE, GREEN, INK, SKY, VERMILION, axes, context, tint
+from mercer.plots.style import BLUE, GREEN, INK, SKY, VERMILION, axes, context, tint
 
 __all__ = ["draw_dual", "draw_image", "draw_path"]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._result import Status
+from mercer.estimators._fields import KernelParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram
@@ -19,21 +20,20 @@ from mercer.solvers import Stopping
 __all__ = ["KernelFeatures"]
 
 
-class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+@estimator
+class KernelFeatures(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelParameters, KernelEstimator
+):
     """Common to `EmpiricalKernelMap` and `Nystroem`."""
 
-    time_limit: float | None
-    status_: Status
-
-    _parameter_constraints: ClassVar[dict] = {
-        name: CONSTRAINTS[name]
-        for name in ("kernel", "gamma", "degree", "coef0", "n_jobs", "time_limit", "on_interrupt")
-    }
+    n_jobs: int | None = None
+    time_limit: float | None = None
+    on_interrupt: str = "raise"
 
     def _validate(self, X: Any) -> Data:
         return check_training(self, X, np.zeros(_num_samples(X)), None)
 
-    def _warn_if_stopped(self, stopping: Stopping) -> None:
+    def _warn_if_stopped(self: Any, stopping: Stopping) -> None:
         """Say what a time limit left."""
         if self.status_ is Status.TIME_LIMIT and not stopping.interrupted:
             warn_user(
@@ -48,18 +48,25 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEs
         no_b = np.zeros(coef.shape[1])
         self.expansion_ = self._expansion(data, gram, rows, coef.T, no_b)
 
+    @abstractmethod
+    def _fit(self, X: Any, wants_features: bool) -> np.ndarray | None:
+        """Fit; the features of the training rows if they are wanted."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute the features' coefficients from the rows."""
+        self._fit(X, wants_features=False)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, and the features of the training rows."""
+        features = self._fit(X, wants_features=True)
+        assert features is not None
+        return features
+
     def transform(self, X: Any) -> np.ndarray:
-        """Features of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
+        """Features of the rows."""
         check_is_fitted(self, "expansion_")
         return self.expansion_.exact(check_rows(self, X), self.n_jobs)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as la
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
+from mercer.estimators._fields import COUNT, estimator
 from mercer.estimators._validation import Data
 from mercer.gram import BlockedGram
 from mercer.gram._low_rank import nystrom_factor, random_landmarks
@@ -57,6 +56,7 @@ class _Stopped(Exception):
     """Ends SciPy's iteration."""
 
 
+@estimator
 class EmpiricalKernelMap(KernelFeatures):
     """Features whose dot products are the kernel on the training rows.
 
@@ -104,69 +104,16 @@ class EmpiricalKernelMap(KernelFeatures):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **KernelFeatures._parameter_constraints,
-        "n_components": [None, Interval(Integral, 1, None, closed="left")],
+        "n_components": [None, COUNT],
         "indefinite": [StrOptions({"raise", "clip"})],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        indefinite: str = "raise",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        on_interrupt: str = "raise",
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.indefinite = indefinite
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.on_interrupt = on_interrupt
+    n_components: int | None = field(default=None, kw_only=False)
+    indefinite: str = "raise"
 
     _settings = MapSettings()
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> EmpiricalKernelMap:
-        """Decompose the kernel matrix of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
-        self._fit(X)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the features √λ e of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
-        vectors = self._fit(X)
-        return vectors * np.sqrt(self.eigenvalues_)
-
-    def _fit(self, X: Any) -> np.ndarray:
+    def _fit(self, X: Any, wants_features: bool) -> np.ndarray:
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
             data = self._validate(X)
             gram = self._bind(data)
@@ -180,7 +127,7 @@ class EmpiricalKernelMap(KernelFeatures):
                     assert K is not None
                     vectors = self._from_all_rows(data, gram, K, found)
             self._warn_if_stopped(stopping)
-        return vectors
+        return vectors * np.sqrt(self.eigenvalues_)
 
     def _from_all_rows(
         self, data: Data, gram: BlockedGram, K: np.ndarray, found: tuple

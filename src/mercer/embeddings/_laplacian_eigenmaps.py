@@ -9,23 +9,24 @@ its row of W, that is its own coordinate.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from mercer.embeddings._neighbour_graph import (
     NeighbourEmbedding,
     neighbour_matrix,
     smallest_eigenvectors,
 )
+from mercer.estimators._fields import NOT_NEGATIVE, estimator
 from mercer.kernels import Kernel
 
 __all__ = ["LaplacianEigenmaps"]
 
 
+@estimator
 class LaplacianEigenmaps(NeighbourEmbedding):
     """Laplacian eigenmaps, with coordinates for new rows.
 
@@ -66,25 +67,12 @@ class LaplacianEigenmaps(NeighbourEmbedding):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **NeighbourEmbedding._parameter_constraints,
-        "gamma": [StrOptions({"median"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [StrOptions({"median"}), NOT_NEGATIVE],
         "affinity": [StrOptions({"neighbors", "precomputed"}), Kernel],
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 10,
-        gamma: Any = "median",
-        affinity: Any = "neighbors",
-        n_jobs: int | None = None,
-    ):
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.affinity = affinity
-        self.n_jobs = n_jobs
+    gamma: Any = "median"
+    affinity: Any = "neighbors"
 
     @property
     def _similarity(self) -> Any:

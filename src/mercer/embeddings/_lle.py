@@ -16,12 +16,11 @@ only.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from mercer._threads import Workers
 from mercer.embeddings._neighbour_graph import (
@@ -29,6 +28,7 @@ from mercer.embeddings._neighbour_graph import (
     neighbour_matrix,
     smallest_eigenvectors,
 )
+from mercer.estimators._fields import POSITIVE, estimator
 from mercer.gram import BlockedGram
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
@@ -36,6 +36,7 @@ from mercer.kernels._samples import Samples
 __all__ = ["LocallyLinearEmbedding"]
 
 
+@estimator
 class LocallyLinearEmbedding(NeighbourEmbedding):
     """Locally linear embedding, with coordinates for new rows.
 
@@ -72,25 +73,12 @@ class LocallyLinearEmbedding(NeighbourEmbedding):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **NeighbourEmbedding._parameter_constraints,
-        "reg": [Interval(Real, 0.0, None, closed="neither")],
+        "reg": [POSITIVE],
         "kernel": [None, StrOptions({"precomputed"}), Kernel],
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 10,
-        reg: float = 1e-3,
-        kernel: Any = None,
-        n_jobs: int | None = None,
-    ):
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.reg = reg
-        self.kernel = kernel
-        self.n_jobs = n_jobs
+    reg: float = 1e-3
+    kernel: Any = None
 
     @property
     def _similarity(self) -> Any:

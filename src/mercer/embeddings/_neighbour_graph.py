@@ -8,7 +8,7 @@ an average of its neighbours' (`_extend`).
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -24,13 +24,13 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.estimators._fields import COUNT, estimator
 from mercer.estimators._validation import as_numbers
 from mercer.exceptions import warn_user
-from mercer.gram._symmetry import require_symmetric
 from mercer.kernels import Kernel
+from mercer.kernels._symmetry import require_symmetric
 
 __all__ = ["GraphSettings", "NeighbourEmbedding", "neighbour_matrix", "smallest_eigenvectors"]
 
@@ -60,14 +60,19 @@ class GraphSettings:
     block_cells: int = 1 << 21
 
 
+@estimator
 class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Common to `LaplacianEigenmaps` and `LocallyLinearEmbedding`."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [COUNT],
+        "n_neighbors": [COUNT],
         "n_jobs": [None, Integral],
     }
+    n_components: int = field(default=2, kw_only=False)
+    n_neighbors: int = 10
+    n_jobs: int | None = None
+
     _settings = GraphSettings()
 
     @property
@@ -93,18 +98,7 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> NeighbourEmbedding:
-        """Compute the coordinates of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Rows, or the precomputed matrix of their similarities.
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+        """Compute the coordinates of the rows."""
         X = self._check(X, reset=True)
         n = X.shape[0]
         if self.n_components >= n:
@@ -157,31 +151,11 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             self._search = self._index() if self._similarity is None else None
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the coordinates of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_components)
-        """
+        """Fit, and the coordinates of the training rows."""
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates of the rows; those of the training set keep theirs.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_fitted)
-            Rows, or their precomputed similarities to the training rows.
-
-        Returns
-        -------
-        embedding : ndarray of shape (n_samples, n_components)
-        """
+        """Coordinates of the rows; those of the training set keep theirs."""
         check_is_fitted(self, "embedding_")
         X = self._check(X, reset=False)
         if sp.issparse(self._rows) != sp.issparse(X):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
+from mercer.estimators._fields import COUNT, estimator
 from mercer.gram._low_rank import LANDMARK_RULES, choose_landmarks, landmark_basis
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import rows_in_time
@@ -20,6 +20,7 @@ from mercer.solvers._dense_algebra import rows_in_time
 __all__ = ["Nystroem"]
 
 
+@estimator
 class Nystroem(KernelFeatures):
     """Features of a kernel from some of the training rows, the landmarks.
 
@@ -64,93 +65,37 @@ class Nystroem(KernelFeatures):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **KernelFeatures._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [COUNT],
         "landmarks": [StrOptions(set(LANDMARK_RULES))],
-        "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        kernel: Any = "rbf",
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        landmarks: str = "rpcholesky",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        on_interrupt: str = "raise",
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.landmarks = landmarks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.on_interrupt = on_interrupt
+    n_components: int = field(default=100, kw_only=False)
+    landmarks: str = "rpcholesky"
+    random_state: Any = None
 
     # Landmarks kept at any time limit (their matrix takes milliseconds), and rows whose features
     # are evaluated at a time.
     _min_landmarks, _rows_per_block = 256, 4096
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Nystroem:
-        """Choose the landmarks and compute the trace of the residual.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        self : object
-        """
+    def _fit(self, X: Any, wants_features: bool) -> np.ndarray | None:
         with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
-            rows, total, own = self._fit(X, stopping)
-            explained = 0.0
-            for i in range(0, rows.shape[0], self._rows_per_block):
+            rows, total, own = self._choose(X, stopping)
+            features, explained = None, 0.0
+            if wants_features:
+                features = self.expansion_.exact(rows, self.n_jobs)
+                explained = float(np.square(features).sum())
+            for i in range(0, 0 if wants_features else rows.shape[0], self._rows_per_block):
                 if stopping.stopped is not None:
                     break
-                features = self.expansion_.exact(rows[i : i + self._rows_per_block], self.n_jobs)
-                explained += float(np.square(features).sum())
-            self._finish(total, explained, own, stopping)
-        return self
-
-    def _finish(self, total: float, explained: float, own: float, stopping: Stopping) -> None:
-        """Set the trace of the residual; ``own`` is the trace of the landmarks' matrix."""
-        stopped = stopping.stopped
-        if stopped is not None:
-            self.status_, explained = stopped, own
-        self.trace_residual_ = max(0.0, total - explained)
-        self._warn_if_stopped(stopping)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and the features of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        y : ignored
-
-        Returns
-        -------
-        features : ndarray of shape (n_samples, n_components)
-        """
-        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
-            rows, total, own = self._fit(X, stopping)
-            features = self.expansion_.exact(rows, self.n_jobs)
-            self._finish(total, float(np.square(features).sum()), own, stopping)
+                part = self.expansion_.exact(rows[i : i + self._rows_per_block], self.n_jobs)
+                explained += float(np.square(part).sum())
+            if stopping.stopped is not None:
+                self.status_, explained = stopping.stopped, own
+            self.trace_residual_ = max(0.0, total - explained)
+            self._warn_if_stopped(stopping)
         return features
 
-    def _fit(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
+    def _choose(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
         """Choose the landmarks; returns the rows, and the traces of K and of the landmarks' K."""
         data = self._validate(X)
         gram = self._bind(data)

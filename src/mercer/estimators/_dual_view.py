@@ -23,10 +23,6 @@ from mercer.estimators._validation import check_rows, class_weights, is_precompu
 
 __all__ = ["HasDualView", "KKTGroup", "Loss", "TaskDuals", "is_fitted_on", "loss_of"]
 
-# Support vectors that differ from the rows given by more than this, relatively to the largest
-# entry, belong to other data.
-SAME_ROWS_RTOL = 1e-6
-
 
 class HasDualView:
     """An estimator whose dual variables can be shown."""
@@ -83,8 +79,11 @@ def loss_of(model: Any) -> Loss | None:
     return None if spec is None else spec.loss(model)
 
 
-def is_fitted_on(model: Any, X: Any) -> bool:
-    """Whether these may be the samples of the fit: their number, and that of support vectors."""
+def is_fitted_on(model: Any, X: Any, rtol: float = 1e-6) -> bool:
+    """Whether these may be the samples of the fit, by their number and by the support vectors.
+
+    Support vectors that differ by more than ``rtol`` of the largest entry belong to other data.
+    """
     n = _num_samples(X)
     kept = getattr(model, "dual_coef_", None)
     if not _spec_of(model).is_kernel:
@@ -96,7 +95,7 @@ def is_fitted_on(model: Any, X: Any) -> bool:
         return True
     rows = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     difference = abs(rows[model.support_] - vectors).max()
-    return bool(difference <= SAME_ROWS_RTOL * abs(vectors).max())
+    return bool(difference <= rtol * abs(vectors).max())
 
 
 # ------------------------------------------------------------------ tasks of each estimator

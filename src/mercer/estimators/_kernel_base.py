@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._expansion import Expansion
-from mercer._threads import Workers
 from mercer.estimators._convergence import ProgressLines
 from mercer.estimators._parameters import resolve_kernel
 from mercer.estimators._validation import (
@@ -22,13 +22,13 @@ from mercer.estimators._validation import (
     check_rows,
     dense_if_small,
     is_precomputed,
-    make_samples,
 )
 from mercer.gram import BlockedGram
-from mercer.gram._symmetry import require_symmetric_kernel
 from mercer.kernels import Kernel
 from mercer.kernels._base import LARGEST
+from mercer.kernels._binding import bind_samples
 from mercer.kernels._samples import Samples
+from mercer.solvers import Stopping
 
 __all__ = ["BoundData", "HasWeights", "KernelEstimator"]
 
@@ -87,12 +87,12 @@ class KernelEstimator(BaseEstimator):
     _progress_words: ClassVar[tuple[str, str]] = ("steps", "violation")
 
     def _bind(self, data: Data) -> BlockedGram:
+        """The kernel that the parameters mean on these rows, and its Gram."""
         X = dense_if_small(data.X)
+        zero_sum, largest = self._has_zero_sum, self._largest_value(X.shape[0])
         self.kernel_, self._gamma = resolve_kernel(self, X, data.weight)
-        points = make_samples(X, self.kernel_, zero_sum=self._has_zero_sum)
-        self.kernel_.check(points, self._largest_value(data.n))
-        require_symmetric_kernel(self.kernel_, points)
-        return BlockedGram(self.kernel_, points, Workers(1))
+        samples = bind_samples(self.kernel_, X, zero_sum=zero_sum, largest=largest)
+        return BlockedGram(self.kernel_, samples)
 
     def _largest_value(self, n: int) -> float:
         """What squared norms and kernel values of n rows must not exceed."""
@@ -107,6 +107,14 @@ class KernelEstimator(BaseEstimator):
         if self.verbose:
             return ProgressLines(type(self).__name__, self.callback, self._progress_words)
         return self.callback
+
+    def _limits(self) -> Stopping:
+        return Stopping(self.time_limit, self._callback(), self.on_interrupt)
+
+    def _check_parameters(self) -> None:
+        """What scikit-learn's ``_fit_context`` does, which imports a library of progress bars."""
+        if not get_config()["skip_parameter_validation"]:
+            self._validate_params()
 
     def _expansion(
         self,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from numbers import Integral, Real
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,14 +14,20 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._convergence import warn_stopped_early
+from mercer.estimators._fields import (
+    COUNT,
+    NOT_NEGATIVE,
+    KernelParameters,
+    RunParameters,
+    estimator,
+)
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram, CachedGram
@@ -42,8 +47,14 @@ from mercer.solvers._lloyd import (
 __all__ = ["KernelKMeans"]
 
 
+@estimator
 class KernelKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, KernelEstimator
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    RunParameters,
+    KernelParameters,
+    KernelEstimator,
 ):
     """k-means in the feature space of a kernel.
 
@@ -103,60 +114,22 @@ class KernelKMeans(
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **common(
-            "cache_size",
-            "random_state",
-            "n_jobs",
-            "time_limit",
-            "callback",
-            "on_interrupt",
-            "verbose",
-        ),
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [COUNT],
         "init": [StrOptions({"k-means++", "random"}), "array-like"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "n_init": [COUNT],
+        "max_iter": [COUNT],
+        "tol": [NOT_NEGATIVE],
     }
 
     _progress_words = ("starts still moving", "objective")
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 0.0,
-        cache_size: float = 200,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        verbose: Any = False,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.verbose = verbose
+    n_clusters: int = field(default=8, kw_only=False)
+    init: Any = "k-means++"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 0.0
+    cache_size: float = 200
+    random_state: Any = None
 
     _settings = LloydSettings()
 
@@ -340,17 +313,7 @@ class KernelKMeans(
         return self.center_norms_ - 2.0 * self.expansion_.exact(X, self.n_jobs)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The cluster whose centre is nearest to each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        labels : int32 array of shape (n_samples,)
-        """
+        """The cluster whose centre is nearest to each row."""
         check_is_fitted(self, "expansion_")
         return np.argmin(self._scores(check_rows(self, X)), axis=1).astype(np.int32)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +17,14 @@ from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_logistic, gap_status
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
+from mercer.estimators._fields import (
+    COUNT,
+    POSITIVE,
+    KernelParameters,
+    RunParameters,
+    estimator,
+)
 from mercer.estimators._one_vs_rest import RestClassifier
-from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_training, class_weights
 from mercer.gram import BlockedGram, CachedGram
 from mercer.problems import Logistic
@@ -28,7 +34,8 @@ from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
 __all__ = ["KernelLogisticRegression"]
 
 
-class KernelLogisticRegression(HasDualView, RestClassifier):
+@estimator
+class KernelLogisticRegression(HasDualView, RestClassifier, RunParameters, KernelParameters):
     """Logistic regression in the feature space of a kernel.
 
     Minimises ½‖w‖² + C Σ log(1 + exp(−yᵢ(w·φ(xᵢ) + b))): the objective of `SVC` with the logistic
@@ -80,77 +87,24 @@ n_features_in_, feature_names_in_
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **common(
-            "fit_intercept",
-            "tol",
-            "class_weight",
-            "cache_size",
-            "n_jobs",
-            "time_limit",
-            "callback",
-            "on_interrupt",
-            "verbose",
-        ),
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "C": [POSITIVE],
+        "max_iter": [COUNT],
         "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
     _progress_words = ("products with K", "relative gap")
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        class_weight: Any = None,
-        threshold: float = 0.5,
-        cache_size: float = 200,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        verbose: Any = False,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.verbose = verbose
+    C: float = 1.0
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    max_iter: int = 100
+    class_weight: Any = None
+    threshold: float = 0.5
+    cache_size: float = 200
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-        """
+        """Fit the model."""
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             labels = self._encode(data)
@@ -182,7 +136,7 @@ n_features_in_, feature_names_in_
     ) -> None:
         coef = np.array([result.beta for result in results])
         self._keep_coefficients(data, gram, coef, np.array([r.b[0] for r in results]))
-        names = self._task_names() or [""]
+        names = [""] if self.classes_.size == 2 else [f"{c} / rest" for c in self.classes_]
         self.certificate_: Certificate = summarise(
             [
                 gap_status(certify_logistic(*each), self.tol, self.kernel_.is_psd is True)
@@ -206,17 +160,7 @@ n_features_in_, feature_names_in_
             )
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, with two classes by the confidence level ``threshold``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row, with two classes by the confidence level ``threshold``."""
         check_is_fitted(self, "expansion_")
         if self.classes_.size > 2:
             if self.threshold != 0.5:
@@ -230,15 +174,7 @@ n_features_in_, feature_names_in_
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            With more than two classes those of each against the rest, divided by their sum.
+        With more than two classes those of each against the rest, divided by their sum.
         """
         values = self.decision_function(X)
         if values.ndim == 1:

@@ -1,5 +1,4 @@
-"""Classifiers of one class against the rest: what `KernelPerceptron` and
-`KernelLogisticRegression` share."""
+"""Classifiers of one class against the rest."""
 
 from __future__ import annotations
 
@@ -12,16 +11,36 @@ from mercer.estimators._kernel_base import HasWeights, KernelEstimator
 from mercer.estimators._validation import Data, class_codes
 from mercer.gram import BlockedGram
 
-__all__ = ["RestClassifier"]
+__all__ = ["RestClassifier", "RestPredictions"]
 
 
-class RestClassifier(ClassifierMixin, HasWeights, KernelEstimator):
+class RestPredictions(ClassifierMixin):
     """One output per class, positive for it; with two classes one output, positive for the second.
 
     Where more than one is positive, or none, the largest decides.
     """
 
     classes_: np.ndarray
+    _decide: Any  # decision values of every task, shape (n, n_tasks)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values."""
+        values = self._decide(X)
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        values = self._decide(X)  # raises if there is no fit
+        return self.classes_[self._winners(values)]
+
+    def _winners(self, values: np.ndarray) -> np.ndarray:
+        """The number of the class, of values of shape (n, n_tasks)."""
+        return (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
+
+
+class RestClassifier(RestPredictions, HasWeights, KernelEstimator):
+    """What `KernelPerceptron` and `KernelLogisticRegression` share."""
+
     intercept_: np.ndarray
 
     def _encode(self, data: Data) -> np.ndarray:
@@ -29,9 +48,6 @@ class RestClassifier(ClassifierMixin, HasWeights, KernelEstimator):
         self.classes_, self._codes = class_codes(data)
         positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
         return np.array([np.where(self._codes == c, 1.0, -1.0) for c in positive])
-
-    def _task_names(self) -> list[str]:
-        return [] if self.classes_.size == 2 else [f"{c} / rest" for c in self.classes_]
 
     def _keep_coefficients(
         self, data: Data, gram: BlockedGram, coef: np.ndarray, b: np.ndarray
@@ -45,35 +61,3 @@ class RestClassifier(ClassifierMixin, HasWeights, KernelEstimator):
         self.expansion_ = self._expansion(data, gram, support, self.dual_coef_, b)
         del self._codes
         return support
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes positive for ``classes_[1]``; with more, one value per class.
-        """
-        values = self._decide(X)
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        values = self.decision_function(X)
-        which = (values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)
-        return self.classes_[which]

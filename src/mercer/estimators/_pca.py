@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from numbers import Integral, Real
+from dataclasses import field, replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,20 +19,26 @@ from mercer._result import Status
 from mercer._threads import Workers, thread_count
 from mercer.certificates._residuals import EigenCertificate
 from mercer.estimators._convergence import warn_stopped_early
+from mercer.estimators._fields import (
+    COUNT,
+    NOT_NEGATIVE,
+    RunParameters,
+    SmoothingParameters,
+    estimator,
+)
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import SMOOTHING_CONSTRAINTS
 from mercer.estimators._pre_image import fixed_point_pre_images
 from mercer.estimators._validation import (
     Data,
     check_rows,
     check_training,
     is_precomputed,
-    make_samples,
 )
 from mercer.exceptions import NotFittedError
 from mercer.gram import BlockedGram
-from mercer.gram._symmetry import require_symmetric, symmetric_part
 from mercer.kernels import RBF, Linear
+from mercer.kernels._binding import make_samples
+from mercer.kernels._symmetry import require_symmetric, symmetric_part
 from mercer.problems import Ridge
 from mercer.solvers import Stopping
 from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver, has_equal_rows
@@ -41,7 +47,14 @@ from mercer.solvers._kernel_ridge import RidgeSolver
 __all__ = ["KernelPCA"]
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+@estimator
+class KernelPCA(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    RunParameters,
+    SmoothingParameters,
+    KernelEstimator,
+):
     """Kernel principal component analysis.
 
     The directions v of the feature space with the largest variance of v·φ(x): with the centred
@@ -117,83 +130,31 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **SMOOTHING_CONSTRAINTS,
-        "n_components": [None, Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "fit_inverse_transform": ["boolean"],
+        "n_components": [None, COUNT],
+        "alpha": [NOT_NEGATIVE],
         "eigen_solver": [StrOptions({"auto", "dense", "krylov", "arpack", "randomized"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
+        "max_iter": [None, COUNT],
         "iterated_power": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-        "remove_zero_eig": ["boolean"],
-        "random_state": ["random_state"],
-        "copy_X": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict | None = None,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        eigen_solver: str = "auto",
-        tol: float = 0,
-        max_iter: int | None = None,
-        iterated_power: Any = "auto",
-        remove_zero_eig: bool = False,
-        random_state: Any = None,
-        copy_X: bool = True,
-        n_jobs: int | None = None,
-        cache_size: float = 1000,
-        time_limit: float | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        verbose: bool = False,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
-        self.cache_size = cache_size
-        self.time_limit = time_limit
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.verbose = verbose
+    n_components: int | None = field(default=None, kw_only=False)
+    alpha: float = 1.0
+    fit_inverse_transform: bool = False
+    eigen_solver: str = "auto"
+    tol: float = 0
+    max_iter: int | None = None
+    iterated_power: Any = "auto"
+    remove_zero_eig: bool = False
+    random_state: Any = None
+    copy_X: bool = True
+    cache_size: float = 1000
 
     _settings = EigenSettings()
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> KernelPCA:
-        """Compute the components.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : Ignored
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Compute the components."""
         if self.fit_inverse_transform and (is_precomputed(self.kernel) or sp.issparse(X)):
             raise ValueError(
                 "Cannot fit_inverse_transform with a precomputed kernel or sparse rows: the "
@@ -305,31 +266,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and give the components of the training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : Ignored
-
-        Returns
-        -------
-        T : ndarray of shape (n_samples, n_components)
-        """
+        """Fit, and give the components of the training rows."""
         return self.fit(X)._components()
 
     def transform(self, X: Any) -> np.ndarray:
-        """Components of rows, with float64 kernel values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        T : ndarray of shape (n_samples, n_components)
-        """
+        """Components of rows, with float64 kernel values."""
         check_is_fitted(self, "expansion_")
         return self.expansion_.exact(check_rows(self, X), self.n_jobs)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.estimators._convergence import warn_stopped_early
+from mercer.estimators._fields import COUNT, KernelParameters, RunParameters, estimator
 from mercer.estimators._one_vs_rest import RestClassifier
-from mercer.estimators._parameters import common
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.gram import BlockedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
@@ -32,7 +31,8 @@ from mercer.solvers._perceptron import (
 __all__ = ["KernelPerceptron"]
 
 
-class KernelPerceptron(RestClassifier):
+@estimator
+class KernelPerceptron(RestClassifier, RunParameters, KernelParameters):
     """The perceptron in the feature space of a kernel.
 
     Rows are visited in turn; one on the wrong side, y (w·φ(x) + b) ≤ 0, moves w by y φ(x) and b by
@@ -95,73 +95,23 @@ n_features_in_, feature_names_in_
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **common(
-            "fit_intercept",
-            "cache_size",
-            "random_state",
-            "n_jobs",
-            "time_limit",
-            "callback",
-            "on_interrupt",
-            "verbose",
-        ),
         "average": [StrOptions({"last", "averaged", "voted"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "shuffle": ["boolean"],
+        "max_iter": [COUNT],
     }
     _settings = PerceptronSettings()
 
     _progress_words = ("mistakes", "mistakes of the epoch")
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        average: str = "last",
-        max_iter: int = 1000,
-        shuffle: bool = True,
-        cache_size: float = 200,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        verbose: Any = False,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.verbose = verbose
+    fit_intercept: bool = True
+    average: str = "last"
+    max_iter: int = 1000
+    shuffle: bool = True
+    cache_size: float = 200
+    random_state: Any = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> KernelPerceptron:
-        """Visit the rows until none is on the wrong side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self : object
-        """
+        """Visit the rows until none is on the wrong side."""
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, None)
             labels = self._encode(data)

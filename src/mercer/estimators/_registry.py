@@ -88,126 +88,47 @@ def cli_names() -> dict[str, EstimatorEntry]:
     return {entry.cli_name: entry for entry in ESTIMATORS.values() if entry.cli_name}
 
 
-_SVM = "mercer.estimators.svm."
-_LINEAR = "mercer.estimators.linear."
-_PEGASOS = "mercer.estimators.pegasos._classes:"
-_VERIFY = "mercer.verification._verify:"
+def _register(
+    path: str, task: Task, cli_name: str = "", help: str = "", verify: str = "", **more: Any
+) -> None:
+    """An estimator of this package; ``verify`` is a function of `mercer.verification._verify`."""
+    function = f"mercer.verification._verify:{verify}" if verify else ""
+    register_estimator(EstimatorEntry(f"mercer.{path}", task, cli_name, help, function, **more))
 
-for _entry in (
-    EstimatorEntry(
-        _SVM + "_svc:SVC",
-        "classification",
-        cli_name="svc",
-        help="C-support vector classification",
-        verify=_VERIFY + "verify_svc",
-        libsvm_code=0,
-        libsvm_name="c_svc",
-        playground="svc",
-    ),
-    EstimatorEntry(
-        _SVM + "_svc:NuSVC",
-        "classification",
-        cli_name="nusvc",
-        help="ν-support vector classification",
-        verify=_VERIFY + "verify_nu_svc",
-        libsvm_code=1,
-        libsvm_name="nu_svc",
-    ),
-    EstimatorEntry(
-        _LINEAR + "_classes:LinearSVC",
-        "classification",
-        cli_name="linear-svc",
-        help="linear, for many rows or columns",
-        verify=_VERIFY + "verify_linear",
-    ),
-    EstimatorEntry(
-        _LINEAR + "_logistic_regression:LogisticRegression",
-        "classification",
-        cli_name="logistic",
-        help="linear, with probabilities",
-        verify=_VERIFY + "verify_linear",
-    ),
-    EstimatorEntry(
-        "mercer.estimators._logistic:KernelLogisticRegression",
-        "classification",
-        cli_name="kernel-logistic",
-        help="logistic regression with a kernel",
-        verify=_VERIFY + "verify_logistic",
-        playground="logistic",
-    ),
-    EstimatorEntry(
-        "mercer.estimators._perceptron:KernelPerceptron",
-        "classification",
-        cli_name="perceptron",
-        help="the perceptron with a kernel",
-        playground="perceptron",
-    ),
-    EstimatorEntry(
-        _PEGASOS + "PegasosClassifier",
-        "classification",
-        cli_name="pegasos",
-        help="stochastic subgradients",
-        verify=_VERIFY + "verify_pegasos",
-        playground="pegasos",
-    ),
-    EstimatorEntry(
-        _SVM + "_svr:SVR",
-        "regression",
-        cli_name="svr",
-        help="ε-support vector regression",
-        verify=_VERIFY + "verify_svr",
-        libsvm_code=3,
-        libsvm_name="epsilon_svr",
-        playground="svr",
-    ),
-    EstimatorEntry(
-        _SVM + "_svr:NuSVR",
-        "regression",
-        cli_name="nusvr",
-        help="ν-support vector regression",
-        verify=_VERIFY + "verify_nu_svr",
-        libsvm_code=4,
-        libsvm_name="nu_svr",
-    ),
-    EstimatorEntry(
-        _LINEAR + "_classes:LinearSVR",
-        "regression",
-        cli_name="linear-svr",
-        help="linear support vector regression",
-        verify=_VERIFY + "verify_linear",
-    ),
-    EstimatorEntry(
-        "mercer.estimators._ridge:KernelRidge",
-        "regression",
-        cli_name="ridge",
-        help="ridge regression with a kernel",
-        verify=_VERIFY + "verify_ridge",
-        playground="ridge",
-    ),
-    EstimatorEntry(
-        _PEGASOS + "PegasosRegressor",
-        "regression",
-        cli_name="pegasos-regressor",
-        help="stochastic subgradients",
-        verify=_VERIFY + "verify_pegasos",
-    ),
-    EstimatorEntry(
-        _SVM + "_one_class:OneClassSVM",
-        "outliers",
-        cli_name="oneclass",
-        help="the region of most rows; no target",
-        verify=_VERIFY + "verify_one_class",
-        libsvm_code=2,
-        libsvm_name="one_class",
-        playground="oneclass",
-    ),
-    EstimatorEntry("mercer.estimators._kmeans:KernelKMeans", "clustering", playground="kmeans"),
-    EstimatorEntry(
-        "mercer.estimators._pca:KernelPCA", "embedding", verify=_VERIFY + "verify_eigenvectors"
-    ),
-    EstimatorEntry("mercer.embeddings._empirical_map:EmpiricalKernelMap", "embedding"),
-    EstimatorEntry("mercer.embeddings._laplacian_eigenmaps:LaplacianEigenmaps", "embedding"),
-    EstimatorEntry("mercer.embeddings._lle:LocallyLinearEmbedding", "embedding"),
-    EstimatorEntry("mercer.embeddings._nystroem:Nystroem", "embedding"),
-):
-    register_estimator(_entry)
+
+_SVM, _LINEAR, _PEGASOS = "estimators.svm._", "estimators.linear._", "estimators.pegasos._classes:"
+# fmt: off
+_register(_SVM + "svc:SVC", "classification", "svc", "C-support vector classification",
+          "verify_svc", libsvm_code=0, libsvm_name="c_svc", playground="svc")
+_register(_SVM + "svc:NuSVC", "classification", "nusvc", "ν-support vector classification",
+          "verify_nu_svc", libsvm_code=1, libsvm_name="nu_svc")
+_register(_LINEAR + "classes:LinearSVC", "classification", "linear-svc",
+          "linear, for many rows or columns", "verify_linear")
+_register(_LINEAR + "logistic_regression:LogisticRegression", "classification", "logistic",
+          "linear, with probabilities", "verify_linear")
+_register("estimators._logistic:KernelLogisticRegression", "classification", "kernel-logistic",
+          "logistic regression with a kernel", "verify_logistic", playground="logistic")
+_register("estimators._perceptron:KernelPerceptron", "classification", "perceptron",
+          "the perceptron with a kernel", playground="perceptron")
+_register(_PEGASOS + "PegasosClassifier", "classification", "pegasos", "stochastic subgradients",
+          "verify_pegasos", playground="pegasos")
+_register(_SVM + "svr:SVR", "regression", "svr", "ε-support vector regression", "verify_svr",
+          libsvm_code=3, libsvm_name="epsilon_svr", playground="svr")
+_register(_SVM + "svr:NuSVR", "regression", "nusvr", "ν-support vector regression", "verify_nu_svr",
+          libsvm_code=4, libsvm_name="nu_svr")
+_register(_LINEAR + "classes:LinearSVR", "regression", "linear-svr",
+          "linear support vector regression", "verify_linear")
+_register("estimators._ridge:KernelRidge", "regression", "ridge", "ridge regression with a kernel",
+          "verify_ridge", playground="ridge")
+_register(_PEGASOS + "PegasosRegressor", "regression", "pegasos-regressor",
+          "stochastic subgradients", "verify_pegasos")
+_register(_SVM + "one_class:OneClassSVM", "outliers", "oneclass",
+          "the region of most rows; no target", "verify_one_class",
+          libsvm_code=2, libsvm_name="one_class", playground="oneclass")
+_register("estimators._kmeans:KernelKMeans", "clustering", playground="kmeans")
+_register("estimators._pca:KernelPCA", "embedding", verify="verify_eigenvectors")
+_register("embeddings._empirical_map:EmpiricalKernelMap", "embedding")
+_register("embeddings._laplacian_eigenmaps:LaplacianEigenmaps", "embedding")
+_register("embeddings._lle:LocallyLinearEmbedding", "embedding")
+_register("embeddings._nystroem:Nystroem", "embedding")
+# fmt: on

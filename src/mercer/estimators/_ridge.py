@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.certificates._residuals import RidgeSolution, certify_ridge
 from mercer.estimators._convergence import warn_stopped_early
+from mercer.estimators._fields import NOT_NEGATIVE, RunParameters, SmoothingParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import CONSTRAINTS, SMOOTHING_CONSTRAINTS
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.gram import BlockedGram
 from mercer.problems import Ridge
@@ -26,11 +26,11 @@ from mercer.solvers._kernel_ridge import RidgeSettings, RidgeSolver, Spectrum
 
 __all__ = ["KernelRidge"]
 
-# Candidates for alpha="loo" where none are given, times the mean of k(x, x).
-DEFAULT_ALPHAS = np.logspace(-7, 2, 28)
 
-
-class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
+@estimator
+class KernelRidge(
+    MultiOutputMixin, RegressorMixin, RunParameters, SmoothingParameters, KernelEstimator
+):
     """Kernel ridge regression.
 
     Minimises ½ Σ sᵢ (yᵢ − f(xᵢ))² + ½ α‖w‖² with f(x) = w·φ(x) = Σ cᵢ k(xᵢ, x) and sample weights
@@ -115,50 +115,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **SMOOTHING_CONSTRAINTS,
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"loo"}), "array-like"],
+        "alpha": [NOT_NEGATIVE, StrOptions({"loo"}), "array-like"],
         "alphas": [None, "array-like"],
         "solver": [StrOptions({"auto", "cholesky", "cg", "eigen"})],
-        "tol": CONSTRAINTS["tol"],
-        "max_iter": CONSTRAINTS["max_iter"],
     }
 
-    def __init__(
-        self,
-        alpha: Any = 1,
-        *,
-        kernel: Any = "linear",
-        gamma: float | None = None,
-        degree: int = 3,
-        coef0: float = 1,
-        kernel_params: dict | None = None,
-        alphas: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = -1,
-        cache_size: float = 1000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        verbose: bool = False,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alphas = alphas
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.verbose = verbose
+    alpha: Any = field(default=1, kw_only=False)
+    alphas: Any = None
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = -1
+    cache_size: float = 1000
 
     _settings = RidgeSettings()
 
@@ -228,7 +195,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         """Errors of all candidates, and the solution for the best."""
         if self.alphas is None:
             size = float(np.mean(gram.diag()))
-            alphas = DEFAULT_ALPHAS * (size if size > 0 else 1.0)
+            alphas = np.logspace(-7, 2, 28) * (size if size > 0 else 1.0)
         else:
             alphas = np.atleast_1d(np.asarray(self.alphas, np.float64))
         if alphas.ndim != 1 or alphas.size == 0 or not (alphas > 0).all():

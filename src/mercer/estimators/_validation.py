@@ -18,8 +18,8 @@ from sklearn.utils.validation import (
 
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels._base import OBJECTS
+from mercer.kernels._binding import SETTINGS
 from mercer.kernels._compiled.products import DENSE_FROM
-from mercer.kernels._samples import SAMPLED_ROWS, Samples, centre
 
 __all__ = [
     "Data",
@@ -30,36 +30,12 @@ __all__ = [
     "class_weights",
     "dense_if_small",
     "is_precomputed",
-    "make_samples",
 ]
 
 # Types taken as they are; all others become float64. Integers are converted a block at a time.
 DTYPES = [np.dtype(code).type for code in ["d", "f", "b", "B", "h", "H", "i", "I", "q"]]
 
 
-@dataclass(frozen=True)
-class CentringSettings:
-    """When rows are densified and centred.
-
-    Attributes
-    ----------
-    dense_cells : int
-        Sparse matrices with at most this number of cells are fitted as dense ones (8 MB).
-    mean_fraction : float
-        Sparse or linear rows are centred if ‖mean‖² exceeds this fraction of the mean ‖x‖².
-    float64_rows : int
-        Up to this number of rows a fit is in float64, and linear rows are centred only beyond
-        ``float64_mean_fraction``: where digits would be lost.
-    float64_mean_fraction : float
-    """
-
-    dense_cells: int = 1_000_000
-    mean_fraction: float = 0.67
-    float64_rows: int = 768
-    float64_mean_fraction: float = 0.9999
-
-
-SETTINGS = CentringSettings()
 # Shown when positive weights are left on one class only.
 ONE_CLASS_LEFT = (
     "Invalid input - all samples with positive weights belong to the same class, "
@@ -122,6 +98,9 @@ def check_training(
         check_consistent_length(X, y)
         X = _as_objects(X)
         y = np.asarray(y, np.float64) if several_targets else column_or_1d(y, warn=True)
+    elif not several_targets and _is_plain(X) and _is_plain_target(y, X.shape[0]):
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
     elif not is_finite:
         X, y = validate_data(
             estimator, as_numbers(X), y, dtype=DTYPES, order="C", accept_sparse="csr",
@@ -171,10 +150,12 @@ def check_rows(estimator: Any, X: Any) -> Any:
     model_is_sparse = sp.issparse(estimator.expansion_.support.X)
     if estimator.expansion_.support.are_objects:
         return _as_objects(X)
-    X = validate_data(
-        estimator, as_numbers(X), dtype=DTYPES, order="C", accept_sparse="csr",
-        accept_large_sparse=False, reset=False,
-    )  # fmt: skip
+    has_names = hasattr(estimator, "feature_names_in_")
+    if has_names or not _is_plain(X) or X.shape[1] != estimator.n_features_in_:
+        X = validate_data(
+            estimator, as_numbers(X), dtype=DTYPES, order="C", accept_sparse="csr",
+            accept_large_sparse=False, reset=False,
+        )  # fmt: skip
     if sp.issparse(X):
         return X if model_is_sparse else X.toarray()
     return sp.csr_matrix(X) if model_is_sparse else X
@@ -228,45 +209,27 @@ def dense_if_small(X: Any) -> Any:
     return X.toarray() if cells <= SETTINGS.dense_cells or X.nnz > DENSE_FROM * cells else X
 
 
-def make_samples(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Samples:
-    """The rows as the kernel takes them, dense ones shifted if only differences count.
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array that scikit-learn's checks, a fifth of a small fit, would not change.
 
-    Where coefficients sum to zero (``zero_sum``) that is so of the linear kernel, too; its rows are
-    shifted if their mean is most of what they are.
-
-    Zeros that are worth keeping are kept, unless the mean is most of what the rows are. Otherwise
-    the rows lie around their mean (or median: `centre`), or around the values that most of them
-    share where that gives zeros worth having (a column of two values that was standardised).
+    They are made of all else, and give the error if something is wrong.
     """
-    points = Samples(X)
-    may_shift = kernel.is_shift_invariant or (zero_sum and kernel.is_centrable)
-    if not may_shift or sp.issparse(X) or X.ndim != 2 or not len(X):
-        return points
-    with np.errstate(over="ignore"):  # an infinite mean is reported by Kernel.check
-        mean = centre(X)
-        if (
-            points.has_few_nonzeros
-            and mean @ mean <= SETTINGS.mean_fraction * points.sq_norms.mean()
-        ):
-            return points
-        if not kernel.is_shift_invariant:
-            offset, total = float(mean @ mean), float(points.sq_norms.mean())
-            share = (
-                SETTINGS.mean_fraction
-                if len(X) > SETTINGS.float64_rows
-                else SETTINGS.float64_mean_fraction
-            )
-            is_far = offset > share * total and np.isfinite(mean).all()
-            return Samples(X, mean) if is_far else points
-        shifted = Samples(X, _common_values(X, mean))
-        return shifted if shifted.has_few_nonzeros else Samples(X, mean)
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not X.flags.c_contiguous:
+        return False
+    return X.dtype.type in DTYPES and _is_finite(X)
 
 
-def _common_values(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Of each column the value that more than half of some rows have, or else the mean."""
-    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
-    middle = np.sort(some, axis=0)[some.shape[0] // 2]
-    return np.where((some == middle).mean(axis=0) > 0.5, middle, mean)
+def _is_plain_target(y: Any, n: int) -> bool:
+    """Whether y is an array of n labels or numbers that these checks would not change."""
+    return type(y) is np.ndarray and y.shape == (n,) and y.dtype.kind in "fiubU" and _is_finite(y)
+
+
+def _is_finite(values: np.ndarray) -> bool:
+    """Whether all values are finite, and their sum."""
+    if values.dtype.kind != "f":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum(dtype=np.float64)))
 
 
 def _holds_objects(kernel: Any, X: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._result import Result
 from mercer.exceptions import WarmStartWarning, warn_user
 from mercer.problems import BoxQP
 
@@ -24,7 +25,9 @@ class Duals:
     values: np.ndarray
 
     @classmethod
-    def of(cls, betas: Sequence[np.ndarray]) -> Duals:
+    def of(cls, results: Sequence[Result]) -> Duals:
+        """The β to go on from, of each result."""
+        betas = [r.beta if r.reached is None else r.reached for r in results]
         whole = np.concatenate(betas)
         index = np.flatnonzero(whole)
         return cls([beta.size for beta in betas], index, whole[index])

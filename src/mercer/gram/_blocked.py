@@ -7,16 +7,16 @@ tiles are copied from the user's array, of which no whole copy is made.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from mercer._threads import Workers
+from mercer._threads import SERIAL, Workers
 from mercer.gram._base import Rows, never
-from mercer.gram._buffer_pool import BufferPool, borrow, give_back
+from mercer.gram._buffer_pool import BufferPool, Scratch, give_back
 from mercer.gram._machine import MACHINE, MachineModel, pieces, snake_order
 from mercer.gram._row_cache import RowCache
 from mercer.gram._sum_error import SumError
@@ -48,6 +48,11 @@ class BlockedGram:
         Which of the samples; all by default.
     machine : MachineModel
         Where tile sizes come from.
+
+    Attributes
+    ----------
+    borrowed : list
+        Memory for cached kernel values, which `release` returns.
     """
 
     def __init__(
@@ -58,23 +63,18 @@ class BlockedGram:
         index: np.ndarray | None = None,
         machine: MachineModel = MACHINE,
     ):
-        self.kernel = kernel
-        self.points = kernel.prepare(points)
-        self.workers = workers or Workers(1)
+        self.kernel, self.is_psd = kernel, kernel.is_psd
+        self.points = points if points.kernel is kernel else kernel.prepare(points)
+        self.workers = workers or SERIAL
         self.index = index
         self.n = points.n if index is None else index.size
         self.machine = machine
         self.parts: Sequence[tuple[Hashable, int]] = ()
         self._diag: np.ndarray | None = None
         self._shared: dict[Hashable, Any] = {}
-        self._borrowed: list[BufferPool] = []
+        self.borrowed: list[BufferPool] = []
         self._sum_errors: dict[np.dtype, SumError] = {}
-        self._scratch = threading.local()
-
-    @property
-    def is_psd(self) -> bool | None:
-        """Whether K is positive semidefinite for every data set; None if that is not known."""
-        return self.kernel.is_psd
+        self.scratch = Scratch(self.borrowed)
 
     @property
     def cost_per_entry(self) -> float:
@@ -92,11 +92,10 @@ class BlockedGram:
         ``parts`` (key, count) name the two consecutive classes that the samples consist of:
         `class_blocks` then computes K within a class once for all Grams taken with its key.
         """
-        part = BlockedGram(
-            self.kernel, self.points, workers or self.workers, self.original(index), self.machine
-        )
-        part._scratch, part._borrowed = self._scratch, self._borrowed
-        part._shared, part.parts = self._shared, parts
+        part = copy(self)
+        part.index, part.n, part.parts = self.original(index), index.size, parts
+        part.workers = workers or self.workers
+        part._diag, part._sum_errors = None, {}
         return part
 
     def with_diagonal(self, d: np.ndarray) -> BlockedGram:
@@ -118,7 +117,7 @@ class BlockedGram:
             with Workers(count) as self.workers:
                 yield self.workers
         finally:
-            self.workers = Workers(1)
+            self.workers = SERIAL
 
     def original(self, rows: Any) -> Any:
         """The row numbers in the `Samples`."""
@@ -132,6 +131,9 @@ class BlockedGram:
 
     def diag(self, rows: np.ndarray | None = None) -> np.ndarray:
         """k(x, x) in float64, of some samples or of all."""
+        kernel, known = self.points.diagonal
+        if self._diag is None and kernel is self.kernel:
+            self._diag = known if self.index is None else known[self.index]
         if self._diag is None:
             if rows is not None:
                 return self.kernel.diag(self.sample_block(rows, np.float64))
@@ -152,7 +154,7 @@ class BlockedGram:
 
     def scratch_block(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         """K of two blocks in this thread's scratch memory, valid until its next call."""
-        tile = self.buffer("tile", (len(A), len(B)), A.dtype)
+        tile = self.scratch.buffer("tile", (len(A), len(B)), A.dtype)
         self.kernel.tile(A, B, tile)
         return tile
 
@@ -250,7 +252,7 @@ class BlockedGram:
                     tile = self.scratch_block(block[here], block[there])
                     add_tile_bounded(tile, coef[there], weight[there], f[here], e[here])
                     if there is not here:
-                        scratch = self.buffer("mirrored", (2, tile.shape[1]))
+                        scratch = self.scratch.buffer("mirrored", (2, tile.shape[1]))
                         add_tile_mirrored(
                             tile, coef[here], weight[here], f[there], e[there], *scratch
                         )
@@ -267,19 +269,42 @@ class BlockedGram:
         A matrix that is not ``lasting`` lies in this thread's scratch memory, until its next call.
         """
         n, side = self.n, size or self.n
-        if out is None:
-            out = np.empty((side, side)) if lasting else self.buffer("matrix", (side, side))
+        is_scratch = out is None and not lasting
+        if is_scratch:
+            held = self.scratch.whole_matrix(self.index, side)  # of a solve before this one
+            if held is not None:
+                return held
+            out = self.scratch.buffer("matrix", (side, side))
+        elif out is None:
+            out = np.empty((side, side))
         out[n:], out[:, n:] = 0.0, 0.0
-        block = self.sample_block(slice(0, n), out.dtype)
-
-        def lower_part(rows: slice) -> None:
-            self.kernel.tile(block[rows], block[: rows.stop], out[rows, : rows.stop])
-            out[: rows.start, rows] = out[rows, : rows.start].T
-
-        self.workers.map(lower_part, pieces(n, self.machine.tile_rows // 4))
-        if self.kernel.is_shift_invariant:  # k(x, x) is known exactly
-            np.fill_diagonal(out[:n, :n], self.diag())
+        strip = self.machine.tile_rows // 4
+        run = None if self.workers.n_threads == 1 else self.workers.map
+        self.kernel.matrix(self.sample_block(slice(0, n), out.dtype), out[:n, :n], strip, run)
+        if is_scratch:
+            self.scratch.matrix_of = self.index, side
         return out
+
+    def bounded_product(
+        self, K: np.ndarray, coef: np.ndarray, support: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """K @ coef for the K of `matrix`, and a rigorous bound on the error of each sum.
+
+        With ``support`` as sums over these columns alone, the others being zero: the fewer terms a
+        sum has, the smaller is its bound.
+        """
+        n, side = self.n, K.shape[0]
+        error = self.sum_error(np.float64)
+        if support is not None:
+            error = error.with_terms(min(support.size + 4, terms_of_sum(n, n)))
+            K, side = np.ascontiguousarray(K[:, support]), support.size
+            c, weight = coef[support], error.weight(coef[support], support)
+        else:
+            c, weight = np.zeros((2, side))
+            c[:n], weight[:n] = coef, error.weight(coef)
+        f, bound = np.zeros((2, K.shape[0]))
+        add_tile_bounded(K, c, weight, f, bound)
+        return f[:n], error.bound(bound[:n], coef)
 
     def class_blocks(self, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """K within the first of the two ``parts``, between them, and within the second.
@@ -287,7 +312,7 @@ class BlockedGram:
         The block between them lies in this thread's scratch memory, until its next call.
         """
         head, tail = self.class_samples(dtype)
-        cross = self.buffer("cross", (len(head), len(tail)), dtype)
+        cross = self.scratch.buffer("cross", (len(head), len(tail)), dtype)
         self.kernel.tile(head, tail, cross)
         (first, _), (second, _) = self.parts
         return self._within(first, head), cross, self._within(second, tail)
@@ -348,26 +373,12 @@ class BlockedGram:
 
         self.workers.map(one, pieces(at.size, self.machine.tile_rows))
 
-    def memory(self, n_bytes: int) -> np.ndarray:
-        """This thread's memory for cached kernel values, the same for one task after the other.
-
-        Pages are allocated as they are written; a fresh one costs more than the values in it. A
-        call ends the use of what is cached there.
-        """
-        self._scratch.full_rows = None
-        held = getattr(self._scratch, "memory", None)
-        if held is None or held.nbytes < n_bytes:
-            arena = borrow(n_bytes)
-            self._borrowed.append(arena)
-            held = self._scratch.memory = arena.values
-        return held[: max(n_bytes // 4, 1)]
-
     def row_cache(self, columns: np.ndarray, capacity: int, cache_bytes: int) -> RowCache:
         """A cache of rows of K over some columns, in the memory that this thread's caches share.
 
         It ends the use of the one before, of this Gram and of all that share its memory.
         """
-        memory = self.memory(min(cache_bytes, 4 * self.n**2))
+        memory = self.scratch.memory(min(cache_bytes, 4 * self.n**2))
         return RowCache(self, columns, capacity, memory)
 
     def full_row_cache(self, cache_bytes: int) -> RowCache:
@@ -376,25 +387,16 @@ class BlockedGram:
         What an earlier solve on this Gram left in it is still cached, unless this thread's memory
         was used for something else since then, or released.
         """
-        rows = getattr(self._scratch, "full_rows", None)
+        rows = self.scratch.full_rows
         if rows is None or rows.gram is not self:
             rows = self.row_cache(np.zeros(0, np.int64), self.n, cache_bytes)
-            self._scratch.full_rows = rows
+            self.scratch.full_rows = rows
         else:
             rows.restart()
         return rows
 
     def release(self) -> None:
         """Return the memory for cached kernel values, of this Gram and of all taken from it."""
-        self._scratch = threading.local()
-        while self._borrowed:
-            give_back(self._borrowed.pop())
-
-    def buffer(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> np.ndarray:
-        """Scratch memory of this thread: touching fresh pages costs more than computing a tile."""
-        need = shape[0] * shape[1] * np.dtype(dtype).itemsize
-        held = getattr(self._scratch, name, None)
-        if held is None or held.size < need:
-            held = np.empty(need, np.uint8)
-            setattr(self._scratch, name, held)
-        return held[:need].view(dtype).reshape(shape)
+        while self.borrowed:
+            give_back(self.borrowed.pop())
+        self.scratch = Scratch(self.borrowed)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import mmap
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["BufferPool", "borrow", "give_back"]
+__all__ = ["BufferPool", "Scratch", "borrow", "give_back"]
 
 # Buffers of at most MOST_KEPT simultaneous fits are kept.
 MOST_KEPT = 2
@@ -54,3 +55,61 @@ def give_back(arena: BufferPool) -> None:
         _free.append(arena)
         _free.sort(key=lambda a: a.values.nbytes)
         del _free[:-MOST_KEPT]
+
+
+class Scratch(threading.local):
+    """Memory of each thread for the kernel values of a Gram, and of all that is taken from it.
+
+    Touching fresh pages costs more than computing the values that are put into them.
+
+    Parameters
+    ----------
+    borrowed : list
+        Where all threads note what they have borrowed.
+
+    Attributes
+    ----------
+    full_rows : RowCache or None
+        The cache over all columns that lies in `memory`.
+    matrix_of : tuple or None
+        Of which samples the buffer "matrix" holds the whole kernel matrix, and in which size.
+    """
+
+    def __init__(self, borrowed: list[BufferPool]):
+        self._borrowed = borrowed
+        self._buffers: dict[str, np.ndarray] = {}
+        self._memory: np.ndarray | None = None
+        self.full_rows: Any = None
+        self.matrix_of: tuple[np.ndarray | None, int] | None = None
+
+    def buffer(self, name: str, shape: tuple[int, int], dtype: Any = np.float64) -> np.ndarray:
+        """A buffer, valid until the next call with its name."""
+        if name == "matrix":
+            self.matrix_of = None
+        need = shape[0] * shape[1] * np.dtype(dtype).itemsize
+        held = self._buffers.get(name)
+        if held is None or held.size < need:
+            held = self._buffers[name] = np.empty(need, np.uint8)
+        return held[:need].view(dtype).reshape(shape)
+
+    def whole_matrix(self, index: np.ndarray | None, size: int) -> np.ndarray | None:
+        """The kernel matrix of these samples if the buffer "matrix" still holds it."""
+        if self.matrix_of is None or self.matrix_of[1] != size:
+            return None
+        of = self.matrix_of[0]
+        both = of is not None and index is not None
+        if of is not index and not (both and np.array_equal(of, index)):
+            return None
+        return self._buffers["matrix"][: 8 * size**2].view(np.float64).reshape(size, size)
+
+    def memory(self, n_bytes: int) -> np.ndarray:
+        """Memory for cached kernel values, the same for one task after the other.
+
+        Pages are allocated as they are written. A call ends the use of what is cached there.
+        """
+        self.full_rows = None
+        if self._memory is None or self._memory.nbytes < n_bytes:
+            arena = borrow(n_bytes)
+            self._borrowed.append(arena)
+            self._memory = arena.values
+        return self._memory[: max(n_bytes // 4, 1)]

@@ -112,7 +112,7 @@ class CachedGram(_Wrapped):
         self.K: np.ndarray | None = None
         need = self.dtype.itemsize * n * n
         if need <= cache_bytes:
-            memory = gram.memory(need + 8).view(np.uint8)[:need]
+            memory = gram.scratch.memory(need + 8).view(np.uint8)[:need]
             self.K = gram.matrix(out=memory.view(self.dtype).reshape(n, n))
         self._samples = gram.sample_block(slice(0, n), self.dtype)
 
@@ -174,7 +174,7 @@ class SymmetricGram(_Wrapped):
         ends = np.cumsum([self._size(i, j) for i, j in tiles])
         n_kept = int(np.searchsorted(ends, budget_bytes // 8, side="right"))
         kept_size = int(ends[n_kept - 1]) if n_kept else 0
-        self._memory = gram.memory(8 * kept_size)[: 2 * kept_size].view(np.float64)
+        self._memory = gram.scratch.memory(8 * kept_size)[: 2 * kept_size].view(np.float64)
         starts = [0, *ends.tolist()]
         self._start = {tile: starts[t] for t, tile in enumerate(tiles[:n_kept])}
         self._computed: set[tuple[int, int]] = set()

@@ -46,6 +46,11 @@ class MachineModel:
         return self.tile_side
 
     @property
+    def panel_rows(self) -> int:
+        """Rows of a panel of a blocked factorisation."""
+        return self.tile_side // 2
+
+    @property
     def tile_rows(self) -> int:
         return 2 * self.tile_side
 

@@ -32,9 +32,9 @@ from mercer.gram._psd_bound import (
     quadratic_form,
     rounding_unit,
 )
-from mercer.gram._symmetry import UNITS
 from mercer.kernels import Kernel, Precomputed, as_kernel
 from mercer.kernels._samples import Samples
+from mercer.kernels._symmetry import UNITS
 
 __all__ = [
     "FEWEST_UNITS",

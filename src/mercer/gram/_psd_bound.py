@@ -21,10 +21,10 @@ from mercer._threads import single_threaded_blas
 from mercer.gram import BlockedGram
 from mercer.gram._blocked import pieces
 from mercer.gram._cholesky import ShiftedCholesky, Stopped
-from mercer.gram._symmetry import UNITS
 from mercer.kernels import Kernel, Precomputed, Sigmoid
 from mercer.kernels._reference import kernel_sums
 from mercer.kernels._samples import Samples
+from mercer.kernels._symmetry import UNITS
 
 __all__ = ["FEWEST_UNITS", "PSDBound", "lanczos", "psd_bound", "quadratic_form", "rounding_unit"]
 

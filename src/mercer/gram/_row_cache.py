@@ -46,7 +46,9 @@ class RowCache:
         self._filled = np.zeros(n_rows, np.int64)  # columns that the row of a slot has
         self._next = 0
         self.samples = gram.sample_block(columns, np.float32)
-        self.samples.reserve(capacity, lambda size: gram.buffer("panels", (1, size), np.uint8)[0])
+        self.samples.reserve(
+            capacity, lambda size: gram.scratch.buffer("panels", (1, size), np.uint8)[0]
+        )
         self._all_columns, self._all_samples = columns, self.samples  # see `restart`
 
     @property

@@ -83,5 +83,7 @@ class SumError:
 
         ``total_coef`` has Σ|c_j| of every column, over all updates of f.
         """
-        rows = self.rows if isinstance(which, slice) else self.rows.take(which)
-        return sums * self.factor[which] + SLACK * rows.of_sums(total_coef, self.columns)
+        of_pairs, size = np.zeros(sums.size), np.abs(total_coef)
+        for (p, q), (r, s) in zip(self.rows.pairs, self.columns.pairs, strict=True):
+            of_pairs += p[which] * float(size @ s) + q[which] * float(size @ r)
+        return sums * self.factor[which] + SLACK * of_pairs

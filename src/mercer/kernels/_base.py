@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._rounding import ROUNDED_MAGNITUDE, Rounding, unit
+from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
 
 __all__ = ["Kernel"]
@@ -64,6 +64,27 @@ class Kernel(ABC):
     @abstractmethod
     def diag(self, A: SampleBlock) -> np.ndarray:
         """k(a_i, a_i) as a float64 array."""
+
+    def matrix(self, A: SampleBlock, out: np.ndarray, side: int, run: Any = None) -> None:
+        """Write k among the samples of a block into ``out``, from about half of the values.
+
+        Strips of ``side`` rows are computed up to the diagonal and mirrored, by
+        ``run(function, strips)`` or else one after the other.
+        """
+
+        def strip(start: int) -> None:
+            stop = min(start + side, len(A))
+            self.tile(A[start:stop], A[:stop], out[start:stop, :stop])
+            out[:start, start:stop] = out[start:stop, :start].T
+
+        starts = range(0, len(A), side)
+        if run is None:
+            for start in starts:
+                strip(start)
+        else:
+            run(strip, starts)
+        if self.is_shift_invariant:  # k(x, x) is known exactly
+            np.fill_diagonal(out, self.diag(A))
 
     @property
     def sample_type(self) -> str:
@@ -135,11 +156,7 @@ class Kernel(ABC):
     def magnitude(self, points: Samples) -> np.ndarray:
         """m with m(x) m(z) not below the size of k(x, z), also rounded: that of a PSD kernel."""
         with np.errstate(over="ignore"):
-            parts = [
-                self.diag(points.take(slice(start, min(start + _SIDE, points.n))))
-                for start in range(0, points.n, _SIDE)
-            ]
-            return np.sqrt(ROUNDED_MAGNITUDE * np.abs(np.concatenate([np.zeros(0), *parts])))
+            return np.sqrt(MODEL.rounded_magnitude * np.abs(self._diagonal(points)))
 
     @property
     def _has_formula(self) -> bool:
@@ -155,15 +172,22 @@ class Kernel(ABC):
         if not self._has_formula:
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, points.n, _SIDE):
-                rows = slice(start, min(start + _SIDE, points.n))
-                values = np.abs(self.diag(points.take(rows)))
-                bad = np.flatnonzero(~(values <= largest))
-                if bad.size:
-                    raise ValueError(
-                        f"The kernel {self!r} reaches {values[bad[0]]:.3g} on this data (row "
-                        f"{start + bad[0]}); it must stay below {largest:g}. {_REMEDY}"
-                    )
+            values = self._diagonal(points)
+            bad = np.flatnonzero(~(np.abs(values) <= largest))
+        if bad.size:
+            raise ValueError(
+                f"The kernel {self!r} reaches {abs(values[bad[0]]):.3g} on this data (row "
+                f"{bad[0]}); it must stay below {largest:g}. {_REMEDY}"
+            )
+        points.diagonal = self, values
+
+    def _diagonal(self, points: Samples) -> np.ndarray:
+        """k(x, x) of all samples, some at a time."""
+        parts = [
+            self.diag(points.take(slice(start, min(start + _SIDE, points.n))))
+            for start in range(0, points.n, _SIDE)
+        ]
+        return np.concatenate([np.zeros(0), *parts])
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """What the kernel asks of the rows themselves: here, numbers with finite norms."""

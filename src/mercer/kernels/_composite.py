@@ -52,30 +52,27 @@ def _wrapped(kernel: Kernel, *kinds: type) -> str:
     return f"({kernel!r})" if isinstance(kernel, kinds) else repr(kernel)
 
 
+def _of_k(name: str) -> Any:
+    """An attribute that is that of the one kernel a kernel is made of."""
+    return property(lambda self: getattr(self.k, name))
+
+
+def _of_both(name: str) -> Any:
+    """A property that holds where it holds of both parts."""
+    return property(lambda self: getattr(self.k1, name) and getattr(self.k2, name))
+
+
 @dataclass(frozen=True, repr=False)
 class Constant(Kernel):
     """k(x, z) = value ≥ 0."""
 
     value: float = 1.0
 
+    is_psd = is_shift_invariant = is_nonnegative = True
+    sample_type = OBJECTS
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", real("Constant", "value", self.value, least=0))
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
-
-    @property
-    def sample_type(self) -> str:
-        return OBJECTS
 
     def cost_per_entry(self, samples: Samples) -> float:
         return 0.0
@@ -123,23 +120,15 @@ class _Pair(Kernel):
         both = (self.k1.is_psd, self.k2.is_psd)
         return False if False in both else None if None in both else True
 
-    @property
-    def is_shift_invariant(self) -> bool:
-        return self.k1.is_shift_invariant and self.k2.is_shift_invariant
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return self.k1.is_nonnegative and self.k2.is_nonnegative
+    is_shift_invariant = _of_both("is_shift_invariant")
+    is_nonnegative = _of_both("is_nonnegative")
+    _has_formula = _of_both("_has_formula")
 
     def _roundings(self, points: Samples, dtype: Any) -> tuple[Rounding, Rounding]:
         return self.k1.rounding(points.part(0), dtype), self.k2.rounding(points.part(1), dtype)
 
     def _magnitudes(self, points: Samples) -> tuple[np.ndarray, np.ndarray]:
         return self.k1.magnitude(points.part(0)), self.k2.magnitude(points.part(1))
-
-    @property
-    def _has_formula(self) -> bool:
-        return self.k1._has_formula and self.k2._has_formula
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         self.k1._check_rows(points, largest)
@@ -156,9 +145,7 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """k(x, z) = k₁(x, z) + k₂(x, z)."""
 
-    @property
-    def is_centrable(self) -> bool:
-        return self.k1.is_centrable and self.k2.is_centrable
+    is_centrable = _of_both("is_centrable")
 
     def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
         first, second = self.k1.shift_terms(rows, origin), self.k2.shift_terms(rows, origin)
@@ -224,34 +211,14 @@ class OfOne:
 
     k: Kernel
 
-    @property
-    def sample_type(self) -> str:
-        return self.k.sample_type
-
-    def prepare(self, samples: Samples) -> Samples:
-        return self.k.prepare(samples)
-
-    def cost_per_entry(self, samples: Samples) -> float:
-        return self.k.cost_per_entry(samples)
-
-    @property
-    def is_psd(self) -> bool | None:
-        return self.k.is_psd
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return self.k.is_shift_invariant
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return self.k.is_nonnegative
-
-    @property
-    def _has_formula(self) -> bool:
-        return self.k._has_formula
-
-    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
-        self.k._check_rows(points, largest)
+    sample_type = _of_k("sample_type")
+    prepare = _of_k("prepare")
+    cost_per_entry = _of_k("cost_per_entry")
+    is_psd = _of_k("is_psd")
+    is_shift_invariant = _of_k("is_shift_invariant")
+    is_nonnegative = _of_k("is_nonnegative")
+    _has_formula = _of_k("_has_formula")
+    _check_rows = _of_k("_check_rows")
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,9 +237,7 @@ class Scaled(OfOne, Kernel):
         factor = self.k.linear_factor
         return None if factor is None else self.c * factor
 
-    @property
-    def is_centrable(self) -> bool:
-        return self.k.is_centrable
+    is_centrable = _of_k("is_centrable")
 
     def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
         terms, at_origin = self.k.shift_terms(rows, origin)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mercer.exceptions import warn_user
 from mercer.kernels._base import Kernel, integer, real
 from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._compiled.products import products
@@ -36,17 +36,8 @@ class IndefiniteKernelWarning(UserWarning):
 class Linear(Kernel):
     """k(x, z) = x·z."""
 
-    @property
-    def linear_factor(self) -> float:
-        return 1.0
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    @property
-    def is_centrable(self) -> bool:
-        return True
+    linear_factor = 1.0
+    is_psd = is_centrable = True
 
     def shift_terms(self, rows: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, Any]:
         c = origin.astype(rows.dtype)
@@ -113,19 +104,16 @@ class Sigmoid(Kernel):
     gamma: float = 1.0
     coef0: float = 0.0
 
+    is_psd = False
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", real("Sigmoid", "gamma", self.gamma, least=0))
         object.__setattr__(self, "coef0", real("Sigmoid", "coef0", self.coef0))
-        warnings.warn(
+        warn_user(
             "The sigmoid (tanh) kernel is not positive semidefinite: the problem may be "
             "non-convex, and a solution only local. RBF is the usual alternative.",
             IndefiniteKernelWarning,
-            stacklevel=3,
         )
-
-    @property
-    def is_psd(self) -> bool:
-        return False
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """tanh has a slope and values of at most 1, the latter with two roundings."""
@@ -151,9 +139,7 @@ class Sigmoid(Kernel):
 class Cosine(Kernel):
     """k(x, z) = x·z / (‖x‖ ‖z‖), and 0 where a row is zero."""
 
-    @property
-    def is_psd(self) -> bool:
-        return True
+    is_psd = True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """That of the product over the norms, and of the norms."""

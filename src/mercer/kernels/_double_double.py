@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 __all__ = [
     "DD",
+    "EPS",
     "UNIT",
     "UNIT_ROUNDOFF",
     "add",
@@ -31,17 +32,12 @@ __all__ = [
     "two_sum",
 ]
 
-UNIT_ROUNDOFF = 2.0**-53  # of float64
-UNIT = 2.0**-104
-_SPLITTER = 134217729.0  # 2²⁷ + 1
-# Bits of each factor that `matmul` keeps, relative to the largest entry of a row or column.
-_KEPT_BITS = 115
-# ln 2 in three parts, to 2⁻¹²².
-_LN2 = (0.6931471804855391, 7.440617109802979e-11, 2.0941744292700725e-21)
-# The argument of the series of exp is halved this often.
-_HALVINGS = 8
+EPS = float(np.finfo(np.float64).eps)
+UNIT_ROUNDOFF = float(np.finfo(np.float64).epsneg)  # 2⁻⁵³
+UNIT = EPS * EPS
 
-DD = tuple[np.ndarray, np.ndarray]
+# Arrays or numbers, which are broadcast.
+DD = tuple[Any, Any]
 
 
 def two_sum(a: Any, b: Any) -> DD:
@@ -58,7 +54,7 @@ def _quick_two_sum(a: Any, b: Any) -> DD:
 
 
 def _halves(a: Any) -> DD:
-    t = _SPLITTER * a
+    t = 134217729.0 * a  # 2²⁷ + 1
     high = t - (t - a)
     return high, a - high
 
@@ -103,15 +99,13 @@ def sum_rows(x: DD) -> tuple[np.ndarray, np.ndarray, int]:
     rounds = 0
     while high.shape[-1] > 1:
         half = high.shape[-1] // 2
-        rest = (high[..., 2 * half :], low[..., 2 * half :])
-        high, low = add(
-            (high[..., :half], low[..., :half]),
-            (high[..., half : 2 * half], low[..., half : 2 * half]),
+        first, second, rest = (
+            (high[..., part], low[..., part])
+            for part in (slice(half), slice(half, 2 * half), slice(2 * half, None))
         )
-        if rest[0].shape[-1]:
-            high, low = (
-                np.concatenate([a, b], axis=-1) for a, b in zip((high, low), rest, strict=True)
-            )
+        high, low = (
+            np.concatenate([a, b], axis=-1) for a, b in zip(add(first, second), rest, strict=True)
+        )
         rounds += 1
     if high.shape[-1] == 0:
         return np.zeros(high.shape[:-1]), np.zeros(high.shape[:-1]), 0
@@ -124,20 +118,20 @@ def exp_negative(x: DD) -> tuple[np.ndarray, np.ndarray, float]:
     x = m ln 2 + 2⁸ t with |t| < 0.0014, exp(t) − 1 by its series, squared eight times in the form
     (1 + p)² − 1 = 2p + p², which loses nothing for small p. Below −650 it is zero, to 1e-282.
     """
+    ln2 = (0.6931471804855391, 7.440617109802979e-11, 2.0941744292700725e-21)  # to 2⁻¹²²
+    halvings = 8  # of the argument of the series
     tiny = x[0] < -650
     high, low = np.where(tiny, 0.0, x[0]), np.where(tiny, 0.0, x[1])
-    m = np.rint(high / _LN2[0])
-    r = add((high, low), two_product(-m, _LN2[0]))
-    r = add(r, two_product(-m, _LN2[1]))
-    r = add(r, two_product(-m, _LN2[2]))
-    t = (r[0] / 2.0**_HALVINGS, r[1] / 2.0**_HALVINGS)
+    m, r = np.rint(high / ln2[0]), (high, low)
+    for part in ln2:
+        r = add(r, two_product(-m, part))
+    t = (r[0] / 2.0**halvings, r[1] / 2.0**halvings)
     p: DD = (np.zeros_like(high), np.zeros_like(high))
     for k in range(9, 0, -1):  # p = t (1 + p) / k
-        one = add(p, (np.ones_like(high), np.zeros_like(high)))
-        p = _divide(multiply(one, t), float(k))
-    for _ in range(_HALVINGS):
+        p = _divide(multiply(add(p, (1.0, 0.0)), t), float(k))
+    for _ in range(halvings):
         p = add((2 * p[0], 2 * p[1]), multiply(p, p))
-    e = add(p, (np.ones_like(high), np.zeros_like(high)))
+    e = add(p, (1.0, 0.0))
     scale = np.exp2(m)
     return np.where(tiny, 0.0, e[0] * scale), np.where(tiny, 0.0, e[1] * scale), 1e-28
 
@@ -149,15 +143,16 @@ def _divide(x: DD, k: float) -> DD:
     return _quick_two_sum(q, ((x[0] - p) - e + x[1]) / k)
 
 
-def matmul(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def matmul(A: Any, B: Any, kept_bits: int = 115) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A @ B of two float64 matrices (A dense or CSR, B dense or CSC), as hi, lo and error bound.
 
+    ``kept_bits`` of each factor are kept, relative to the largest entry of a row or column.
     The bound is about d · 2⁻¹¹⁰ max|A_i| max|B_j| + 3 UNIT |hi|, for d the inner dimension.
     """
     d = A.shape[1]
     dropped_bits = math.ceil((53 + math.log2(max(d, 2))) / 2)
     bits = 52 - dropped_bits  # that a slice brings at least
-    count = math.ceil(_KEPT_BITS / bits)
+    count = math.ceil(kept_bits / bits)
     left, a_max = _slices(A, dropped_bits, 1, count)
     right, b_max = _slices(B, dropped_bits, 0, count)
     shape = (A.shape[0], B.shape[1])
@@ -168,7 +163,7 @@ def matmul(A: Any, B: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             if i < len(left) and order - i < len(right):
                 part = left[i] @ right[order - i]
                 part = part.toarray() if sp.issparse(part) else np.asarray(part)
-                out = add(out, (part, np.zeros(shape)))
+                out = add(out, (part, 0.0))
                 size += np.abs(part)
     error = np.multiply.outer(4.0 * d * (count + 2) * 2.0 ** (-bits * count) * a_max, b_max)
     error += 4 * count**2 * UNIT * size

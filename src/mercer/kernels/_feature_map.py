@@ -41,8 +41,6 @@ from mercer.kernels._stationary import RBF
 
 __all__ = ["count_features", "map_error", "map_rows"]
 
-_ENTRY_BYTES = 12  # of a CSR matrix: a float64 value and a 32-bit column
-
 
 def count_features(kernel: Kernel, d: int, degree: int | None = None) -> int:
     """The number of features of rows with ``d`` columns."""
@@ -100,7 +98,8 @@ def _refuse_too_large(
     need = 8 * points.n * m
     if points.is_sparse:  # columns without an entry add no features to a row
         filled = int(np.diff(points.X.indptr).max(initial=0))
-        need = _ENTRY_BYTES * (points.n * count_features(kernel, filled, degree) + m)
+        # An entry of a CSR matrix is a float64 value and a 32-bit column.
+        need = 12 * (points.n * count_features(kernel, filled, degree) + m)
     if need > max_bytes:
         raise ValueError(
             f"The feature map of {kernel!r} has {m:,} features on {points.d:,} columns: "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._base import Kernel
+from mercer.kernels._compiled.differences import raw_rows
 from mercer.kernels._compiled.sparse_pairwise import ALL_SUBSETS, gather_columns
 from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import CSR, SampleBlock, Samples
@@ -16,7 +17,10 @@ __all__ = ["AllSubsets", "gather"]
 
 
 def gather(A: SampleBlock, B: SampleBlock, kind: int, gamma: float, out: np.ndarray) -> None:
-    """Fill a tile with `gather_columns`; dense rows go as sparse ones that hold every column."""
+    """Fill a tile with `gather_columns`; dense rows go as sparse ones that hold every column.
+
+    Dense rows are the user's, in float64 and not shifted: their differences have one rounding.
+    """
     base = np.empty(0)
     if A.is_sparse:
         a, b = A.csr, B.csr
@@ -24,7 +28,7 @@ def gather(A: SampleBlock, B: SampleBlock, kind: int, gamma: float, out: np.ndar
             values = np.abs(b.values, dtype=np.float64)
             base = _by_row(np.add, values, b, np.zeros(len(B)))
     else:
-        a, b = _full(A.X), _full(B.X)
+        a, b = _full(raw_rows(A)), _full(raw_rows(B))
     gather_columns(a, b, base, kind, gamma, out)
 
 
@@ -46,9 +50,7 @@ def _full(X: np.ndarray) -> CSR:
 class AllSubsets(Kernel):
     """k(x, z) = Π_c (1 + x_c z_c): the dot product of all 2^d products of distinct columns."""
 
-    @property
-    def is_psd(self) -> bool:
-        return True
+    is_psd = True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """d factors 1 + x_c z_c, each off by a few roundings."""

@@ -18,6 +18,7 @@ Sums of a linear kernel are always: Σ β_j x_j is formed first, which costs lit
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from mercer.kernels._double_double import UNIT_ROUNDOFF
 from mercer.kernels._reference_kernels import evaluator, float64_rows, precise_evaluator
 
 __all__ = [
-    "UNKNOWN",
+    "SETTINGS",
+    "ReferenceSettings",
     "Sums",
     "bounded_sums",
     "diagonal",
@@ -38,16 +40,23 @@ __all__ = [
     "precise_sums",
 ]
 
-# Kernel values held at once by each thread.
-_SLICE_BYTES = 32 << 20
-# Values of a row that are summed by BLAS; the sums of these blocks are added one by one.
-_BLOCK = 128
-# Kernel values in double-double at once.
-_PRECISE_VALUES = 1 << 17
-# The error of a sum that overflowed.
-UNKNOWN = 1e250
-# Covers what underflow loses of a kernel value.
-_TINY = 1e-280
+
+@dataclass(frozen=True)
+class ReferenceSettings:
+    """Sizes of the sums, and what overflow and underflow do to them."""
+
+    # Kernel values held at once by each thread, and, as a number of values, in double-double.
+    slice_bytes: int = 32 << 20
+    precise_values: int = 1 << 17
+    # Values of a row that are summed by BLAS; the sums of these blocks are added one by one.
+    block: int = 128
+    # The error of a sum that overflowed.
+    unknown: float = 1e250
+    # Covers what underflow loses of a kernel value.
+    tiny: float = 1e-280
+
+
+SETTINGS = ReferenceSettings()
 
 
 class Sums(NamedTuple):
@@ -76,21 +85,21 @@ def bounded_sums(
     if type(kernel).__name__ == "Linear":
         return _linear_sums(X, rows, support, coef)
     evaluate, size = evaluator(kernel, X, support), np.abs(coef)
-    step = max(1, _SLICE_BYTES // (8 * len(support)))
+    step = max(1, SETTINGS.slice_bytes // (8 * len(support)))
     slices = [slice(start, start + step) for start in range(0, len(rows), step)]
-    blocks = range(0, len(support), _BLOCK)
-    units = (_BLOCK + len(blocks) + 2) * UNIT_ROUNDOFF
+    blocks = range(0, len(support), SETTINGS.block)
+    units = (SETTINGS.block + len(blocks) + 2) * UNIT_ROUNDOFF
 
     def fill(part: slice) -> None:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             K, error = evaluate(rows[part])
             for start in blocks:
-                block = slice(start, start + _BLOCK)
+                block = slice(start, start + SETTINGS.block)
                 out.high[part] += K[:, block] @ coef[block]
             np.abs(K, out=K)
             K *= units
             K += error
-            out.error[part] = K @ size * 1.01 + _TINY * size.sum(axis=0)
+            out.error[part] = K @ size * 1.01 + SETTINGS.tiny * size.sum(axis=0)
 
     with single_threaded_blas(), Workers(thread_count(None)) as workers:
         workers.map(fill, slices)
@@ -105,25 +114,29 @@ def precise_sums(
     if evaluate is None or len(support) == 0:
         return None
     out = Sums(*(np.zeros((len(rows), coef.shape[1])) for _ in range(3)))
-    size, step = np.abs(coef), max(1, _PRECISE_VALUES // len(support))
+    size, step = np.abs(coef), max(1, SETTINGS.precise_values // len(support))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             K, K_low, K_error = evaluate(rows[part])
-            high, low, error = dd.matmul(K, coef)
-            rest = K_low @ coef
-            out.high[part], out.low[part] = dd.add((high, low), (rest, np.zeros_like(rest)))
             K_error = K_error + (len(support) + 2) * UNIT_ROUNDOFF * np.abs(K_low)
-            error += 1.01 * (K_error @ size) + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
-            out.error[part] = error + _TINY * size.sum(axis=0)
+            _set(out, part, dd.matmul(K, coef), K_low @ coef, K_error @ size, size)
     return _checked(out)
+
+
+def _set(out: Sums, part: slice, product: Any, rest: Any, error: Any, size: np.ndarray) -> None:
+    """Sums of a slice: a product in double-double and the rest of it, in float64."""
+    high, low, lost = product
+    out.high[part], out.low[part] = dd.add((high, low), (rest, 0.0))
+    lost += 1.01 * error + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
+    out.error[part] = lost + SETTINGS.tiny * size.sum(axis=0)
 
 
 def _checked(sums: Sums) -> Sums:
     """Sums that overflowed are unknown."""
     bad = ~np.isfinite(sums.error) | ~np.isfinite(sums.high) | ~np.isfinite(sums.low)
     if bad.any():
-        for part, value in zip(sums, (0.0, 0.0, UNKNOWN), strict=True):
+        for part, value in zip(sums, (0.0, 0.0, SETTINGS.unknown), strict=True):
             part[bad] = value
     return sums
 
@@ -149,14 +162,11 @@ def _linear_sums(X: Any, rows: np.ndarray, support: np.ndarray, coef: np.ndarray
     Z = Z.tocsc() if sp.issparse(Z) else Z
     w_high, w_low, w_error = dd.matmul(np.ascontiguousarray(coef.T), Z)
     out = Sums(*(np.empty((len(rows), coef.shape[1])) for _ in range(3)))
-    step = max(1, (_SLICE_BYTES // 64) // max(X.shape[1], 1))
+    step = max(1, (SETTINGS.slice_bytes // 64) // max(X.shape[1], 1))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         A = float64_rows(X, rows[part])
-        high, low, error = dd.matmul(A, np.ascontiguousarray(w_high.T))
-        rest = np.asarray(A @ w_low.T)
-        out.high[part], out.low[part] = dd.add((high, low), (rest, np.zeros_like(rest)))
+        product = dd.matmul(A, np.ascontiguousarray(w_high.T))
         reach = abs(A) @ (w_error + 2 * (X.shape[1] + 2) * UNIT_ROUNDOFF * np.abs(w_low)).T
-        error += 1.01 * np.asarray(reach) + 4 * dd.UNIT * (np.abs(high) + np.abs(rest))
-        out.error[part] = error + _TINY * np.abs(coef).sum(axis=0)
+        _set(out, part, product, np.asarray(A @ w_low.T), np.asarray(reach), np.abs(coef))
     return _checked(out)

@@ -22,28 +22,11 @@ __all__ = [
     "Precise",
     "PreciseEvaluator",
     "Values",
-    "add",
-    "all_subsets",
-    "chi2",
-    "constant",
-    "cosine",
     "evaluator",
-    "exact_values",
     "float64_rows",
-    "laplacian",
-    "linear",
-    "multiply",
-    "polynomial",
-    "power",
+    "parts_of",
     "precise_evaluator",
-    "precomputed",
-    "rbf",
-    "scale",
-    "sigmoid",
 ]
-
-# Error of γ‖x − z‖² from dot products beyond which differences of the rows are squared.
-_LOST_IN_PRODUCTS = 1e-12
 
 Values = tuple[np.ndarray, np.ndarray]
 Evaluator = Callable[[np.ndarray], Values]
@@ -160,7 +143,8 @@ def rbf(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
         np.maximum(D, 0.0, out=D)
         E = lost * (a_sq[:, None] + z_sq)
         for far, columns in ((z_sq, True), (a_sq, False)):
-            which = np.flatnonzero(~(gamma * lost * far <= _LOST_IN_PRODUCTS / 2))
+            # An error of γ‖x − z‖² beyond 1e-12: the differences of the rows are squared.
+            which = np.flatnonzero(~(gamma * lost * far <= 1e-12 / 2))
             if which.size:
                 part = (slice(None), which) if columns else (which, slice(None))
                 pair = (rows, support[which]) if columns else (rows[which], support)
@@ -237,41 +221,31 @@ def constant(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
     )
 
 
-def add(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    parts = [evaluator(part, X, support) for part in (kernel.k1, kernel.k2)]
+def parts_of(kernel: Any) -> list[Any]:
+    """The kernels that a sum, product, multiple or power is made of."""
+    return [kernel.k1, kernel.k2] if hasattr(kernel, "k1") else [kernel.k]
+
+
+def composite(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
+    """Sums, products, multiples and powers of kernels."""
+    name, parts = type(kernel).__name__, [evaluator(k, X, support) for k in parts_of(kernel)]
 
     def values(rows: np.ndarray) -> Values:
-        (K1, E1), (K2, E2) = (part(rows) for part in parts)
-        K = K1 + K2
-        return K, E1 + E2 + 2 * UNIT_ROUNDOFF * np.abs(K)
+        K, error = parts[0](rows)
+        if name == "Power":
+            return _power(K, error, kernel.power)
+        if name == "Scaled":
+            K, error = kernel.c * K, kernel.c * error
+            return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
+        K2, error2 = parts[1](rows)
+        if name == "Sum":
+            K, error = K + K2, error + error2
+        else:
+            error = np.abs(K) * error2 + np.abs(K2) * error + error * error2
+            K = K * K2
+        return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
 
     return values
-
-
-def multiply(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    parts = [evaluator(part, X, support) for part in (kernel.k1, kernel.k2)]
-
-    def values(rows: np.ndarray) -> Values:
-        (K1, E1), (K2, E2) = (part(rows) for part in parts)
-        K = K1 * K2
-        return K, np.abs(K1) * E2 + np.abs(K2) * E1 + E1 * E2 + 2 * UNIT_ROUNDOFF * np.abs(K)
-
-    return values
-
-
-def scale(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    part = evaluator(kernel.k, X, support)
-
-    def values(rows: np.ndarray) -> Values:
-        K, error = part(rows)
-        return kernel.c * K, kernel.c * error + 2 * UNIT_ROUNDOFF * np.abs(kernel.c * K)
-
-    return values
-
-
-def power(kernel: Any, X: Any, support: np.ndarray) -> Evaluator:
-    part = evaluator(kernel.k, X, support)
-    return lambda rows: _power(*part(rows), kernel.power)
 
 
 def exact_values(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:

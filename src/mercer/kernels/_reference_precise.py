@@ -12,7 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels import _double_double as dd
-from mercer.kernels._reference_kernels import Precise, PreciseEvaluator, precise_evaluator
+from mercer.kernels._reference_kernels import (
+    Precise,
+    PreciseEvaluator,
+    parts_of,
+    precise_evaluator,
+)
 
 __all__ = ["composite", "dot_product", "rbf"]
 
@@ -25,14 +30,10 @@ def dot_product(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:
         high, low, error = dd.matmul(X[rows].astype(np.float64), Zt)
         if type(kernel).__name__ == "Linear":
             return high, low, error
-        zero = np.zeros_like(high)
-        product = dd.multiply((high, low), (zero + kernel.gamma, zero))
-        t = dd.add(product, (zero + kernel.coef0, zero))
-        error = (
-            1.01 * kernel.gamma * error
-            + 8 * dd.UNIT * np.abs(product[0])
-            + 4 * dd.UNIT * np.abs(t[0])
-        )
+        product = dd.multiply((high, low), (kernel.gamma, 0.0))
+        t = dd.add(product, (kernel.coef0, 0.0))
+        rounding = 8 * dd.UNIT * np.abs(product[0]) + 4 * dd.UNIT * np.abs(t[0])
+        error = 1.01 * kernel.gamma * error + rounding
         return _power(t, error, kernel.degree)
 
     return values
@@ -46,18 +47,15 @@ def rbf(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:
     def values(rows: np.ndarray) -> Precise:
         A = centred(rows)
         high, low, error = dd.matmul(A, Zt)
-        a_sq = tuple(part[:, None] for part in _sq_norms(A))
-        squares = dd.add(
-            (a_sq[0] + 0 * high, a_sq[1] + 0 * high), (z_sq[0] + 0 * high, z_sq[1] + 0 * high)
-        )
+        a_high, a_low = _sq_norms(A)
+        squares = dd.add((a_high[:, None], a_low[:, None]), z_sq)
         D = dd.add(squares, (-2 * high, -2 * low))
         error = 2 * error + (A.shape[1] + 16) * dd.UNIT * squares[0]
-        negative = (D[0] < 0) | (rows[:, None] == support)
-        t = dd.multiply(
-            (np.where(negative, 0.0, D[0]), np.where(negative, 0.0, D[1])),
-            (-gamma + 0 * high, 0 * high),
-        )
-        error = np.where(rows[:, None] == support, 0.0, gamma * error + 8 * dd.UNIT * np.abs(t[0]))
+        same = rows[:, None] == support
+        is_zero = (D[0] < 0) | same
+        positive = np.where(is_zero, 0.0, D[0]), np.where(is_zero, 0.0, D[1])
+        t = dd.multiply(positive, (-gamma, 0.0))
+        error = np.where(same, 0.0, gamma * error + 8 * dd.UNIT * np.abs(t[0]))
         K, rest, relative = dd.exp_negative(t)
         return K, rest, np.minimum(K * (1.01 * np.expm1(error) + relative) + 1e-282, 1.0)
 
@@ -66,8 +64,7 @@ def rbf(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator:
 
 def composite(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator | None:
     """Sums, products, multiples and powers of kernels; None if one of them has no values here."""
-    name = type(kernel).__name__
-    operands = [kernel.k1, kernel.k2] if name in ("Sum", "Product") else [kernel.k]
+    name, operands = type(kernel).__name__, parts_of(kernel)
     parts = [part for each in operands if (part := precise_evaluator(each, X, support)) is not None]
     if len(parts) < len(operands):
         return None
@@ -77,7 +74,7 @@ def composite(kernel: Any, X: Any, support: np.ndarray) -> PreciseEvaluator | No
         if name == "Power":
             return _power((high, low), error, kernel.power)
         if name == "Scaled":
-            out = dd.multiply((high, low), (kernel.c + 0 * high, 0 * high))
+            out = dd.multiply((high, low), (kernel.c, 0.0))
             return *out, 1.01 * kernel.c * error + 5 * dd.UNIT * np.abs(out[0])
         high2, low2, error2 = parts[1](rows)
         if name == "Sum":

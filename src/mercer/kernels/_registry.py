@@ -222,15 +222,11 @@ for _entry in (
         reference=_REFERENCE + "constant",
         precise=_REFERENCE + "exact_values",
     ),
-    KernelEntry(_COMPOSITE + "Sum", reference=_REFERENCE + "add", precise=_PRECISE + "composite"),
-    KernelEntry(
-        _COMPOSITE + "Product", reference=_REFERENCE + "multiply", precise=_PRECISE + "composite"
-    ),
-    KernelEntry(
-        _COMPOSITE + "Scaled", reference=_REFERENCE + "scale", precise=_PRECISE + "composite"
-    ),
-    KernelEntry(
-        _COMPOSITE + "Power", reference=_REFERENCE + "power", precise=_PRECISE + "composite"
+    *(
+        KernelEntry(
+            _COMPOSITE + name, reference=_REFERENCE + "composite", precise=_PRECISE + "composite"
+        )
+        for name in ("Sum", "Product", "Scaled", "Power")
     ),
 ):
     register_kernel(_entry)

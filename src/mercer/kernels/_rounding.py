@@ -18,24 +18,35 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NEGLIGIBLE_EXPONENT", "Rounding", "exponential", "smallest", "unit", "within_range"]
+__all__ = ["MODEL", "ErrorModel", "Rounding", "exponential", "smallest", "unit", "within_range"]
 
 Pair = tuple[np.ndarray, np.ndarray]
 
-# exp(−60) < 1e-26 counts as zero.
-NEGLIGIBLE_EXPONENT = 60.0
-# What values at exponents beyond 20 may be off by: t e^(−t) < 5e-8 times the relative error of an
-# exponent, and the values that count as zero.
-NEGLIGIBLE_VALUE = 1e-17
-# exp(−t) is off by (2t + 4) u of itself if t is off by 2t u: relative up to LARGEST_EXPONENT,
-# beyond it 2t e^(−t) u is bounded by its value there.
-LARGEST_EXPONENT = 5.0
-# Relative errors above this do not add up linearly any more: |k| itself is the bound then.
-LARGEST_RELATIVE = 0.1
-# (1 + a)(1 + b) − 1 ≤ SECOND_ORDER (a + b) for a, b ≤ 2 · LARGEST_RELATIVE.
-SECOND_ORDER = 1.25
-# The magnitude of k̂ over that of k.
-ROUNDED_MAGNITUDE = 1.25
+
+@dataclass(frozen=True)
+class ErrorModel:
+    """Where bounds change their form.
+
+    exp(−t) is off by (2t + 4) u of itself if t is off by 2t u.
+    """
+
+    # Exponents whose exp(−t) < 1e-26 counts as zero.
+    negligible_exponent: float = 60.0
+    # What values at exponents beyond 20 may be off by: t e^(−t) < 5e-8 times the relative error of
+    # an exponent, and the values that count as zero.
+    negligible_value: float = 1e-17
+    # The error of exp(−t) is relative up to this t; beyond it 2t e^(−t) u is bounded by its value
+    # there.
+    largest_exponent: float = 5.0
+    # Relative errors above this do not add up linearly any more: |k| itself is the bound then.
+    largest_relative: float = 0.1
+    # (1 + a)(1 + b) − 1 is at most this factor of a + b for a, b ≤ 2 · largest_relative.
+    second_order: float = 1.25
+    # The magnitude of k̂ over that of k.
+    rounded_magnitude: float = 1.25
+
+
+MODEL = ErrorModel()
 
 
 @cache
@@ -52,18 +63,10 @@ def smallest(dtype: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """The arrays of the bound above, for the rows of some points.
+    """The arrays of the bound above, for the rows of some points."""
 
-    Attributes
-    ----------
-    relative : float64 array
-        ρ.
-    pairs : sequence of (float64 array, float64 array)
-        (p_t, q_t).
-    """
-
-    relative: np.ndarray
-    pairs: tuple[Pair, ...] = ()
+    relative: np.ndarray  # ρ
+    pairs: tuple[Pair, ...] = ()  # (p_t, q_t)
 
     @classmethod
     def of(cls, relative: float | np.ndarray, n: int, *pairs: Pair) -> Rounding:
@@ -104,14 +107,15 @@ class Rounding:
         ones = np.ones(self.n)
         pairs: list[Pair] = [(smallest(dtype) * ones, ones)]
         for mine, theirs in ((self, magnitudes[1]), (other, magnitudes[0])):
-            scaled = SECOND_ORDER * theirs
+            scaled = MODEL.second_order * theirs
             pairs += [(p * scaled, q * theirs) for p, q in mine.pairs]
         for p, q in self.pairs:
             for r, s in other.pairs:
                 pairs += [(p * r, q * s), (p * s, q * r)]
         return within_range(
             Rounding(
-                SECOND_ORDER * (self.relative + other.relative) + unit(dtype), tuple(_merged(pairs))
+                MODEL.second_order * (self.relative + other.relative) + unit(dtype),
+                tuple(_merged(pairs)),
             ),
             magnitudes[0] * magnitudes[1],
         )
@@ -121,14 +125,6 @@ class Rounding:
         ones = np.ones(self.n)
         pairs = [(c * p, q) for p, q in self.pairs]
         return Rounding(self.relative + 2 * unit(dtype), (*pairs, (smallest(dtype) * ones, ones)))
-
-    def of_sums(self, coef: np.ndarray, other: Rounding) -> np.ndarray:
-        """Σ_t of the pairs over rows of ``other`` with the weights |coef|: one number per row."""
-        total = np.zeros(self.n)
-        size = np.abs(coef)
-        for (p, q), (r, s) in zip(self.pairs, other.pairs, strict=True):
-            total += p * float(size @ s) + q * float(size @ r)
-        return total
 
 
 def _merged(pairs: Sequence[Pair]) -> list[Pair]:
@@ -147,8 +143,8 @@ def _merged(pairs: Sequence[Pair]) -> list[Pair]:
 
 def within_range(rounding: Rounding, magnitude: np.ndarray) -> Rounding:
     """Rows whose relative error is no longer small get an absolute one: |k̂ − k| ≤ 2 m(x) m(z)."""
-    lost = ~(rounding.relative <= LARGEST_RELATIVE)
-    p = np.where(lost, 2 * ROUNDED_MAGNITUDE * magnitude, 0.0)
+    lost = ~(rounding.relative <= MODEL.largest_relative)
+    p = np.where(lost, 2 * MODEL.rounded_magnitude * magnitude, 0.0)
     relative = np.where(lost, 0.0, rounding.relative)
     return Rounding(relative, (*rounding.pairs, (p, magnitude)))
 
@@ -156,13 +152,13 @@ def within_range(rounding: Rounding, magnitude: np.ndarray) -> Rounding:
 def exponential(exponent: np.ndarray, dtype: Any) -> Rounding:
     """Of a kernel exp(−t), given absolute errors of t before its last two roundings, for each row.
 
-    Values below exp(−NEGLIGIBLE_EXPONENT) have that as their error; where the relative one is no
-    longer small, |k̂ − k| ≤ 1.
+    Values that count as zero have themselves as their error; where the relative one is no longer
+    small, |k̂ − k| ≤ 1.
     """
-    u, t = 1.1 * unit(dtype), LARGEST_EXPONENT
+    u, t = 1.1 * unit(dtype), MODEL.largest_exponent
     relative = exponent + (t + 2) * u
-    tiny, ones = NEGLIGIBLE_VALUE + t * np.exp(-t) * u, np.ones(relative.size)
-    if relative.max(initial=0.0) <= LARGEST_RELATIVE:
+    tiny, ones = MODEL.negligible_value + t * np.exp(-t) * u, np.ones(relative.size)
+    if relative.max(initial=0.0) <= MODEL.largest_relative:
         return Rounding(relative, ((tiny * ones, ones),))
-    lost = ~(relative <= LARGEST_RELATIVE)
+    lost = ~(relative <= MODEL.largest_relative)
     return Rounding(np.where(lost, 0.0, relative), ((np.where(lost, 1.0, tiny), ones),))

@@ -47,6 +47,8 @@ class Samples:
     ----------
     n, d : int
         Samples and columns (of objects: 0).
+    fits_panels : bool
+        Whether the number of columns allows products nonzero by nonzero.
     """
 
     def __init__(self, X: Any, origin: np.ndarray | None = None):
@@ -63,6 +65,8 @@ class Samples:
         self.are_objects = isinstance(X, list) or X.dtype == object
         self.n: int = len(X) if isinstance(X, list) else X.shape[0]
         self.d: int = 0 if self.are_objects else X.shape[1]
+        fewest = 0 if self.is_sparse else FEWEST_LINES
+        self.fits_panels = not self.are_objects and fewest < self.d <= MOST_LINES
         if self.is_sparse and origin is not None:
             raise ValueError("origin must be None for sparse rows: shifting them would fill them.")
         self._norms: dict[np.dtype, np.ndarray] = {}
@@ -75,6 +79,8 @@ class Samples:
         # Rows are compared with those of other `Samples`, which need not be integers.
         self.is_compared = False
         self.prepared: dict[Any, Any] = {}  # what a kernel computes once per data set, by its key
+        self.kernel: Any = None  # for which they are prepared
+        self.diagonal: tuple[Any, Any] = None, None  # a kernel that took them, and its k(x, x)
 
     @property
     def terms(self) -> int:
@@ -130,11 +136,7 @@ class Samples:
     def has_few_nonzeros(self) -> bool:
         """Whether products nonzero by nonzero are quicker than dense ones, and panels small."""
         if self._has_few_nonzeros is None:
-            self._has_few_nonzeros = (
-                not self.are_objects
-                and (0 if self.is_sparse else FEWEST_LINES) < self.d <= MOST_LINES
-                and self._share_of_nonzeros() <= FEW_NONZEROS
-            )
+            self._has_few_nonzeros = self.fits_panels and self._share_of_nonzeros() <= FEW_NONZEROS
         return self._has_few_nonzeros
 
     def _share_of_nonzeros(self) -> float:

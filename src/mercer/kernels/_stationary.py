@@ -51,11 +51,11 @@ def _distance_error(points: Samples, dtype: Any) -> float:
 
 
 def _difference_error(points: Samples) -> float:
-    """Of γ‖x − z‖² from differences, up to an exponent of 20.
+    """Of γ‖x − z‖² (or of γ Σ (x_c − z_c)²/(x_c + z_c)) from differences, up to an exponent of 20.
 
     Beyond it |k̂ − k| ≤ t e^(−t) · error / 20 is below the rounding of values near 1.
     """
-    return 1.1 * 20 * (2 * points.terms + 4) * unit(np.float64)
+    return 1.1 * 20 * (2 * points.terms + 6) * unit(np.float64)
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -76,6 +76,7 @@ class RBF(Kernel):
     """
 
     gamma: float
+    is_psd = is_shift_invariant = is_nonnegative = True
 
     def __init__(self, gamma: float | None = None, *, sigma: float | None = None):
         if gamma is not None and sigma is not None:
@@ -98,18 +99,6 @@ class RBF(Kernel):
         if set(params) <= {"gamma", "sigma"} and params:
             return RBF(**params)
         return super().set_params(**params)
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
@@ -212,21 +201,10 @@ class Laplacian(Kernel):
     """k(x, z) = exp(−γ ‖x − z‖₁)."""
 
     gamma: float = 1.0
+    is_psd = is_shift_invariant = is_nonnegative = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", real("Laplacian", "gamma", self.gamma, least=0))
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    @property
-    def is_shift_invariant(self) -> bool:
-        return True
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return _exponential_rounding(points, dtype, self.gamma)
@@ -243,13 +221,10 @@ class Chi2(Kernel):
     """k(x, z) = exp(−γ Σ_c (x_c − z_c)² / (x_c + z_c)) for x, z ≥ 0, as of histograms."""
 
     gamma: float = 1.0
+    is_psd = is_nonnegative = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", real("Chi2", "gamma", self.gamma, least=0))
-
-    @property
-    def is_psd(self) -> bool:
-        return True
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         super()._check_rows(points, largest)
@@ -259,10 +234,6 @@ class Chi2(Kernel):
                 f"Chi2 needs values ≥ 0; got {np.count_nonzero(values < 0)} negative ones, the "
                 f"least {values.min():g}. Shift or clip the columns, or use Laplacian."
             )
-
-    @property
-    def is_nonnegative(self) -> bool:
-        return True
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         return _exponential_rounding(points, dtype, 4 * self.gamma)
@@ -277,9 +248,12 @@ class Chi2(Kernel):
 def _exponential_rounding(points: Samples, dtype: Any, gamma: float) -> Rounding:
     """Of exp(−γ s), where s is a sum of d terms, each at most |x_c| + |z_c| with a slope below 1.
 
-    Sums are in float64, rows and the result in ``dtype``.
+    Sums are in float64, sparse rows and the result in ``dtype``. Of dense rows the terms are
+    differences of the user's numbers, which lose a few roundings of themselves.
     """
     u = unit(dtype)
+    if not points.is_sparse:
+        return exponential(np.full(points.n, _difference_error(points) + 2 * u), np.float64)
     size = points.absolute_sums * (1 + 1e-6)
     relative = 1.1 * gamma * size * (2 * u + (2 * points.terms + 4) * unit(np.float64))
     return exponential(relative + 2 * u, np.float64)

@@ -14,18 +14,12 @@ from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel", "takes_pairs"]
 
-# The diagonal of a function comes from square tiles of _DIAGONAL_ROWS rows: fewer calls, and few
-# values that are not used.
-_DIAGONAL_ROWS = 4
-
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
     """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
 
-    @property
-    def _has_formula(self) -> bool:
-        return False
+    _has_formula = False
 
     def magnitude(self, points: Samples) -> np.ndarray:
         """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
@@ -82,20 +76,15 @@ class Callable(Kernel):
     function: Function[[Any, Any], Any]
     on_pairs: bool = False
 
+    sample_type = OBJECTS
+    _has_formula = False
+
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ValueError(f"Callable: function must be callable, got {self.function!r}.")
 
-    @property
-    def sample_type(self) -> str:
-        return OBJECTS
-
     def cost_per_entry(self, samples: Samples) -> float:
         return OBJECT_COST
-
-    @property
-    def _has_formula(self) -> bool:
-        return False
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """The function decides which samples it takes; its values are checked in `tile`."""
@@ -104,10 +93,11 @@ class Callable(Kernel):
         out[...] = self._values(A, B)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
+        """From square tiles of four rows: fewer calls, and few values that are not used."""
         out = np.empty(len(A))
-        for start in range(0, len(A), _DIAGONAL_ROWS):
-            part = A[start : start + _DIAGONAL_ROWS]
-            out[start : start + _DIAGONAL_ROWS] = np.diagonal(self._values(part, part))
+        for start in range(0, len(A), 4):
+            part = A[start : start + 4]
+            out[start : start + 4] = np.diagonal(self._values(part, part))
         return out
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> Any:

@@ -27,13 +27,7 @@ from mercer.exceptions import FileError, NoFileError
 __all__ = ["DTYPES", "read_tensors", "write_tensors"]
 
 DTYPES = {
-    f"{letter}{bits}": np.dtype(f"{kind}{bits}")
-    for letter, kind, sizes in (
-        ("F", "float", (64, 32, 16)),
-        ("I", "int", (64, 32, 16, 8)),
-        ("U", "uint", (64, 32, 16, 8)),
-    )
-    for bits in sizes
+    f"{dtype.kind.upper()}{8 * dtype.itemsize}": dtype for dtype in map(np.dtype, "dfeqihbQIHB")
 } | {"BOOL": np.dtype(np.bool_)}
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 CHECKSUM = "sha256"

@@ -6,9 +6,10 @@ A file is a safetensors file (`_container`) whose metadata have, under ``mercer`
 format          ``"mercer-model"``
 version         of this layout; a file of a newer one is refused
 mercer          the version of the package that wrote it
-class           the estimator's, one of `_registry.ESTIMATORS`
+class           the estimator's, one of `_registry.ESTIMATORS`, or ``"Pipeline"``
 parameters      those of its constructor, kernels as trees of names and parameters
 state           the fitted attributes (`_state`)
+steps           of a pipeline: name, class, parameters and state of each step
 schema          how data files become its rows, or null
 ==============  ===================================================================
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +33,7 @@ from mercer.persistence._liblinear import is_liblinear
 from mercer.persistence._libsvm import is_libsvm
 from mercer.persistence._registry import (
     ESTIMATORS,
+    TRANSFORMERS,
     WARM_START,
     UnknownObjectError,
     find,
@@ -43,6 +46,7 @@ from mercer.persistence._validity import check_before, try_model
 __all__ = ["VERSION", "ModelFile", "load", "open_model", "save"]
 
 FORMAT = "mercer-model"
+_STEPS: Mapping[str, Any] = ChainMap(TRANSFORMERS, ESTIMATORS)  # type: ignore[arg-type]
 # 2: names of classes and of their fields changed since 0.1, which wrote 1; both are read.
 VERSION = 2
 
@@ -70,12 +74,14 @@ def save(model: Any, path: str | os.PathLike, *, schema: Schema | None = None) -
 
     The file is in the safetensors format: arrays, and JSON for all the rest. The same model gives
     the same bytes. Functions (a kernel function, a callback) are not kept: a callback is left out,
-    a kernel function must be given to `load` again.
+    a kernel function (or an object that is called as one, by the name of its class) must be given
+    to `load` again.
 
     Parameters
     ----------
     model : estimator
-        Any fitted estimator of Mercer.
+        Any fitted estimator of Mercer, or a ``Pipeline`` of one after scalers and decompositions
+        of scikit-learn (StandardScaler, MinMaxScaler, PCA and the like).
     path : path
     schema : Schema, optional
         How data files are brought into the form of the training data; `mercer.data.read_table`
@@ -95,18 +101,8 @@ def save(model: Any, path: str | os.PathLike, *, schema: Schema | None = None) -
     >>> again.certificate_ == model.certificate_
     True
     """
-    name = name_of(model, ESTIMATORS)
-    if name is None:
-        raise TypeError(
-            f"model must be an estimator of Mercer, got {type(model).__name__}. mercer.save knows "
-            f"{', '.join(ESTIMATORS)}."
-        )
     check_is_fitted(model)
     encode = Encoder()
-    parameters = model.get_params(deep=False)
-    fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}
-    if "callback" in parameters:
-        parameters["callback"] = None
     from mercer import __version__
 
     try:
@@ -114,14 +110,45 @@ def save(model: Any, path: str | os.PathLike, *, schema: Schema | None = None) -
             "format": FORMAT,
             "version": VERSION,
             "mercer": __version__,
-            "class": name,
-            "parameters": {key: encode(value, key) for key, value in parameters.items()},
-            "state": {key: encode(value, key) for key, value in fitted.items()},
+            **_describe(model, encode),
             "schema": encode(schema, "schema"),
         }
     except ValueError as error:
-        raise FileError(str(path), None, f"{name} cannot be saved: {error}.") from error
+        what = type(model).__name__
+        raise FileError(str(path), None, f"{what} cannot be saved: {error}.") from error
     write_tensors(path, {"mercer": json.dumps(header, allow_nan=False)}, encode.tensors)
+
+
+def _describe(model: Any, encode: Encoder) -> dict[str, Any]:
+    """Class, parameters and state of an estimator; of a pipeline, those of its steps."""
+    if type(model).__name__ == "Pipeline" and hasattr(model, "steps"):
+        steps = [
+            [name, step if isinstance(step, str) else _describe_one(step, encode, f"{name}.")]
+            for name, step in model.steps
+        ]
+        return {"class": "Pipeline", "parameters": {}, "state": {}, "steps": steps}
+    return _describe_one(model, encode, "", ESTIMATORS)
+
+
+def _describe_one(
+    model: Any, encode: Encoder, where: str, among: Mapping[str, Any] = _STEPS
+) -> dict[str, Any]:
+    name = name_of(model, among)
+    if name is None:
+        raise TypeError(
+            f"model must be an estimator of Mercer, got {type(model).__name__}. mercer.save knows "
+            f"{', '.join(among)}, and pipelines of them after {', '.join(TRANSFORMERS)}."
+        )
+    parameters = model.get_params(deep=False)
+    fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}
+    fitted.pop("_sklearn_version", None)
+    if "callback" in parameters:
+        parameters["callback"] = None
+    return {
+        "class": name,
+        "parameters": {key: encode(value, where + key) for key, value in parameters.items()},
+        "state": {key: encode(value, where + key) for key, value in fitted.items()},
+    }
 
 
 def load(path: str | os.PathLike, *, callables: Mapping[str, Callable] | None = None) -> Any:
@@ -185,9 +212,8 @@ def open_model(
     except Exception as error:  # whatever a file can bring about is a fault of the file
         what = error if type(error) is ValueError else f"{type(error).__name__} {error}"
         raise FileError(name, None, f"cannot be read: {what}.") from error
-    return ModelFile(
-        model, schema, {k: v for k, v in header.items() if k not in ("state", "schema")}
-    )
+    left_out = ("state", "schema", "steps")
+    return ModelFile(model, schema, {k: v for k, v in header.items() if k not in left_out})
 
 
 def _decode_state(nodes: Mapping[str, Any], decode: Decoder) -> dict[str, Any]:
@@ -206,7 +232,27 @@ def _decode_state(nodes: Mapping[str, Any], decode: Decoder) -> dict[str, Any]:
 
 
 def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
-    cls = find(header["class"], ESTIMATORS)
+    if header["class"] != "Pipeline":
+        model = _build_one(header, decode, ESTIMATORS)
+    else:
+        from sklearn.pipeline import Pipeline
+
+        names = [name for name, _ in header["steps"]]
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("the steps of the pipeline have no names")
+        built = (
+            step if step == "passthrough" else _build_one(step, decode, _STEPS)
+            for _, step in header["steps"]
+        )
+        model = Pipeline(list(zip(names, built, strict=True)))
+        model._validate_steps()
+    check_is_fitted(model)
+    try_model(model)
+    return model
+
+
+def _build_one(header: Mapping[str, Any], decode: Decoder, among: Mapping[str, Any]) -> Any:
+    cls = find(header["class"], among)
     parameters = {name: decode(value) for name, value in header["parameters"].items()}
     state = _decode_state(header["state"], decode)
     for name in state:
@@ -217,7 +263,9 @@ def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
     with warnings.catch_warnings():  # about parameters that are deprecated
         warnings.simplefilter("ignore")
         model._validate_params()
-    model.__setstate__({**vars(model), **state})
+    if header["class"] in TRANSFORMERS:  # whose __setstate__ compares versions of pickles
+        vars(model).update(state)
+    else:
+        model.__setstate__({**vars(model), **state})
     check_is_fitted(model)
-    try_model(model)
     return model

@@ -6,8 +6,7 @@ model is added to `_OBJECTS`; anything else is refused by `mercer.save`.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
@@ -17,36 +16,20 @@ from mercer.solvers._registry import NAMES
 
 __all__ = [
     "ESTIMATORS",
-    "KERNELS",
-    "OBJECTS",
+    "TRANSFORMERS",
     "WARM_START",
     "UnknownObjectError",
     "arguments",
     "find",
     "is_warm_start",
     "name_of",
+    "objects",
     "present_fields",
 ]
 
 
-class _Solvers(Mapping[str, ClassPath]):
-    """The solvers by the names of their classes."""
-
-    def _paths(self) -> dict[str, ClassPath]:
-        return {path.partition(":")[2]: ClassPath(path) for path in NAMES.values()}
-
-    def __getitem__(self, name: str) -> ClassPath:
-        return self._paths()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths())
-
-    def __len__(self) -> int:
-        return len(self._paths())
-
-
-_OBJECTS = {
-    path.partition(":")[2]: ClassPath(f"mercer.{path}")
+_OBJECTS = [
+    ClassPath(f"mercer.{path}")
     for path in (
         "certificates._certificate:Certificate",
         "solvers._registry:Choice",
@@ -64,8 +47,35 @@ _OBJECTS = {
         "data._schema:Schema",
         "data:StreamProgress",
     )
+]
+
+
+def objects() -> dict[str, ClassPath]:
+    """The classes of parts of a model by name; kernels and solvers may be registered later."""
+    solvers = map(ClassPath, NAMES.values())
+    return {path.class_name: path for path in (*_OBJECTS, *KERNELS.values(), *solvers)}
+
+
+# Steps of pipelines: transformers of scikit-learn whose fitted attributes are numbers and arrays.
+TRANSFORMERS = {
+    path.class_name: path
+    for path in map(
+        ClassPath,
+        (
+            "sklearn.preprocessing:StandardScaler",
+            "sklearn.preprocessing:MinMaxScaler",
+            "sklearn.preprocessing:MaxAbsScaler",
+            "sklearn.preprocessing:RobustScaler",
+            "sklearn.preprocessing:Normalizer",
+            "sklearn.preprocessing:Binarizer",
+            "sklearn.preprocessing:QuantileTransformer",
+            "sklearn.preprocessing:PolynomialFeatures",
+            "sklearn.decomposition:PCA",
+            "sklearn.decomposition:TruncatedSVD",
+            "sklearn.feature_selection:VarianceThreshold",
+        ),
+    )
 }
-OBJECTS: Mapping[str, ClassPath] = ChainMap(_OBJECTS, KERNELS, _Solvers())  # type: ignore[arg-type]
 # The arguments of classes that are no dataclasses.
 _ARGUMENTS = {
     "Expansion": ("kernel", "support", "coef", "b", "blocks", "columns"),
@@ -134,7 +144,7 @@ def present_fields(cls: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_warm_start(name: str, value: Any) -> bool:
     """Whether an attribute of `WARM_START` holds what this version keeps there."""
-    cls = find(WARM_START[name], OBJECTS)
+    cls = find(WARM_START[name], objects())
     items = value if isinstance(value, list) else [value]
     return value is None or all(isinstance(item, cls) for item in items)
 

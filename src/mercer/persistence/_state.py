@@ -8,6 +8,8 @@ when it is read. Classes are looked up in `_registry`; functions are kept by nam
 from __future__ import annotations
 
 import functools
+import hashlib
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -18,8 +20,9 @@ import scipy.sparse as sp
 
 from mercer._result import Status
 from mercer.data._arrays import check_csr
+from mercer.exceptions import warn_user
 from mercer.persistence._container import DTYPES
-from mercer.persistence._registry import OBJECTS, arguments, find, name_of, present_fields
+from mercer.persistence._registry import arguments, find, name_of, objects, present_fields
 from mercer.persistence._validity import check_text_size
 
 __all__ = ["Decoder", "Encoder"]
@@ -62,7 +65,7 @@ class Encoder:
         return self._object(value, where)
 
     def _object(self, value: Any, where: str) -> Any:
-        name = name_of(value, OBJECTS)
+        name = name_of(value, objects())
         if name is not None:
             parts = arguments(type(value))
             return {
@@ -73,11 +76,11 @@ class Encoder:
             return self._random(value, where)
         if isinstance(value, functools.partial) and not value.args:
             return {"partial": [self(value.func, where), self(value.keywords, where)]}
-        function = getattr(value, "__name__", None)
-        if callable(value) and isinstance(function, str) and not isinstance(value, type):
+        if callable(value) and not isinstance(value, type):
+            function = _name_of_function(value)
             if self._functions.setdefault(function, value) is not value:
                 raise ValueError(f"two different functions are named {function!r}; rename one")
-            return {"function": function}
+            return {"function": function, "source": _source_digest(value)}
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise ValueError(
             f"{where} is of type {kind}, which cannot be kept in a file; mercer.save takes "
@@ -176,7 +179,7 @@ class Decoder:
         return self._seen[key]
 
     def _object(self, node: dict) -> Any:
-        cls = find(node["object"], OBJECTS)
+        cls = find(node["object"], objects())
         given = present_fields(cls, node["of"])
         values = {name: self(value) for name, value in given.items()}
         late = [f.name for f in fields(cls) if not f.init] if is_dataclass(cls) else []
@@ -205,7 +208,30 @@ class Decoder:
                 f"the model has the function {name!r}, and functions are not kept in files: give "
                 f"it again, mercer.load(path, callables={{{name!r}: ...}})"
             )
-        return self.callables[name]
+        given, saved = self.callables[name], node.get("source")
+        if saved is not None and _source_digest(given) not in (saved, None):
+            warn_user(
+                f"The function {name!r} given to mercer.load has another source than the one that "
+                "the model was fitted with: it may be another kernel.",
+                UserWarning,
+            )
+        return given
+
+
+def _name_of_function(value: Any) -> str:
+    """Of a function its name, of an object that can be called that of its class."""
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) else type(value).__name__
+
+
+def _source_digest(value: Any) -> str | None:
+    """SHA-256 of the source of a function, or of the class of an object; None if it has none."""
+    try:
+        source = inspect.getsource(value if inspect.isroutine(value) else type(value))
+    except (OSError, TypeError):
+        return None
+    lines = (line.strip() for line in source.splitlines())
+    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()
 
 
 _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {

@@ -1,21 +1,19 @@
 """The playground: draw points, choose an estimator, and see its model (`mercer play`).
 
 ==============  ====================================================================
-_catalogue.py   what can be chosen: estimators, kernels, parameters and their ranges
+_catalogue.py   what can be chosen: estimators and kernels
 _presets.py     sets of points by name
-_state.py       `State`: frozen, checks itself, travels in a link
-_upload.py      points from a CSV file
+_state.py       `State`: frozen, checks itself, travels in a link; parameters and their ranges
+_upload.py      points, names and units from a CSV file
 _fit.py         a state's estimator, fitted: duals by KKT group, certificate, progress
 _steps.py       `StepHistory`: the iterates of SMO, Pegasos and the perceptron
-_situation.py   `Situation`: the numbers that an explanation is chosen by
-_explain.py     one sentence on what the picture shows, from a table of rules
-_export.py      the same as a Python program
-_contours.py    lines and regions of values on a grid
+_explain.py     `Situation`, and by rules on it one sentence on what the picture shows
+_words.py       tooltips, rows of the certificate, and the same as a Python program
 _picture.py     `draw`: State → `Picture`, all numbers and words that are shown
 _session.py     one open page: events change the state, with undo
 _render.py      a `Picture` as columns for the figures
 _figures.py     the figures (Bokeh)
-_page.py        the page around them; assets/ has its HTML, CSS and JavaScript
+_page.py        the page around them; assets/ has its HTML, CSS, JavaScript and sentences
 _server.py      the server, for this computer only
 ==============  ====================================================================
 

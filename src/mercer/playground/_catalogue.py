@@ -1,4 +1,4 @@
-"""What can be chosen in the playground: estimators, kernels, and the parameters with their ranges.
+"""What can be chosen in the playground: estimators and kernels, and what a slider is.
 
 The page builds its controls from these tables, `State` checks against them, and the exported code
 takes its arguments from them.
@@ -11,15 +11,7 @@ from dataclasses import dataclass
 from mercer.estimators._registry import ESTIMATORS as REGISTERED
 from mercer.kernels._registry import KERNELS as REGISTERED_KERNELS
 
-__all__ = [
-    "ESTIMATORS",
-    "KERNELS",
-    "LABELS",
-    "PARAMETERS",
-    "EstimatorOption",
-    "KernelOption",
-    "ParameterOption",
-]
+__all__ = ["ESTIMATORS", "KERNELS", "LABELS", "EstimatorOption", "ParameterOption"]
 
 # Names of the classes, in the order of the keys 1 to 4.
 LABELS = ("A", "B", "C", "D")
@@ -47,32 +39,6 @@ class ParameterOption:
     may_be_infinite: bool = False
 
 
-PARAMETERS = {
-    "C": ParameterOption(
-        "C",
-        "cost of an error: a small C allows errors, a large one avoids them",
-        1e-3,
-        1e4,
-        0.05,
-        is_log=True,
-        may_be_infinite=True,
-    ),
-    "epsilon": ParameterOption(
-        "ε", "half width of the tube in which errors cost nothing", 0.0, 2.0, 0.01
-    ),
-    "nu": ParameterOption("ν", "largest fraction of points outside of the region", 0.01, 1.0, 0.01),
-    "alpha": ParameterOption(
-        "α", "regularisation: a large α gives a smooth curve", 1e-4, 1e2, 0.05, is_log=True
-    ),
-    "clusters": ParameterOption("clusters", "how many centres", 1, 8, 1, is_whole=True),
-    "gamma": ParameterOption(
-        "γ", "inverse width of the kernel: a large γ is local", 1e-2, 1e2, 0.05, is_log=True
-    ),
-    "degree": ParameterOption("degree", "of the polynomial", 1, 8, 1, is_whole=True),
-    "coef0": ParameterOption("c₀", "constant inside of the kernel", -2.0, 2.0, 0.05),
-}
-
-
 @dataclass(frozen=True)
 class EstimatorOption:
     """An estimator, its own parameters, and what its picture is.
@@ -87,13 +53,14 @@ class EstimatorOption:
         Whether labels count, there are none, it makes them, or the second coordinate is the target.
     step : str
         What one step of step mode is; empty where there is none.
-    constants : tuple of (str, value)
-        Arguments that are no choice: limits that make the same picture on every computer.
+    max_iter : int or None
+        A limit that makes the same picture on every computer.
+    is_seeded : bool
+        Whether it takes ``random_state``.
     has_box : bool
         Whether its coefficients have bounds, and so KKT groups.
     has_edges : bool
         Whether f = ±1 is drawn: the margin, or odds of e to 1.
-    needs_finite_C : bool
     """
 
     title: str
@@ -101,75 +68,44 @@ class EstimatorOption:
     parameters: tuple[str, ...]
     kind: str
     step: str = ""
-    constants: tuple[tuple[str, object], ...] = ()
+    max_iter: int | None = None
+    is_seeded: bool = False
     has_box: bool = False
     has_edges: bool = False
-    needs_finite_C: bool = False
+
+    @property
+    def needs_finite_C(self) -> bool:
+        return "C" in self.parameters and self.estimator != "SVC"
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Arguments that are no choice."""
+        limits = {} if self.max_iter is None else {"max_iter": self.max_iter}
+        return {**limits, "random_state": 0} if self.is_seeded else limits
 
 
-def _smo(
-    title: str, estimator: str, parameters: tuple, kind: str, limit: int, **more: bool
-) -> EstimatorOption:
-    constants = (("max_iter", limit),)
-    return EstimatorOption(
-        title, estimator, parameters, kind, "pair of SMO", constants, has_box=True, **more
+def _options() -> tuple[EstimatorOption, ...]:
+    smo = {"step": "pair of SMO", "has_box": True}
+    option = EstimatorOption
+    return (
+        option("SVC (classes)", "SVC", ("C",), "classes", max_iter=50_000, has_edges=True, **smo),
+        option("SVR (regression)", "SVR", ("C", "epsilon"), "curve", max_iter=20_000, **smo),
+        option("One-class SVM (region)", "OneClassSVM", ("nu",), "region", max_iter=50_000, **smo),
+        option("Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake", 100, True),
+        option(
+            *("Pegasos (classes)", "PegasosClassifier", ("C",), "classes", "example", 128, True),
+            has_edges=True,
+        ),
+        option(
+            *("Logistic (classes)", "KernelLogisticRegression", ("C",), "classes", "", 50),
+            has_edges=True,
+        ),
+        option("k-means (clusters)", "KernelKMeans", ("clusters",), "clusters", is_seeded=True),
+        option("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
     )
 
 
-def _seeded(limit: int) -> tuple[tuple[str, object], ...]:
-    return ("max_iter", limit), ("random_state", 0)
-
-
-_OPTIONS = (
-    _smo("SVC (classes)", "SVC", ("C",), "classes", 50_000, has_edges=True),
-    _smo("SVR (regression)", "SVR", ("C", "epsilon"), "curve", 20_000, needs_finite_C=True),
-    _smo("One-class SVM (region)", "OneClassSVM", ("nu",), "region", 50_000),
-    EstimatorOption(
-        "Perceptron (classes)", "KernelPerceptron", (), "classes", "mistake", _seeded(100)
-    ),
-    EstimatorOption(
-        "Pegasos (classes)",
-        "PegasosClassifier",
-        ("C",),
-        "classes",
-        "example",
-        _seeded(128),
-        has_edges=True,
-        needs_finite_C=True,
-    ),
-    EstimatorOption(
-        "Logistic (classes)",
-        "KernelLogisticRegression",
-        ("C",),
-        "classes",
-        constants=(("max_iter", 50),),
-        has_edges=True,
-        needs_finite_C=True,
-    ),
-    EstimatorOption(
-        "k-means (clusters)",
-        "KernelKMeans",
-        ("clusters",),
-        "clusters",
-        constants=(("random_state", 0),),
-    ),
-    EstimatorOption("Ridge (regression)", "KernelRidge", ("alpha",), "curve"),
-)
 #: By the key that the registry gives each in links and on the page.
-ESTIMATORS = {REGISTERED[option.estimator].playground: option for option in _OPTIONS}
-
-
-@dataclass(frozen=True)
-class KernelOption:
-    """A kernel: its title, formula and parameters."""
-
-    title: str
-    formula: str
-    parameters: tuple[str, ...] = ()
-
-
-KERNELS = {
-    entry.names[0]: KernelOption(entry.title, entry.formula, entry.parameters)
-    for entry in REGISTERED_KERNELS.values()
-    if entry.formula
-}
+ESTIMATORS = {REGISTERED[option.estimator].playground: option for option in _options()}
+#: By name: entries of the registry with a title, a formula and parameters.
+KERNELS = {entry.names[0]: entry for entry in REGISTERED_KERNELS.values() if entry.formula}

@@ -1,57 +1,219 @@
-"""One sentence on what the picture shows, from KKT groups and certificate: a table of rules.
+"""One sentence on what the picture shows, by rules on the numbers of a state and its fit.
 
-`explain` takes the first rule that applies. A rule has a name, the estimators it is about, a
-condition on the `Situation`, and a sentence with fields: ``{C!g}`` a number, ``{n:,}`` a count,
-``{n_wrong!p}`` "3 points", ``{n_steps!m}`` "3 mistakes", ``{n_wrong!i}`` "is" or "are".
+`measure` gives the `Situation`, `explain` the first rule that applies. The sentences are in
+assets/sentences.txt, a line each: ``key: sentence`` with fields ``{C!g}`` a number, ``{n:,}`` a
+count, ``{n_wrong!p}`` "3 points", ``{n_steps!m}`` "3 mistakes", ``{n_wrong!i}`` "is" or "are".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
+from itertools import chain
 from string import Formatter
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from mercer._result import Status
-from mercer.playground._situation import Situation
+from mercer.certificates._certificate import Certificate
+from mercer.playground._catalogue import ESTIMATORS
+from mercer.playground._fit import Fit, kernel_matrix, kernel_of, rows_and_targets
+from mercer.playground._state import State
+from mercer.playground._steps import Box, Step
 
-__all__ = ["RULES", "Explanation", "Rule", "explain"]
+__all__ = ["SENTENCES", "Explanation", "Situation", "explain", "measure"]
+
+_ASSET = files("mercer.playground").joinpath("assets", "sentences.txt")
+#: Sentences by the keys of their rules.
+SENTENCES = dict(line.split(": ", 1) for line in _ASSET.read_text(encoding="utf-8").splitlines())
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The name of a rule and its sentence."""
+    """The key of a rule and its sentence."""
 
     key: str
     text: str
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A sentence, and when it applies.
+class Situation:
+    """What a sentence may be about."""
 
-    Attributes
-    ----------
-    name : str
-        Its key, after the estimators it is about: ``"svc svr: no-free"``; without, about all.
-    text : str
-        The sentence with its fields.
-    applies : the condition; by default always true
-    """
+    wide: ClassVar[float] = 5e-3  # tolerance of a fit: a narrower interval of b is one number
 
-    name: str
-    text: str
-    applies: Callable[[Situation], Any] = lambda situation: True
+    machine: str = "svc"
+    kernel: str = "rbf"
+    kind: str = "classes"
+    n: int = 0
+    n_classes: int = 0
+    names: tuple[str, ...] = ()  # classes present
+    n_clusters: int = 0
+    C: float = 1.0
+    nu: float = 0.2
+    epsilon: float = 0.2
+    gamma: float = 0.5
+    # Points by KKT group.
+    n_zero: int = 0
+    n_free: int = 0
+    n_bound: int = 0
+    # The interval of optimal b; if it is crossed, sorted, and as wide as the KKT violation.
+    b_low: float = 0.0
+    b_high: float = 0.0
+    violation: float = 0.0
+    margin: float = 0.0
+    status: Status | None = None
+    gap: float = 0.0  # relative
+    n_wrong: int = 0  # points on the wrong side (one-class, curve: outside of region, of tube)
+    n_inside: int = 0  # points between the margin's edge and the boundary, on their own side
+    sides: int = 2  # number of classes that the model predicts for its own points
+    neighbour: float = 1.0  # median of k of a point and its nearest neighbour elsewhere
+    least_eigenvalue: float = 0.0  # of K over its largest; negative where K is not PSD
+    n_proof: int = 0  # points in the proof that the convex hulls meet
+    n_steps: float = 0  # mistakes of the perceptron, and Novikoff's bound on them
+    bound_on_steps: float = float("inf")
+    n_empty: int = 0  # clusters
+    residual: float = 1.0  # root mean squared error over the standard deviation of the targets
+    # In step mode: the number of steps taken; the rest is about the last one (`Step`).
+    step: int | None = None
+    is_over: bool = False
+    box: Box | None = None
+    active: tuple[int, ...] = ()
+    pull: float = 0.0
 
     @property
-    def key(self) -> str:
-        return self.name.rpartition(": ")[2]
+    def n_support(self) -> int:
+        return self.n_free + self.n_bound
 
-    def explain(self, situation: Situation) -> Explanation | None:
-        machines = self.name.rpartition(": ")[0].split()
-        if (machines and situation.machine not in machines) or not self.applies(situation):
-            return None
-        return Explanation(self.key, _Words().vformat(self.text, (), _fields(situation)))
+    @property
+    def is_crossed(self) -> bool:
+        """Whether no b satisfies the KKT conditions: the interval is as wide as the violation."""
+        return self.b_high - self.b_low <= 2 * self.violation
+
+    @property
+    def has_band(self) -> bool:
+        """Whether every b of an interval wider than ``wide`` is optimal."""
+        return self.n_free == 0 and self.b_high - self.b_low > self.wide and not self.is_crossed
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether in step mode the interval of b is one in which every b violates a condition."""
+        is_wide = self.b_high - self.b_low > self.wide
+        return self.step is not None and is_wide and self.is_crossed
+
+
+def measure(
+    state: State, found: Fit | None, step: Step | None = None, is_over: bool = False
+) -> Situation:
+    """The situation of a state, and of its fit where there is one."""
+    present = np.unique(state.labels)
+    values: dict[str, Any] = {
+        name: getattr(state, name) for name in ("machine", "kernel", "C", "nu", "epsilon", "gamma")
+    }
+    values |= {
+        "kind": ESTIMATORS[state.machine].kind,
+        "n": len(state.points),
+        "n_classes": present.size,
+        "n_clusters": state.clusters,
+        "names": tuple(state.class_names[c] for c in present),
+    }
+    if found is None:
+        return Situation(**values)
+    values |= _of_kernel(state) | _of_fit(found)
+    if found.decide is not None and state.machine != "kmeans":
+        values |= _of_values(state, found)
+    values |= _of_model(state, found)
+    if step is not None:
+        values |= {"step": state.step, "n_steps": state.step, "is_over": is_over}
+        values |= {name: getattr(step, name) for name in ("box", "active", "pull", "gap")}
+    return Situation(**values)
+
+
+def _of_kernel(state: State, most: int = 150) -> dict[str, Any]:
+    kernel = kernel_of(state)
+    if kernel.is_psd is False:
+        # K of a subset has a negative eigenvalue only if K of all points has (Cauchy interlacing).
+        subset = state.with_(points=state.points[:: -(-len(state.points) // most)])
+        spectrum = np.linalg.eigvalsh(kernel_matrix(subset))
+        top = float(np.abs(spectrum).max())
+        return {"least_eigenvalue": float(spectrum[0]) / top if top > 0 else 0.0}
+    if state.kernel in ("rbf", "laplacian"):
+        K = kernel_matrix(state)
+        nearest = np.where(K < 1 - 1e-12, K, 0.0).max(axis=0)  # 1 is the same place
+        return {"neighbour": float(np.median(nearest))}
+    return {}
+
+
+def _of_fit(found: Fit) -> dict[str, Any]:
+    counts = np.bincount(found.group, minlength=3).tolist()
+    values: dict[str, Any] = dict(zip(("n_zero", "n_free", "n_bound"), counts, strict=True))
+    if found.proof is not None:
+        values["n_proof"] = int(np.count_nonzero(found.proof))
+    certificate = found.certificate
+    if certificate is None:
+        return values
+    values |= {"status": certificate.status, "gap": certificate.relative_gap}
+    if isinstance(certificate, Certificate):
+        values |= {"margin": certificate.margin, "violation": certificate.kkt_violation}
+        if not certificate.tasks:
+            values["b_low"], values["b_high"] = certificate.bias_interval
+    return values
+
+
+def _of_values(state: State, found: Fit, edge: float = 1e-2) -> dict[str, Any]:
+    """How many points are where; those within ``edge`` of an edge are on it."""
+    assert found.decide is not None
+    X, y = rows_and_targets(state)
+    f = np.asarray(found.decide(X))
+    kind = ESTIMATORS[state.machine].kind
+    if kind == "curve":
+        spread = float(np.std(y))
+        residual = float(np.sqrt(np.mean((y - f) ** 2))) / spread if spread > 0 else 0.0
+        tube = state.epsilon if state.machine == "svr" else 0.0
+        return {"n_wrong": int((np.abs(y - f) > tube + edge).sum()), "residual": residual}
+    if kind == "region":
+        return {"n_wrong": int((f < -edge * max(1.0, float(np.abs(f).max()))).sum())}
+    if f.ndim == 1:
+        signed = np.where(y == y.max(), f, -f)
+        return {
+            "n_wrong": int((signed <= 0).sum()),
+            "n_inside": int(((signed > 0) & (signed < 1 - edge)).sum()),
+            "sides": int(np.unique(f > 0).size),
+        }
+    predicted = found.model.predict(X)
+    return {"n_wrong": int((predicted != y).sum()), "sides": int(np.unique(predicted).size)}
+
+
+def _of_model(state: State, found: Fit) -> dict[str, Any]:
+    if found.model is None:
+        return {}
+    if state.machine == "perceptron":
+        return {
+            "n_steps": int(found.model.mistakes_.sum()),
+            "bound_on_steps": float(found.model.mistake_bound_.max()),
+        }
+    if state.machine == "kmeans":
+        return {"n_empty": int(np.isinf(found.model.center_norms_).sum())}
+    return {}
+
+
+# ------------------------------------------------------------------ rules
+
+
+def explain(situation: Situation) -> Explanation:
+    """The first rule that applies, in words.
+
+    Examples
+    --------
+    >>> from mercer.playground._explain import Situation, explain
+    >>> explain(Situation(n=0)).text
+    'Nothing to learn from yet: click into the plane to add points, or take a preset.'
+    """
+    rules = chain(_too_little(situation), _stepping(situation), _svm(situation), _others(situation))
+    key = next(key for key, applies in rules if applies)
+    return Explanation(key, _Words().vformat(SENTENCES[key], (), _fields(situation)))
 
 
 class _Words(Formatter):
@@ -85,270 +247,72 @@ def _fields(s: Situation) -> dict[str, Any]:
     return fields
 
 
-def explain(situation: Situation) -> Explanation:
-    """The first rule that applies, in words.
-
-    Examples
-    --------
-    >>> from mercer.playground._explain import explain
-    >>> from mercer.playground._situation import Situation
-    >>> explain(Situation(n=0)).text
-    'Nothing to learn from yet: click into the plane to add points, or take a preset.'
-    """
-    return next(filter(None, (rule.explain(situation) for rule in RULES)))
+# A rule is its key and whether it applies.
+Rules = Iterator[tuple[str, Any]]
 
 
-def _stepping(s: Situation) -> bool:
-    return s.step is not None
+def _too_little(s: Situation) -> Rules:
+    yield "empty", s.n == 0
+    yield "one-class-only", s.kind == "classes" and s.n_classes < 2
+    yield "too-few", s.machine == "kmeans" and s.n < s.n_clusters
 
 
-def _is_isolated(s: Situation) -> bool:
-    """Half of the points have no neighbour with k of at least 0.2."""
-    return s.kernel in ("rbf", "laplacian") and s.n > 2 and s.neighbour < 0.2
+def _stepping(s: Situation) -> Rules:
+    if s.step is None:
+        return
+    if s.step == 0:
+        yield "step-start", s.machine in ("svc", "svr")
+        yield "step-start-oneclass", s.machine == "oneclass"
+        yield "step-start-updates", True
+    yield "step-over", s.is_over and s.machine in ("svc", "svr", "oneclass")
+    yield "step-over-mistakes", s.is_over
+    yield "step-clipped", s.box and s.box.is_clipped
+    yield "step-inside", s.box
+    yield "step-mistake", s.machine == "perceptron"
+    yield "step-pull", s.pull != 0
+    yield "step-rest", True
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        "empty",
-        "Nothing to learn from yet: click into the plane to add points, or take a preset.",
-        lambda s: s.n == 0,
-    ),
-    Rule(
-        "one-class-only",
-        "All points are of class {names[0]}, and a boundary needs two sides: choose another "
-        "class and click some points of it.",
-        lambda s: s.kind == "classes" and s.n_classes < 2,
-    ),
-    Rule(
-        "kmeans: too-few",
-        "{n!p} cannot make {n_clusters} clusters: add points or choose fewer clusters.",
-        lambda s: s.n < s.n_clusters,
-    ),
-    # ------------------------------------------------------------------ step mode
-    Rule(
-        "svc svr: step-start",
-        "Before the first step all α are 0 and so is f: each step now moves two of them.",
-        lambda s: s.step == 0,
-    ),
-    Rule(
-        "oneclass: step-start-oneclass",
-        "The first points have the sum that α must have; each step now moves two of them.",
-        lambda s: s.step == 0,
-    ),
-    Rule(
-        "step-start-updates",
-        "Before the first step w = 0: no point has been visited yet.",
-        lambda s: s.step == 0,
-    ),
-    Rule(
-        "svc svr oneclass: step-over",
-        "No pair violates its KKT conditions any more: SMO is done, the gap is {gap:.2g} of the "
-        "objective.",
-        lambda s: _stepping(s) and s.is_over,
-    ),
-    Rule(
-        "step-over-mistakes",
-        "No mistake is left, or the iteration limit was reached: these are all updates of the fit.",
-        lambda s: _stepping(s) and s.is_over,
-    ),
-    Rule(
-        "step-clipped",
-        "SMO moves points {first} and {second} along the line that keeps Σ αy: its optimum lies "
-        "outside of the box, so the step is clipped to {end} = {after!g}.",
-        lambda s: _stepping(s) and s.box and s.box.is_clipped,
-    ),
-    Rule(
-        "step-inside",
-        "SMO moves points {first} and {second} along the line that keeps Σ αy to its optimum, "
-        "which lies inside of the box: α goes from {before!g} to {after!g}.",
-        lambda s: _stepping(s) and s.box,
-    ),
-    Rule(
-        "perceptron: step-mistake",
-        "Point {point} was on the wrong side, so the perceptron adds it: its count and b move by "
-        "one, and {n_wrong!p} {n_wrong!i} wrong now.",
-        _stepping,
-    ),
-    Rule(
-        "step-pull",
-        "Point {point} was within the margin: w shrinks by 1 − 1/t and moves towards it by 1/(λt).",
-        lambda s: _stepping(s) and s.pull != 0,
-    ),
-    Rule(
-        "step-rest",
-        "Point {point} was beyond the margin already: w only shrinks by 1 − 1/t.",
-        _stepping,
-    ),
-    # ------------------------------------------------------------------ support vector machines
-    Rule(
-        "svc svr oneclass: not-separable",
-        "C = ∞ admits no error, which is impossible here: with the weights of {n_proof!p} "
-        "(ringed) one point lies in the convex hulls of both classes.",
-        lambda s: s.n_proof,
-    ),
-    Rule(
-        "svc svr oneclass: not-psd",
-        "This is no kernel on these points: K has an eigenvalue of {least_eigenvalue!g} times its "
-        "largest, so the problem is not convex and the solution only a stationary point.",
-        lambda s: s.least_eigenvalue < -1e-9,
-    ),
-    Rule(
-        "svc svr oneclass: not-converged",
-        "The solver stopped with a gap of {gap:.2g} ({status}): a smaller C, or scaled columns, "
-        "would let it converge.",
-        lambda s: s.status in (Status.ITERATION_LIMIT, Status.STALLED),
-    ),
-    Rule(
-        "svc: all-at-C",
-        "C = {C!g} is so small that every α is at C: w is C times the difference of the class "
-        "sums, and every b in the band, from {b_low!g} to {b_high!g}, is optimal.",
-        lambda s: s.n_bound == s.n and s.has_band,
-    ),
-    Rule(
-        "svc svr oneclass: isolated",
-        "γ = {gamma!g} is so large that most points are isolated (half of them have no neighbour "
-        "with k above {neighbour!g}): f is determined at the points and nearly constant between.",
-        _is_isolated,
-    ),
-    Rule(
-        "svc: one-side",
-        "All points are put into one class: C is too small, or the kernel too smooth, for a "
-        "boundary between them.",
-        lambda s: s.n_classes == 2 and s.sides == 1,
-    ),
-    Rule(
-        "svc svr: no-free",
-        "No support vector is free, so b is not unique: every b from {b_low!g} to {b_high!g} (the "
-        "band) has the same objective.",
-        lambda s: s.n_support and s.has_band,
-    ),
-    Rule(
-        "svc: hard-margin",
-        "The largest margin between the classes, {margin!g} wide in feature space, depends on "
-        "{n_support!p} only: moving any other changes nothing.",
-        lambda s: float("inf") == s.C and s.n_classes == 2,
-    ),
-    Rule(
-        "svc: several",
-        "{n_classes} classes are {n_pairs} problems of two; a region belongs to the class that "
-        "wins all of its own, and {n_support!p} of {n:,} are a support vector of some problem.",
-        lambda s: s.n_classes > 2,
-    ),
-    Rule(
-        "svc: all-support",
-        "All {n:,} points are support vectors: none lies beyond the margin, so the model needs all "
-        "of the data. With a larger C or another γ some would have α = 0.",
-        lambda s: s.n_zero == 0,
-    ),
-    Rule(
-        "svc: margin-empty",
-        "No point is inside of the margin: C = {C!g} acts as a hard margin here, given by "
-        "{n_free!p} on its edges.",
-        lambda s: s.n_bound == 0,
-    ),
-    Rule(
-        "svc: errors",
-        "{n_wrong!p} on the wrong side and {n_inside:,} inside of the margin have α = C; the "
-        "{n_free!v} on its edges determine b.",
-        lambda s: s.n_wrong,
-    ),
-    Rule(
-        "svc: soft-margin",
-        "All points are on their side, but {n_inside:,} are inside of the margin: at C = {C!g} the "
-        "wider margin outweighs their slack.",
-    ),
-    Rule(
-        "svr: tube-holds-all",
-        "The tube of ±ε = {epsilon!g} contains all points around a constant: no support vector, "
-        "and f is constant. A smaller ε would follow the points.",
-        lambda s: s.n_support == 0,
-    ),
-    Rule(
-        "svr: curve",
-        "The curve depends on {n_support!p} of {n:,}: those on the edge of the tube or outside of "
-        "it ({n_bound:,} with α = C); the others could be left out.",
-    ),
-    Rule(
-        "oneclass: half-plane",
-        "A linear one-class SVM can only cut off a half-plane, away from the origin: RBF gives a "
-        "bounded region.",
-        lambda s: s.kernel in ("linear", "cosine"),
-    ),
-    Rule(
-        "oneclass: region",
-        "ν = {nu!g} lies between the fraction of points outside, {outside:.0%}, and that of "
-        "support vectors, {supporting:.0%}.",
-    ),
-    # ------------------------------------------------------------------ other estimators
-    Rule(
-        "perceptron: perceptron-done",
-        "The perceptron separates the classes after {n_steps!m}, of at most {bound_on_steps!g} by "
-        "Novikoff's bound; any boundary without mistakes would do.",
-        lambda s: s.n_wrong == 0,
-    ),
-    Rule(
-        "perceptron: perceptron-endless",
-        "The perceptron will never end: {n_proof!p} (ringed) prove that no hyperplane of this "
-        "kernel separates the classes; it has made {n_steps!m} so far.",
-        lambda s: s.n_proof,
-    ),
-    Rule(
-        "perceptron: perceptron-late",
-        "After {n_steps!m} {n_wrong!p} {n_wrong!i} still on the wrong side: the classes can be "
-        "separated by this kernel, but with a margin so small that it takes many more.",
-    ),
-    Rule(
-        "pegasos: pegasos-done",
-        "Pegasos took one example at a time and is proved to be within {gap:.1%} of the optimum of "
-        "the SVM with the penalty b²/2.",
-        lambda s: s.status is Status.SOLVED,
-    ),
-    Rule(
-        "pegasos: pegasos-early",
-        "Pegasos is proved to be within {gap:.0%} of the optimum only: with λ = 1/(nC) this small "
-        "its steps 1/(λt) are still large. With a smaller C it converges sooner.",
-    ),
-    Rule(
-        "logistic: logistic-certain",
-        "Every point is on its side, yet every α is positive: the logistic loss never reaches "
-        "zero, so no point could be left out.",
-        lambda s: s.n_wrong == 0,
-    ),
-    Rule(
-        "logistic: logistic",
-        "Every α is positive, the largest are those of the {n_wrong!p} on the wrong side: lines "
-        "are probabilities of 27 %, 50 % and 73 %, where f = −1, 0, 1.",
-    ),
-    Rule(
-        "kmeans: kmeans-empty",
-        "{n_empty} of {n_clusters} clusters {n_empty!i} empty: there are fewer different points "
-        "than clusters.",
-        lambda s: s.n_empty,
-    ),
-    Rule(
-        "kmeans: kmeans-one",
-        "One cluster is the mean of all points: there is nothing to decide.",
-        lambda s: s.n_clusters == 1,
-    ),
-    Rule(
-        "kmeans: kmeans",
-        "{n_clusters} means in feature space, the best of ten starts; labels are not used, "
-        "colours are those of the nearest mean.",
-    ),
-    Rule(
-        "ridge: ridge-interpolates",
-        "The curve goes through almost all points: α is so small that noise is fitted as well.",
-        lambda s: s.residual < 0.1,
-    ),
-    Rule(
-        "ridge: ridge-flat",
-        "The curve stays near zero: α is too large (or the kernel too smooth) to follow the "
-        "points; note that ridge has no intercept.",
-        lambda s: s.residual > 0.9,
-    ),
-    Rule(
-        "ridge: ridge",
-        "Every coefficient is a residual over α, c = (y − f)/α, and {explained:.0%} of the "
-        "variance is explained. No point can be left out.",
-    ),
-)
+def _svm(s: Situation) -> Rules:
+    if s.machine not in ("svc", "svr", "oneclass"):
+        return
+    is_svc, is_svr = s.machine == "svc", s.machine == "svr"
+    yield "not-separable", s.n_proof
+    yield "not-psd", s.least_eigenvalue < -1e-9
+    yield "not-converged", s.status in (Status.ITERATION_LIMIT, Status.STALLED)
+    yield "all-at-C", is_svc and s.n_bound == s.n and s.has_band
+    # Half of the points have no neighbour with k of at least 0.2.
+    is_local = s.kernel in ("rbf", "laplacian")
+    yield "isolated", is_local and s.n > 2 and s.neighbour < 0.2
+    yield "one-side", is_svc and s.n_classes == 2 and s.sides == 1
+    yield "no-free", s.machine != "oneclass" and s.n_support and s.has_band
+    yield "hard-margin", is_svc and float("inf") == s.C and s.n_classes == 2
+    yield "several", is_svc and s.n_classes > 2
+    yield "all-support", is_svc and s.n_zero == 0
+    yield "margin-empty", is_svc and s.n_bound == 0
+    yield "errors", is_svc and s.n_wrong
+    yield "soft-margin", is_svc
+    yield "tube-holds-all", is_svr and s.n_support == 0
+    yield "curve", is_svr
+    yield "half-plane", s.kernel in ("linear", "cosine")
+    yield "region", True
+
+
+def _others(s: Situation) -> Rules:
+    if s.machine == "perceptron":
+        yield "perceptron-done", s.n_wrong == 0
+        yield "perceptron-endless", s.n_proof
+        yield "perceptron-late", True
+    if s.machine == "pegasos":
+        yield "pegasos-done", s.status is Status.SOLVED
+        yield "pegasos-early", True
+    if s.machine == "logistic":
+        yield "logistic-certain", s.n_wrong == 0
+        yield "logistic", True
+    if s.machine == "kmeans":
+        yield "kmeans-empty", s.n_empty
+        yield "kmeans-one", s.n_clusters == 1
+        yield "kmeans", True
+    yield "ridge-interpolates", s.residual < 0.1
+    yield "ridge-flat", s.residual > 0.9
+    yield "ridge", True

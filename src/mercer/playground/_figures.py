@@ -15,8 +15,8 @@ from bokeh.plotting import figure
 
 from mercer.playground._picture import Picture
 from mercer.playground._render import columns
-from mercer.playground._state import EXTENT
-from mercer.plots import _style as style
+from mercer.playground._state import LIMITS
+from mercer.plots import style
 
 __all__ = ["Figures"]
 
@@ -41,7 +41,9 @@ class Figures:
             name: ColumnDataSource({column: [] for column in each}, syncable=False)
             for name, each in columns(picture, None, None).items()
         }
-        self.plane = _blank("plane", *(Range1d(start=-EXTENT, end=EXTENT) for _ in "xy"))
+        self.plane = _blank(
+            "plane", *(Range1d(start=-LIMITS.extent, end=LIMITS.extent) for _ in "xy")
+        )
         self.trace = _blank("trace", *_free_ranges())
         self.box = _blank("box", *_free_ranges())
         self._fill_plane()
@@ -52,9 +54,8 @@ class Figures:
             plot = getattr(self, name)
             self.axes[f"{name}-x"] = [plot.xaxis[0], plot.x_range]
             self.axes[f"{name}-y"] = [plot.yaxis[0], plot.y_range]
-            if name != "plane":
-                for axis, _ in (self.axes[f"{name}-x"], self.axes[f"{name}-y"]):
-                    axis.ticker = FixedTicker(ticks=[0.0], syncable=False)
+            for axis in plot.axis:
+                axis.ticker = FixedTicker(ticks=[0.0], syncable=False)
 
     def _fill_plane(self) -> None:
         plot, sources = self.plane, self.sources
@@ -76,8 +77,8 @@ class Figures:
         points(source=sources["marks"], size="size", fill_color=None, **_line("colour", "width"))
         marker: dict[str, Any] = {"marker": "marker", "size": "size", "fill_color": "fill"}
         shown = points(source=sources["points"], **marker, **_line("line", "width"))
-        marker = {"marker": "marker", "size": 19, "fill_color": "colour"}
-        points(source=sources["extra"], **marker, **_line(style.INK, 1.8))
+        marker = {"marker": "marker", "size": 19, "fill_color": None}
+        points(source=sources["extra"], **marker, **_line("colour", 2.4))
         plot.add_tools(HoverTool(renderers=[shown], tooltips="@note", attachment="vertical"))
 
     def _fill_trace(self) -> None:

@@ -7,24 +7,30 @@ one data source and receives all that it shows through another, in one message.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
 from bokeh.core.templates import get_env
-from bokeh.document import Document
+from bokeh.document import Document, without_document_lock
 from bokeh.models import ColumnDataSource, CustomJS
 
-from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS
 from mercer.playground._figures import Figures
+from mercer.playground._picture import Picture
 from mercer.playground._presets import PRESETS
 from mercer.playground._render import axes, columns
-from mercer.playground._session import ERASER, Session
-from mercer.plots import _style as style
+from mercer.playground._session import ERASER, Session, attempt
+from mercer.playground._state import PARAMETERS, State
+from mercer.plots import style
 
 __all__ = ["Page", "add_page"]
 
+# All pages share a thread: `warnings` are process-wide, and histories of steps are kept.
+_POOL = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playground")
 # What the KKT groups (zero, free, at the bound) are called.
 _GROUPS = {
     "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
@@ -68,56 +74,68 @@ class Page:
     """
 
     run_ms = 160  # between two steps of the timer
-    gather_ms = 4  # events within this time are drawn once, with the last state
 
     def __init__(self, doc: Document, query: str):
-        self.doc, self.session = doc, Session(query)
+        self.doc, self.session = doc, Session(query, draws=False)
         self.figures = Figures(self.session.picture)
         self.inbox = ColumnDataSource({"json": [""]}, name="inbox")
         self.outbox = ColumnDataSource({"json": [""]}, name="outbox")
         self.echo: Any = None
-        self.is_waiting = False
+        self.is_drawing = False
         self.running: Any = None
         self.inbox.on_change("data", lambda attr, old, new: self.receive(new["json"][0]))
-        self.render()
+        self.send()
+        self.update()
 
     def receive(self, text: str) -> None:
         """An event of the page."""
         event = json.loads(text)
         self.echo = event.get("id", self.echo)
         self.session.handle(event)
-        self.render_soon()
+        self.update()
 
-    def render_soon(self) -> None:
-        if not self.is_waiting:
-            self.is_waiting = True
-            self.doc.add_timeout_callback(self.render, self.gather_ms)
+    def update(self) -> None:
+        """Show the session's state: at once, or when its picture is drawn."""
+        if not self.session.is_stale:
+            self.send()
+        elif not self.is_drawing:
+            self.is_drawing = True
+            self.doc.add_next_tick_callback(self.draw)
 
-    def render(self) -> None:
-        """Send figures and words of the session's state to the page."""
-        self.is_waiting = False
+    @without_document_lock
+    async def draw(self) -> None:
+        """Draw in a thread: the page takes events meanwhile, and only the last state is shown."""
+        state = self.session.state
+        drawn = await asyncio.get_running_loop().run_in_executor(_POOL, attempt, state)
+        self.doc.add_next_tick_callback(partial(self.take, state, drawn))
+
+    def take(self, state: State, drawn: Picture | Exception) -> None:
+        self.is_drawing = False
+        if state == self.session.state:
+            self.session.take(drawn)
+        self.update()
+
+    def send(self) -> None:
+        """Figures and words of the session's picture to the page, in one message."""
         session = self.session
-        picture = session.refresh()
         message = {
             **self.words(),
-            "columns": columns(picture, session.selected, session.cursor),
-            "axes": axes(picture),
+            "columns": columns(session.picture, session.selected, session.cursor),
+            "axes": axes(session.picture),
         }
         self.outbox.data = {"json": [json.dumps(message)]}
-        self.keep_running()
-
-    def keep_running(self) -> None:
-        if self.session.is_running and self.running is None:
+        if session.is_running and self.running is None:
             self.running = self.doc.add_periodic_callback(self.run_on, self.run_ms)
-        elif not self.session.is_running and self.running is not None:
+        elif not session.is_running and self.running is not None:
             self.doc.remove_periodic_callback(self.running)
             self.running = None
 
     def run_on(self) -> None:
         """Some steps of the timer: more of them, the more were taken."""
-        done = self.session.state.step or 0
-        self.session.handle({"do": "step", "by": 1 + done // 25})
-        self.render()
+        if not self.is_drawing:
+            done = self.session.state.step or 0
+            self.session.handle({"do": "step", "by": 1 + done // 25})
+            self.update()
 
     def words(self) -> dict[str, Any]:
         """What the HTML shows."""
@@ -148,6 +166,8 @@ class Page:
             "is_error": session.is_error,
             "milliseconds": round(1000 * picture.seconds, 1),
             "echo": self.echo,
+            "is_drawn": not session.is_stale,
+            "classes": state.class_names,
         }
 
     def _parameter(self, name: str) -> dict[str, Any]:
@@ -174,11 +194,15 @@ class Page:
             items.append(("solid", "f = 0" if picture.curve is None else "f", None))
         if picture.meeting is not None:
             items.append(("dashed", "convex hulls of the ringed points", None))
+            items.append(("shared", "what the hulls of both classes share", None))
             items.append(("star", "a point in both", None))
         elif picture.edges or (picture.curve is not None and picture.curve.epsilon):
             items.append(("dashed", "f = ±1" if picture.curve is None else "f ± ε", None))
         if situation.has_band and situation.n_support:
             items.append(("band", "any b here is optimal", None))
+        if situation.is_violated:
+            low, high = (f"{b:.3g}".replace("-", "−") for b in (situation.b_low, situation.b_high))
+            items.append(("none", f"no b is optimal yet: from {low} to {high} all violate", None))
         if ESTIMATORS[machine].has_box and situation.n_support:
             items.append(("disc", "area: α", None))
         return items

@@ -8,25 +8,63 @@ of all optimal b.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from mercer._multiclass import pairs
-from mercer.certificates._certificate import Certificate
-from mercer.estimators._dual_view import KKTGroup
-from mercer.playground._catalogue import ESTIMATORS, LABELS
-from mercer.playground._contours import Grid, Rings
-from mercer.playground._explain import Explanation, explain
-from mercer.playground._export import export
-from mercer.playground._fit import Fit, ProgressCurve, fit, rows_and_targets
-from mercer.playground._situation import Situation, measure
-from mercer.playground._state import EXTENT, State
+from mercer.playground._catalogue import ESTIMATORS
+from mercer.playground._explain import Explanation, Situation, explain, measure
+from mercer.playground._fit import Fit, ProgressCurve, fit
+from mercer.playground._state import LIMITS, State
 from mercer.playground._steps import Box, can_step, step_history
+from mercer.playground._words import certificate_rows, export, names_of_points, notes
 
-__all__ = ["Curve", "Picture", "Region", "draw"]
+__all__ = ["Curve", "Grid", "Picture", "Region", "draw", "outline"]
+
+# A polygon: its outline, then its holes, each an array of corners (m, 2).
+Rings = list[np.ndarray]
+
+
+class Grid:
+    """The plane of the picture as rows, and where values there cross their levels."""
+
+    def __init__(self, across: int = 121):  # islands of γ = 100 are still some points across
+        self.ticks = np.linspace(-LIMITS.extent, LIMITS.extent, across)
+        self.rows = np.stack(np.meshgrid(self.ticks, self.ticks), axis=-1).reshape(-1, 2)
+
+    def lines(self, values: np.ndarray, level: float) -> list[np.ndarray]:
+        """Where the values are ``level``: arrays of corners (m, 2)."""
+        return self._contours(values).lines(level)
+
+    def regions(self, values: np.ndarray, low: float, high: float) -> list[Rings]:
+        """Where the values are between two levels, either of which may be infinite."""
+        low = max(low, float(values.min()) - 1.0)
+        high = min(high, float(values.max()) + 1.0)
+        if not low < high:
+            return []
+        corners, offsets = self._contours(values).filled(low, high)
+        return [
+            [part[start:stop] for start, stop in pairwise(ends)]
+            for part, ends in zip(corners, offsets, strict=True)
+        ]
+
+    def _contours(self, values: np.ndarray):
+        from contourpy import FillType, LineType, contour_generator
+
+        square = values.reshape(self.ticks.size, self.ticks.size)
+        return contour_generator(
+            self.ticks,
+            self.ticks,
+            square,
+            line_type=LineType.Separate,
+            fill_type=FillType.OuterOffset,
+        )
+
 
 _GRID = Grid()
 
@@ -128,14 +166,15 @@ def draw(state: State) -> Picture:
     situation = measure(state, None)
     explanation = explain(situation)
     if explanation.key in ("empty", "one-class-only", "too-few"):
-        return _points_only(state, explanation, situation)
+        return outline(state, explanation, situation)
     try:
         return _draw(state, began)
     except ValueError as refused:  # of the estimators: names, ranges and a remedy
-        return _points_only(state, Explanation("refused", str(refused)), situation)
+        return outline(state, Explanation("refused", str(refused)), situation)
 
 
-def _points_only(state: State, explanation: Explanation, situation: Situation) -> Picture:
+def outline(state: State, explanation: Explanation, situation: Situation) -> Picture:
+    """The points alone, without a model."""
     n = len(state.points)
     return Picture(
         state.with_(),
@@ -144,7 +183,7 @@ def _points_only(state: State, explanation: Explanation, situation: Situation) -
         labels=state.labels,
         alpha=np.zeros(n),
         group=np.zeros(n, int),
-        notes=tuple(_names(state, state.labels)),
+        notes=tuple(names_of_points(state, state.labels)),
         no_steps="There is nothing to step yet.",
     )
 
@@ -174,11 +213,11 @@ def _draw(state: State, began: float) -> Picture:
         explain(situation),
         situation,
         export(state.with_()),
-        _certificate_rows(state, found, situation),
+        certificate_rows(state, found, situation),
         labels,
         found.alpha,
         found.group,
-        _notes(state, found, labels),
+        notes(state, found, labels),
         progress=found.progress,
         box=box,
         active=active,
@@ -194,7 +233,7 @@ def _draw(state: State, began: float) -> Picture:
 
 def _shapes(state: State, found: Fit, situation: Situation) -> dict[str, Any]:
     if found.decide is None:
-        return {"edges": _hulls(state, found)}
+        return _hulls(state, found)
     if ESTIMATORS[state.machine].kind == "curve":
         return {"curve": _curve(state, found, situation)}
     values = np.asarray(found.decide(_GRID.rows), dtype=np.float64)
@@ -205,7 +244,7 @@ def _shapes(state: State, found: Fit, situation: Situation) -> dict[str, Any]:
 
 def _curve(state: State, found: Fit, situation: Situation) -> Curve:
     assert found.decide is not None
-    x = np.linspace(-EXTENT, EXTENT, 401)
+    x = np.linspace(-LIMITS.extent, LIMITS.extent, 401)
     f = np.asarray(found.decide(x[:, np.newaxis]), dtype=np.float64)
     shift = (0.0, 0.0)
     if situation.has_band:
@@ -266,17 +305,27 @@ def _leads(state: State, values: np.ndarray) -> np.ndarray:
     return lead
 
 
-def _hulls(state: State, found: Fit) -> list[np.ndarray]:
-    """Outlines of the points of a proof, by class; in the plane for the linear kernel only."""
+def _hulls(state: State, found: Fit) -> dict[str, Any]:
+    """Convex hulls of the classes, what they share, and outlines of the points of a proof.
+
+    In the plane itself they are those of the linear kernel only.
+    """
     if found.proof is None or state.kernel != "linear":
-        return []
-    outlines = []
-    for side in (found.proof > 0, found.proof < 0):
+        return {}
+    outlines, regions, outside = [], [], []
+    for label, side in zip(_two_classes(state), (found.proof < 0, found.proof > 0), strict=True):
         corners = state.X[side]
         turn = corners - corners.mean(axis=0)
         corners = corners[np.argsort(np.arctan2(turn[:, 1], turn[:, 0]))]
         outlines.append(np.vstack([corners, corners[:1]]))
-    return outlines
+        with suppress(QhullError):  # points on one line have no area
+            sides = ConvexHull(state.X[state.labels == label]).equations
+            outside.append((_GRID.rows @ sides[:, :2].T + sides[:, 2]).max(axis=1))
+            regions.append(Region(label, False, _GRID.regions(outside[-1], -np.inf, 0.0)))
+    if len(outside) > 1:
+        shared = np.maximum(*outside)
+        regions.append(Region(-1, True, _GRID.regions(shared, -np.inf, 0.0)))
+    return {"edges": outlines, "regions": regions}
 
 
 def _meeting(state: State, found: Fit) -> tuple[float, float] | None:
@@ -285,87 +334,3 @@ def _meeting(state: State, found: Fit) -> tuple[float, float] | None:
         return None
     x, y = np.maximum(found.proof, 0.0) @ state.X
     return float(x), float(y)
-
-
-# ------------------------------------------------------------------ words
-
-
-def _names(state: State, labels: np.ndarray) -> list[str]:
-    kind = ESTIMATORS[state.machine].kind
-    if kind == "clusters":
-        return [f"point {i + 1}: cluster {c + 1}" for i, c in enumerate(labels)]
-    if kind != "classes":
-        return [f"point {i + 1}" for i in range(labels.size)]
-    return [f"point {i + 1}, class {LABELS[c]}" for i, c in enumerate(labels)]
-
-
-def _notes(state: State, found: Fit, labels: np.ndarray) -> tuple[str, ...]:
-    """What is known of each point."""
-    names = _names(state, labels)
-    if state.machine == "kmeans" or found.decide is None:
-        weights = found.proof if found.proof is not None else np.zeros(labels.size)
-        return tuple(
-            f"{name}; weight {weight:.3g} in the proof" if weight else name
-            for name, weight in zip(names, weights, strict=True)
-        )
-    X, y = rows_and_targets(state)
-    values = np.asarray(found.decide(X))
-    what = {"perceptron": "mistakes", "ridge": "|c|"}.get(state.machine, "α")
-    words: dict[int, str] = {}
-    if ESTIMATORS[state.machine].has_box:
-        words = {KKTGroup.BOUND: " (at its bound)", KKTGroup.FREE: " (free)"}
-    notes = []
-    for i, name in enumerate(names):
-        alpha = "near the edge" if np.isnan(found.alpha[i]) else f"{found.alpha[i]:.4g}"
-        text = f"{name}: {what} = {alpha}{words.get(int(found.group[i]), '')}"
-        if values.ndim == 1:
-            text += f", f = {values[i]:.3g}".replace("-", "−")
-            if ESTIMATORS[state.machine].kind == "curve":
-                text += f", y − f = {y[i] - values[i]:.3g}".replace("-", "−")
-        notes.append(text)
-    return tuple(notes)
-
-
-def _certificate_rows(
-    state: State, found: Fit, situation: Situation
-) -> tuple[tuple[str, str], ...]:
-    """Names and values of what is certified."""
-    if found.decide is None:
-        proof = ("points in the proof", str(situation.n_proof))
-        rows = [("status", "not separable, proved"), proof]
-    elif state.machine == "perceptron":
-        rows = [
-            ("mistakes", f"{situation.n_steps:,.0f}"),
-            ("points on the wrong side", str(situation.n_wrong)),
-        ]
-        if np.isfinite(situation.bound_on_steps):
-            rows.append(("Novikoff's bound", f"{situation.bound_on_steps:,.4g}"))
-    elif state.machine == "kmeans":
-        model = found.model
-        rows = [("objective", f"{model.inertia_:.6g}"), ("iterations", str(model.n_iter_))]
-    elif found.certificate is not None:
-        rows = _gap_rows(state, found, situation)
-    else:
-        rows = [("relative gap", f"{situation.gap:.3g}"), ("b", f"{found.b:.4g}")]
-    return tuple((name, value.replace("-", "−")) for name, value in rows)
-
-
-def _gap_rows(state: State, found: Fit, situation: Situation) -> list[tuple[str, str]]:
-    certificate = found.certificate
-    rows = [
-        ("status", "not finished" if state.step is not None else str(certificate.status)),
-        ("primal", f"{certificate.primal:.6g}"),
-        ("dual", f"{certificate.dual:.6g}"),
-        ("gap", f"{certificate.gap:.2g}"),
-        ("relative gap", f"{certificate.relative_gap:.2g}"),
-    ]
-    has_box = ESTIMATORS[state.machine].has_box
-    if isinstance(certificate, Certificate):
-        rows.append(("KKT violation", f"{certificate.kkt_violation:.2g}"))
-    if has_box or state.machine == "pegasos":
-        rows.append(("margin 2/‖w‖", f"{certificate.margin:.4g}"))
-    if has_box and not certificate.tasks:
-        interval = f" in [{situation.b_low:.3g}, {situation.b_high:.3g}]"
-        is_crossed = state.step is not None and situation.is_crossed
-        rows.append(("b", f"{found.b:.3g}" + ("" if is_crossed else interval)))
-    return rows

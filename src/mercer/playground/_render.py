@@ -1,29 +1,30 @@
 """A `Picture` as columns for the figures: positions, sizes and colours.
 
-Colours and markers are those of `mercer.plots._style`. Nothing here needs Bokeh: the columns
+Colours and markers are those of `mercer.plots.style`. Nothing here needs Bokeh: the columns
 travel to the page in one message, which fills the sources of the figures' glyphs (`_figures`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.estimators._dual_view import KKTGroup
 from mercer.playground._catalogue import ESTIMATORS
-from mercer.playground._contours import Rings
 from mercer.playground._fit import ProgressCurve
-from mercer.playground._picture import Picture
+from mercer.playground._picture import Picture, Rings
+from mercer.playground._state import LIMITS, Column
 from mercer.playground._steps import Box
-from mercer.plots import _style as style
+from mercer.plots import style
 
 __all__ = ["Columns", "axes", "columns"]
 
 # Columns of one glyph's source.
 Columns = dict[str, list]
 
-# Bokeh's names for the markers of `mercer.plots._style`.
+# Bokeh's names for the markers of `mercer.plots.style`.
 MARKERS = {
     "o": "circle",
     "s": "square",
@@ -32,8 +33,31 @@ MARKERS = {
     "v": "inverted_triangle",
     "P": "plus",
 }
-# Pixels for a point of matplotlib.
-PIXELS = 1.75
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes in pixels.
+
+    Attributes
+    ----------
+    scale : float
+        Pixels for a point of matplotlib.
+    disc, discs : float
+        Diameter of the disc of the largest α, and number of discs of that size that are not too
+        many; more are drawn smaller.
+    active, selected : float
+        Diameters of rings.
+    """
+
+    scale: float = 1.75
+    disc: float = 34.0
+    discs: float = 60.0
+    active: float = 21.0
+    selected: float = 27.0
+
+
+_SIZES = _Sizes()
 
 
 def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
@@ -50,11 +74,9 @@ def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Co
 
 def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     """Range, ticks and name of the axes that change."""
-    is_curve = ESTIMATORS[picture.state.machine].kind == "curve"
-    found: dict[str, dict[str, Any]] = {
-        "plane-x": {"name": "x" if is_curve else "x₁"},
-        "plane-y": {"name": "y" if is_curve else "x₂"},
-    }
+    names = "xy" if ESTIMATORS[picture.state.machine].kind == "curve" else ("x₁", "x₂")
+    columns = picture.state.columns or [Column(name, 0.0, 1.0) for name in names]
+    found = {f"plane-{axis}": _units(each) for axis, each in zip("xy", columns, strict=True)}
     curve = picture.progress
     if curve.steps.size:
         x, y, log_x = _trace_values(curve, picture.state.step is not None)
@@ -63,6 +85,18 @@ def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     if picture.box is not None:
         found |= _box_axes(picture.box)
     return found
+
+
+def _units(column: Column, most: int = 8) -> dict[str, Any]:
+    """Ticks of the plane at round values of a column."""
+    low, high = (column.middle + side * column.unit * LIMITS.extent for side in (-1, 1))
+    step = 10.0 ** np.floor(np.log10((high - low) / most))
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= most)
+    values = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    ticks = (values - column.middle) / column.unit
+    texts = [f"{value:.6g}".replace("-", "−") for value in values + 0.0]
+    ends = {"start": -LIMITS.extent, "end": LIMITS.extent}
+    return {**ends, "ticks": ticks.tolist(), "texts": texts, "name": column.name}
 
 
 def _box_axes(box: Box) -> dict[str, dict[str, Any]]:
@@ -163,20 +197,18 @@ def _points(picture: Picture) -> dict[str, Columns]:
         for g in picture.group
     ]
     if state.machine in ("logistic", "ridge"):  # every point has a coefficient: all are drawn alike
-        markers = [{**style.GROUPS["free"], "width": 0.8, "size": 30.0}] * len(X)
+        markers = [replace(style.GROUPS["free"], width=0.8, size=30.0)] * len(X)
     return {
         "points": {
             "x": X[:, 0].tolist(),
             "y": X[:, 1].tolist(),
-            "size": [PIXELS * each["size"] ** 0.5 for each in markers],
-            "fill": [
-                style.tint(hue, each["fill"]) for hue, each in zip(hues, markers, strict=True)
-            ],
+            "size": [_SIZES.scale * each.size**0.5 for each in markers],
+            "fill": [style.tint(hue, each.fill) for hue, each in zip(hues, markers, strict=True)],
             "line": [
-                hue if each["edge"] == "class" else each["edge"] or hue
+                hue if each.edge == "class" else each.edge or hue
                 for hue, each in zip(hues, markers, strict=True)
             ],
-            "width": [0.9 * PIXELS * each["width"] for each in markers],
+            "width": [0.9 * _SIZES.scale * each.width for each in markers],
             "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
             "note": list(picture.notes),
         },
@@ -191,7 +223,7 @@ def _discs(picture: Picture, X: np.ndarray, hues: list[str]) -> Columns:
     size = np.zeros(0)
     if used.size:
         relative = alpha[used] / alpha.max()
-        size = 34.0 * min(1.0, (60.0 / relative.sum()) ** 0.5) * np.sqrt(relative)
+        size = _SIZES.disc * np.sqrt(relative * min(1.0, _SIZES.discs / relative.sum()))
     return {
         "x": X[used, 0].tolist(),
         "y": X[used, 1].tolist(),
@@ -203,9 +235,9 @@ def _discs(picture: Picture, X: np.ndarray, hues: list[str]) -> Columns:
 def _marks(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Columns]:
     """Rings around points of the last step or of a proof, and around the selected one."""
     X = picture.state.X
-    rings = [(*X[i].tolist(), 21.0, style.PINK, 2.6) for i in picture.active]
+    rings = [(*X[i].tolist(), _SIZES.active, style.PINK, 2.6) for i in picture.active]
     if selected is not None and selected < len(X):
-        rings.append((*X[selected].tolist(), 27.0, style.INK, 2.0))
+        rings.append((*X[selected].tolist(), _SIZES.selected, style.INK, 2.0))
     extra = [(*picture.meeting, "star", style.ORANGE)] if picture.meeting else []
     extra += [(*cursor, "cross", style.INK)] if cursor else []
     return {

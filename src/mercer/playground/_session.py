@@ -10,15 +10,24 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from mercer.playground._catalogue import ESTIMATORS, LABELS, PARAMETERS
-from mercer.playground._picture import Picture, draw
-from mercer.playground._presets import PRESETS, preset
-from mercer.playground._state import EXTENT, MOST_STEPS, State, StateError
-from mercer.playground._upload import points_of_csv
+from mercer.playground._catalogue import ESTIMATORS, LABELS
+from mercer.playground._explain import Explanation, measure
+from mercer.playground._picture import Picture, draw, outline
+from mercer.playground._presets import PRESETS
+from mercer.playground._state import LIMITS, PARAMETERS, State, StateError
+from mercer.playground._upload import read_csv
 
-__all__ = ["ERASER", "Session"]
+__all__ = ["ERASER", "Session", "attempt"]
 
 ERASER = len(LABELS)
+
+
+def attempt(state: State) -> Picture | Exception:
+    """The picture of a state, or the error that prevents it; may run in any thread."""
+    try:
+        return draw(state)
+    except Exception as error:  # whatever it is: the page stays open
+        return error
 
 
 class Session:
@@ -44,7 +53,7 @@ class Session:
     most_undo = 200  # states that can be restored
     cursor_step = 0.2  # movement of the cursor for one press of an arrow key
 
-    def __init__(self, query: str = ""):
+    def __init__(self, query: str = "", draws: bool = True):
         self.tool = 0
         self.selected: int | None = None
         self.cursor: tuple[float, float] | None = None
@@ -57,8 +66,11 @@ class Session:
         except StateError as error:
             self.state = State()
             self._say(f"This link could not be read: {error} Here is the default instead.", True)
-        self.picture: Picture = draw(State())
-        self.refresh()
+        computing = Explanation("computing", "The first picture is being computed.")
+        self.picture: Picture = outline(self.state, computing, measure(self.state, None))
+        self._is_first = True
+        if draws:
+            self.refresh()
 
     # ------------------------------------------------------------------ events
 
@@ -74,16 +86,23 @@ class Session:
 
     def refresh(self) -> Picture:
         """The picture of the present state, drawn again if that changed."""
-        if self.state != self.picture.state:
-            try:
-                self.picture = draw(self.state)
-            except Exception as error:  # whatever it is: the page stays open
-                kind = type(error).__name__
-                self._say(
-                    f"This could not be drawn ({kind}: {error}). The last picture is kept.", True
-                )
-            self.state = self.picture.state
+        if self.is_stale:
+            self.take(attempt(self.state))
         return self.picture
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the picture is not that of the present state."""
+        return self._is_first or self.state != self.picture.state
+
+    def take(self, drawn: Picture | Exception) -> None:
+        """What `attempt` made of the present state; after an error the last picture is kept."""
+        if isinstance(drawn, Picture):
+            self.picture = drawn
+        else:
+            kind = type(drawn).__name__
+            self._say(f"This could not be drawn ({kind}: {drawn}). The last picture is kept.", True)
+        self._is_first, self.state = False, self.picture.state
 
     @property
     def can_undo(self) -> bool:
@@ -134,19 +153,19 @@ class Session:
             machine = "svr"
         elif name != "sine" and ESTIMATORS[machine].kind == "curve":
             machine = "svc"
-        self._go(self.state.with_machine(machine).with_(points=preset(name)))
+        self._go(self.state.with_machine(machine).with_(**State.preset_changes(name)))
         self.selected = None
         if machine != self.picture.state.machine:
             self._say(f"{PRESETS[name][0]} is shown with {ESTIMATORS[machine].title}.")
 
     def _upload(self, event: dict) -> None:
-        points, note = points_of_csv(event["text"])
-        self._go(self.state.with_(points=points))
+        found, note = read_csv(event["text"])
+        self._go(self.state.with_(**found))
         self.selected = None
         self._say(note)
 
     def _clear(self, event: dict) -> None:
-        self._go(self.state.with_(points=()))
+        self._go(self.state.with_(**State.preset_changes("")))
         self.selected = None
 
     def _choose_tool(self, event: dict) -> None:
@@ -171,7 +190,7 @@ class Session:
                 self._delete({"index": near})
             else:
                 self.selected = None if self.selected == near else near
-        elif self.tool != ERASER and abs(x) <= EXTENT and abs(y) <= EXTENT:
+        elif self.tool != ERASER and max(abs(x), abs(y)) <= LIMITS.extent:
             self.selected = None
             self._go(self.state.add(x, y, self.tool))
 
@@ -217,13 +236,14 @@ class Session:
             self.state = self._future.pop()
 
     def _cursor(self, event: dict) -> None:
-        x, y = self.cursor or (0.0, 0.0)
+        """The first press shows the cross in the middle, others move it."""
+        x, y = 0.0, 0.0
         if self.cursor is not None:
             x, y = (
-                x + self.cursor_step * float(event["x"]),
-                y + self.cursor_step * float(event["y"]),
+                min(max(old + self.cursor_step * float(event[name]), -LIMITS.extent), LIMITS.extent)
+                for old, name in zip(self.cursor, "xy", strict=True)
             )
-        self.cursor = min(max(x, -EXTENT), EXTENT), min(max(y, -EXTENT), EXTENT)
+        self.cursor = x, y
 
     def _press(self, event: dict) -> None:
         """Enter: what a click at the cursor would do."""
@@ -241,7 +261,9 @@ class Session:
         if by > 0 and self.picture.situation.is_over:
             self.is_running = False
             return
-        self.state = self.state.with_(step=0 if now is None else min(max(now + by, 0), MOST_STEPS))
+        self.state = self.state.with_(
+            step=0 if now is None else min(max(now + by, 0), LIMITS.steps)
+        )
 
     def _run(self, event: dict) -> None:
         self.is_running = not self.is_running

@@ -2,7 +2,8 @@
 
 A link is a query that can be read and written by hand, ``?data=moons&machine=svc&kernel=rbf&C=10``;
 what equals the default is left out. Points that are no preset travel packed: two 16-bit
-coordinates in thousandths and a byte for the class, deflated, in URL-safe base64.
+coordinates in thousandths and a byte for the class, deflated, in URL-safe base64. Columns of a file
+are ``x=name|middle|unit`` and ``y=…``, its classes ``class=…`` in their order.
 """
 
 from __future__ import annotations
@@ -11,27 +12,59 @@ import base64
 import binascii
 import math
 import zlib
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 
-from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS, PARAMETERS
+from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS, ParameterOption
 from mercer.playground._presets import PRESETS, Point, as_points, preset
 
-__all__ = ["EXTENT", "MOST_POINTS", "MOST_STEPS", "State", "StateError"]
+__all__ = ["LIMITS", "PARAMETERS", "Column", "State", "StateError"]
 
-MOST_POINTS = 1000
-MOST_STEPS = 5000
-# The picture shows −EXTENT to EXTENT in both directions; points may lie within ±FARTHEST.
-EXTENT = 4.0
-FARTHEST = 20.0
 _PACKED = np.dtype([("x", "<i2"), ("y", "<i2"), ("label", "u1")])
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What a state may hold.
+
+    Attributes
+    ----------
+    points, steps : int
+        Largest numbers of points, and of steps in step mode.
+    extent, farthest : float
+        The picture shows −extent to extent in both directions; points may lie within ±farthest.
+    name : int
+        Letters of the name of a column or a class.
+    """
+
+    points: int = 1000
+    steps: int = 5000
+    extent: float = 4.0
+    farthest: float = 20.0
+    name: int = 40
+
+
+LIMITS = _Limits()
 
 
 class StateError(ValueError):
     """A link or an input that is no state; the message says what, and what is allowed."""
+
+
+class Column(NamedTuple):
+    """A column of a file: its values are middle + unit · coordinate."""
+
+    name: str
+    middle: float
+    unit: float
+
+
+def _slider(default: float, *option: Any, **more: bool) -> Any:
+    """A field with a slider."""
+    return field(default=default, metadata={"slider": ParameterOption(*option, **more)})
 
 
 @dataclass(frozen=True)
@@ -49,6 +82,10 @@ class State:
         As `PARAMETERS` describes them. C may be infinite for the SVC.
     step : int or None
         Number of steps taken in step mode; None is the finished fit.
+    columns : pair of Column, optional
+        Where the coordinates come from: names and units of the axes.
+    classes : tuple of str
+        Names of the first classes, where they are not A, B, C, D.
 
     Examples
     --------
@@ -63,15 +100,28 @@ class State:
     points: tuple[Point, ...] = preset("moons")
     machine: str = "svc"
     kernel: str = "rbf"
-    C: float = 1.0
-    epsilon: float = 0.2
-    nu: float = 0.2
-    alpha: float = 0.1
-    clusters: int = 3
-    gamma: float = 0.5
-    degree: int = 3
-    coef0: float = 1.0
+    C: float = _slider(
+        *(1.0, "C", "cost of an error: a small C allows errors, a large one avoids them"),
+        *(1e-3, 1e4, 0.05),
+        is_log=True,
+        may_be_infinite=True,
+    )
+    epsilon: float = _slider(
+        0.2, "ε", "half width of the tube in which errors cost nothing", 0.0, 2.0, 0.01
+    )
+    nu: float = _slider(0.2, "ν", "largest fraction of points outside of the region", 0.01, 1, 0.01)
+    alpha: float = _slider(
+        0.1, "α", "regularisation: a large α gives a smooth curve", 1e-4, 1e2, 0.05, is_log=True
+    )
+    clusters: int = _slider(3, "clusters", "how many centres", 1, 8, 1, is_whole=True)
+    gamma: float = _slider(
+        0.5, "γ", "inverse width of the kernel: a large γ is local", 1e-2, 1e2, 0.05, is_log=True
+    )
+    degree: int = _slider(3, "degree", "of the polynomial", 1, 8, 1, is_whole=True)
+    coef0: float = _slider(1.0, "c₀", "constant inside of the kernel", -2.0, 2.0, 0.05)
     step: int | None = None
+    columns: tuple[Column, ...] = ()
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_choice("machine", self.machine, ESTIMATORS)
@@ -82,16 +132,24 @@ class State:
             raise StateError(
                 f"C=inf is the hard margin of the svc; {self.machine} needs a finite C."
             )
-        if self.step is not None and not 0 <= self.step <= MOST_STEPS:
-            raise StateError(f"step must be a number from 0 to {MOST_STEPS}, got {self.step!r}.")
-        if len(self.points) > MOST_POINTS:
-            raise StateError(f"at most {MOST_POINTS} points fit here, got {len(self.points)}.")
+        if self.step is not None and not 0 <= self.step <= LIMITS.steps:
+            raise StateError(f"step must be a number from 0 to {LIMITS.steps}, got {self.step!r}.")
+        if len(self.points) > LIMITS.points:
+            raise StateError(f"at most {LIMITS.points} points fit here, got {len(self.points)}.")
+        far = LIMITS.farthest
         for x, y, label in self.points:
-            if not (abs(x) <= FARTHEST and abs(y) <= FARTHEST and 0 <= label < len(LABELS)):
+            if not (abs(x) <= far and abs(y) <= far and 0 <= label < len(LABELS)):
                 raise StateError(
-                    f"a point must lie within ±{FARTHEST:g} and have a class below {len(LABELS)}, "
+                    f"a point must lie within ±{far:g} and have a class below {len(LABELS)}, "
                     f"got {(x, y, label)!r}."
                 )
+        if len(self.columns) not in (0, 2) or len(self.classes) > len(LABELS):
+            raise StateError(f"x and y name both columns, class at most {len(LABELS)} classes.")
+        for name in (*(column.name for column in self.columns), *self.classes):
+            if not 0 < len(name) <= LIMITS.name:
+                raise StateError(f"a name must have 1 to {LIMITS.name} letters, got {name[:50]!r}.")
+        if not all(math.isfinite(c.middle) and 0 < c.unit < math.inf for c in self.columns):
+            raise StateError(f"a column has a finite middle and a unit, got {self.columns!r}.")
 
     # ------------------------------------------------------------------ what it is made of
 
@@ -107,6 +165,10 @@ class State:
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters of this estimator and kernel."""
         return ESTIMATORS[self.machine].parameters + KERNELS[self.kernel].parameters
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return self.classes + LABELS[len(self.classes) :]
 
     @property
     def preset(self) -> str | None:
@@ -125,10 +187,15 @@ class State:
         is_curve = ESTIMATORS[machine].kind == "curve"
         changes: dict[str, Any] = {"machine": machine}
         if self.preset is not None and is_curve != (self.preset == "sine"):
-            changes["points"] = preset("sine" if is_curve else "moons")
+            changes |= self.preset_changes("sine" if is_curve else "moons")
         if ESTIMATORS[machine].needs_finite_C and math.isinf(self.C):
             changes["C"] = PARAMETERS["C"].high
         return self.with_(**changes)
+
+    @staticmethod
+    def preset_changes(name: str) -> dict[str, Any]:
+        """What another preset changes: points, and no names of columns and classes."""
+        return {"points": preset(name) if name else (), "columns": (), "classes": ()}
 
     def add(self, x: float, y: float, label: int) -> State:
         """One more point."""
@@ -136,7 +203,7 @@ class State:
 
     def move(self, index: int, x: float, y: float) -> State:
         """The point of this number elsewhere, inside of the picture."""
-        place = np.clip([[x, y]], -EXTENT, EXTENT)
+        place = np.clip([[x, y]], -LIMITS.extent, LIMITS.extent)
         moved = as_points(place, np.array([self.points[index][2]]))
         return self.with_(points=self.points[:index] + moved + self.points[index + 1 :])
 
@@ -148,34 +215,45 @@ class State:
 
     def to_query(self) -> str:
         """The part of a link after its question mark."""
-        default = asdict(State())
-        pairs = []
-        if self.points != default["points"]:
+        default, pairs = State(), []
+        if self.points != default.points:
             pairs.append(("data", self.preset or _pack(self.points)))
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name != "points" and value != default[each.name]:
-                pairs.append((each.name, str(value)))
-        return urlencode(pairs)
+        for name in _SINGLE:
+            if (value := getattr(self, name)) != getattr(default, name):
+                pairs.append((name, str(value)))
+        for name, column in zip("xy", self.columns, strict=False):
+            pairs.append((name, "|".join(map(str, column))))
+        return urlencode([*pairs, *(("class", name) for name in self.classes)])
 
     @classmethod
     def from_query(cls, query: str) -> State:
         """The state of a link; a `StateError` says what is wrong with it."""
         values: dict[str, Any] = {}
-        names = {each.name for each in fields(cls)} - {"points"}
+        columns, classes = {}, []
         for name, text in parse_qsl(query, keep_blank_values=True):
             if name == "data":
                 values["points"] = preset(text) if text in PRESETS else _unpack(text)
+            elif name in ("x", "y"):
+                columns[name] = _column(name, text)
+            elif name == "class":
+                classes.append(text)
             elif name in ("machine", "kernel"):
                 values[name] = text
-            elif name in names:
+            elif name in _SINGLE:
                 whole = name == "step" or PARAMETERS[name].is_whole
                 values[name] = _number(name, text, int if whole else float)
             else:
-                raise StateError(
-                    f"the link has an unknown part {name!r}; known are {sorted(names | {'data'})}."
-                )
-        return cls(**values)
+                known = sorted([*_SINGLE, "data", "x", "y", "class"])
+                raise StateError(f"the link has an unknown part {name!r}; known are {known}.")
+        named = tuple(columns[name] for name in sorted(columns))
+        return cls(**values, columns=named, classes=tuple(classes))
+
+
+#: The sliders, by the names of their fields.
+PARAMETERS: dict[str, ParameterOption] = {
+    each.name: each.metadata["slider"] for each in fields(State) if each.metadata
+}
+_SINGLE = ("machine", "kernel", *PARAMETERS, "step")  # fields that are one part of a link
 
 
 def _check_choice(name: str, value: str, allowed: dict) -> None:
@@ -202,6 +280,12 @@ def _number(name: str, text: str, kind: type) -> Any:
         ) from None
 
 
+def _column(name: str, text: str) -> Column:
+    words, _, numbers = text.rpartition("|")
+    words, _, middle = words.rpartition("|")
+    return Column(words, _number(name, middle, float), _number(name, numbers, float))
+
+
 def _pack(points: tuple[Point, ...]) -> str:
     rows = np.zeros(len(points), _PACKED)
     for i, (x, y, label) in enumerate(points):
@@ -210,7 +294,7 @@ def _pack(points: tuple[Point, ...]) -> str:
 
 
 def _unpack(text: str) -> tuple[Point, ...]:
-    most = (MOST_POINTS + 1) * _PACKED.itemsize  # a limit on what is decompressed
+    most = (LIMITS.points + 1) * _PACKED.itemsize  # a limit on what is decompressed
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         inflater = zlib.decompressobj()

@@ -34,10 +34,10 @@ from mercer.playground._fit import (
     recipe,
     rows_and_targets,
 )
-from mercer.playground._state import MOST_STEPS, State
+from mercer.playground._state import LIMITS, State
 from mercer.problems import BoxQP, one_class, svc, svr
+from mercer.problems._kkt import intercepts
 from mercer.solvers._platt import PairStep, Platt
-from mercer.solvers._solution import intercepts
 from mercer.solvers.pegasos._rows import KernelRows
 from mercer.solvers.pegasos._state import LossInterval, PegasosState
 from mercer.solvers.pegasos._subgradient import DualBound, single_steps
@@ -135,7 +135,7 @@ class StepHistory:
         while len(self.steps) <= number and not self.is_over:
             with quiet():
                 following = next(self._iterates, None)
-            if following is None or len(self.steps) > MOST_STEPS:
+            if following is None or len(self.steps) > LIMITS.steps:
                 self.is_over = True
             else:
                 self.steps.append(following)

@@ -2,7 +2,7 @@
 
 ``SomeDisplay.from_estimator(model, X, y)`` draws a fitted model and keeps the numbers that are
 drawn; ``plot(ax)`` draws them again. matplotlib is imported when something is drawn. Colours,
-markers and fonts are those of `mercer.plots._style`.
+markers and fonts are those of `mercer.plots.style`.
 
 ==================  ==================================================================
 _boundary.py        regions, margins, support vectors by KKT group, the bias interval

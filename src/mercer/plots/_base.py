@@ -1,33 +1,45 @@
-"""What every Display shares: axes in the style of `_style`, titles, caveats, legends."""
+"""What every Display shares: axes in the style of `style`, titles, caveats, legends."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.estimators._dual_view import KKTGroup
-from mercer.plots import _style as style
+from mercer.plots import style
 
-__all__ = ["APART", "Display", "marker_options"]
+__all__ = ["APART", "Display", "halo", "marker_options", "number"]
 
 # In the place of axes: a new figure that pyplot does not know.
 APART = object()
 
 
 def marker_options(group: int, colour: str, size: float = 1.0) -> dict[str, Any]:
-    """How points of a KKT group are drawn, as arguments of ``scatter``."""
+    """How points of a KKT group are drawn, as arguments of ``scatter``; ``size`` is of the area."""
     marker = style.GROUPS[KKTGroup(group).name.lower()]
-    edge = colour if marker["edge"] == "class" else marker["edge"] or "none"
     return {
-        "s": marker["size"] * size,
-        "facecolors": style.tint(colour, marker["fill"]),
-        "edgecolors": edge,
-        "linewidths": marker["width"],
+        "s": marker.size * size,
+        "facecolors": style.tint(colour, marker.fill),
+        "edgecolors": colour if marker.edge == "class" else marker.edge or "none",
+        "linewidths": marker.width * size**0.25,
     }
+
+
+def halo(width: float = 3.0) -> list[Any]:
+    """A white outline, for lines and letters on top of many points."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=width, foreground="white")]
+
+
+def number(value: float) -> str:
+    """Three digits, with a minus sign instead of a hyphen."""
+    return f"{value:.3g}".replace("-", "−")
 
 
 class Display:
@@ -37,7 +49,7 @@ class Display:
     axes_: list[Any]
     figure_: Any
     panels: int = 1
-    figsize: tuple[float, float] = style.FIGSIZE
+    figsize: tuple[float, float] = style.SETTINGS.figsize
     title: str = ""
     caveat: str = ""
     certificate: Certificate | None = None  # of the model drawn, where it is known
@@ -78,6 +90,7 @@ class Display:
             self._draw(self.axes_, **options)
             if self.title and not self.ax_.get_title(loc="left"):
                 self.ax_.set_title(self.title)
+                self._write_certificate()
             if self.caveat:
                 self._write_caveat()
         return self
@@ -85,15 +98,66 @@ class Display:
     def _draw(self, axes: list[Any], *args: Any, **options: Any) -> None:
         raise NotImplementedError
 
+    def _write_certificate(self) -> None:
+        """Status and gap of the model, below the title."""
+        proof = self.certificate
+        if proof is None or not np.isfinite(proof.relative_gap):
+            return
+        text = str(proof.status)
+        if proof.status not in (Status.NOT_PSD, Status.DEGENERATE, Status.NOT_SEPARABLE):
+            text += f": objective within {100 * proof.relative_gap:.2g} % of the optimum"
+        text += " in every task" if proof.tasks else ""
+        self.ax_.set_title(f"{self.title}\n")
+        font = {"fontsize": style.SETTINGS.small, "color": style.GREY, "va": "bottom"}
+        place = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        self.ax_.annotate(text, (0, 1), (0, 6), annotation_clip=False, **place, **font)
+
     def _write_caveat(self, letters_per_inch: float = 15.5) -> None:
         """Below the axis, in lines no longer than it is."""
         ax = self.axes_[-1]
         width = self.figure_.get_figwidth() * ax.get_position().width
         text = textwrap.fill(self.caveat, max(30, int(width * letters_per_inch)))
         below = -36 if ax.get_xlabel() else -24
-        font = {"fontsize": 8, "color": style.GREY, "style": "italic", "va": "top"}
+        font = {
+            "fontsize": style.SETTINGS.small,
+            "color": style.GREY,
+            "style": "italic",
+            "va": "top",
+        }
         place = {"xycoords": "axes fraction", "textcoords": "offset points"}
         ax.annotate(text, (0, 0), (0, below), annotation_clip=False, **place, **font)
+
+    def _scatter_groups(
+        self,
+        ax: Any,
+        points: np.ndarray,
+        groups: np.ndarray,
+        codes: np.ndarray,
+        names: Mapping[int, str],
+        classes: Mapping[int, str] | None = None,
+        *,
+        size: float = 1.0,
+    ) -> None:
+        """Points by class (colour and marker) and KKT group (filling), smaller if there are many.
+
+        ``classes`` and ``names`` are what the legend calls classes and groups.
+        """
+        crowd, is_crowd = style.SETTINGS.crowd(len(points)), len(points) > style.SETTINGS.uncrowded
+
+        for group in KKTGroup:
+            for c in np.unique(codes):
+                rows = (groups == group) & (codes == c)
+                if rows.any():
+                    options = marker_options(group, style.class_colour(c), size * crowd)
+                    options |= {"marker": style.class_marker(c) if classes else "o"}
+                    ax.scatter(*points[rows].T, zorder=4 + group, rasterized=is_crowd, **options)
+        for c, name in (classes or {}).items():
+            colour, marker = style.class_colour(c), style.class_marker(c)
+            self._legend_point(ax, name, s=34, c=colour, marker=marker)
+        for group, name in names.items():
+            if name:
+                look = marker_options(group, style.GREY)
+                self._legend_point(ax, f"{name} ({(groups == group).sum():,})", **look)
 
     @staticmethod
     def _legend_line(ax: Any, label: str, **line: Any) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 from mercer.estimators._dual_view import KKTGroup
-from mercer.plots import _style as style
-from mercer.plots._base import Display, marker_options
+from mercer.plots import style
+from mercer.plots._base import Display, halo, number
 from mercer.plots._fitted import FittedView, groups_from_margin, max_over_tasks
 from mercer.plots._projection import make_plane
 
@@ -51,6 +51,8 @@ class BoundaryDisplay(Display):
         The interval itself.
     has_margin : bool
         Whether f = ±1 are edges.
+    is_linear : bool
+        Whether f is linear: both axes then have one scale, so that edges are perpendicular to w.
     values_are_classes : bool
     probabilities : ndarray of shape (r, r), optional
         Of the second class, for contours.
@@ -75,7 +77,8 @@ class BoundaryDisplay(Display):
 
     figsize = (8.4, 4.9)
     # Area of the disc of the largest α, and of all discs together, in points².
-    largest_area, total_area = 420.0, 26_000.0
+    largest_area, total_area = 320.0, 12_000.0
+    most_stretch = 4.0  # ratio of the axes' ranges from which they have scales of their own
     probability_levels = (0.05, 0.25, 0.5, 0.75, 0.95)
 
     xx0: np.ndarray
@@ -90,6 +93,7 @@ class BoundaryDisplay(Display):
     band: Interval | None = None
     bias: Interval | None = None
     has_margin: bool = True
+    is_linear: bool = False
     values_are_classes: bool = False
     probabilities: np.ndarray | None = None
     labels: Sequence[str] = ("", "")
@@ -162,6 +166,7 @@ class BoundaryDisplay(Display):
             band=band,
             bias=bias,
             has_margin=view.has_margin,
+            is_linear=view.is_linear,
             values_are_classes=not view.has_values,
             probabilities=probability,
             labels=plane.labels,
@@ -193,8 +198,10 @@ class BoundaryDisplay(Display):
         legend: bool | str = True,
         point_size: float = 1.0,
     ) -> None:
-        ax = axes[0]
-        self._draw_points(ax, point_size)
+        ax, codes = axes[0], self._shown_codes()
+        names = dict(zip(KKTGroup, self.group_names, strict=True))
+        classes = dict(enumerate(self.classes, start=int(len(self.classes) == 1)))
+        self._scatter_groups(ax, self.points, self.groups, codes, names, classes, size=point_size)
         if areas and self.alpha is not None and self.alpha.any():
             self._draw_areas(ax)
         if self.values_are_classes:
@@ -207,7 +214,15 @@ class BoundaryDisplay(Display):
             self._draw_probabilities(ax)
         ax.set(xlim=(self.xx0.min(), self.xx0.max()), ylim=(self.xx1.min(), self.xx1.max()))
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
-        self._legend(ax, legend)
+        stretch = np.ptp(self.xx0) / np.ptp(self.xx1)
+        if self.is_linear and 1 / self.most_stretch <= stretch <= self.most_stretch:
+            ax.set_aspect("equal")
+        columns = 1 + (len(self.classes) > style.SETTINGS.most_entries)
+        self._legend(ax, legend, ncols=columns)
+
+    def _shown_codes(self) -> np.ndarray:
+        """One class alone has the colour of its inside, that of class 1."""
+        return self.codes if len(self.classes) > 1 else np.ones_like(self.codes)
 
     def _draw_slabs(self, ax: Any, fill: bool, margins: bool) -> None:
         grid = self.xx0, self.xx1, self.values
@@ -244,8 +259,8 @@ class BoundaryDisplay(Display):
         grid = self.xx0, self.xx1, self.values
         ax.contourf(*grid, levels=self.band, colors=[style.ORANGE], alpha=0.28, zorder=1)
         self._draw_levels(ax, self.band, colors=style.ORANGE, linewidths=1.4, linestyles="-.")
-        low, high = self.bias
-        label = f"boundaries of every\noptimal b in [{low:.3g}, {high:.3g}]"
+        low, high = map(number, self.bias)
+        label = f"the boundary for every\noptimal b: {low} to {high}"
         face = style.tint(style.ORANGE, 0.35)
         ax.fill([], [], facecolor=face, edgecolor=style.ORANGE, linestyle="-.", label=label)
 
@@ -263,7 +278,17 @@ class BoundaryDisplay(Display):
             if inside.min() < 0.5 < inside.max():
                 line = {"colors": style.INK, "linewidths": 1.2}
                 ax.contour(self.xx0, self.xx1, inside, levels=[0.5], zorder=2, **line)
+            if k > len(style.CLASSES) / 2:  # tints of more colours are too close
+                self._name_region(ax, self.values == c, self.classes[c])
         self._legend_line(ax, "where the decision changes", color=style.INK, linewidth=1.2)
+
+    def _name_region(self, ax: Any, inside: np.ndarray, name: str) -> None:
+        """The name of a class where its region is widest."""
+        depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
+        if depth.max() > 3:
+            place = np.unravel_index(int(depth.argmax()), depth.shape)
+            font = {"ha": "center", "va": "center", "weight": "bold", "path_effects": halo()}
+            ax.text(self.xx0[place], self.xx1[place], name, color=style.INK, zorder=9, **font)
 
     def _draw_probabilities(self, ax: Any) -> None:
         grid = self.xx0, self.xx1, self.probabilities
@@ -278,31 +303,10 @@ class BoundaryDisplay(Display):
         used = np.flatnonzero(self.alpha)
         relative = self.alpha[used] / self.alpha.max()
         largest = min(self.largest_area, self.total_area / relative.sum())
-        colours = [style.class_colour(self._shown(c)) for c in self.codes[used]]
+        colours = [style.class_colour(c) for c in self._shown_codes()[used]]
         disc = {"s": largest * relative, "c": colours, "alpha": 0.22, "linewidths": 0}
         self.discs_ = ax.scatter(*self.points[used].T, zorder=3, **disc)
-        disc = {"s": 90, "c": style.GREY, "alpha": 0.3, "linewidths": 0}
-        self._legend_point(ax, "area of a disc: α", **disc)
-
-    def _shown(self, code: int) -> int:
-        """One class alone has the colour of its inside."""
-        return 1 if len(self.classes) == 1 else code
-
-    def _draw_points(self, ax: Any, size: float) -> None:
-        for group in KKTGroup:
-            for c in range(len(self.classes)):
-                rows = (self.groups == group) & (self.codes == c)
-                if rows.any():
-                    options = marker_options(group, style.class_colour(self._shown(c)), size)
-                    options["marker"] = style.class_marker(self._shown(c))
-                    ax.scatter(*self.points[rows].T, zorder=4 + group, **options)
-        for c, name in enumerate(self.classes):
-            colour, marker = style.class_colour(self._shown(c)), style.class_marker(self._shown(c))
-            self._legend_point(ax, name, s=34, c=colour, marker=marker)
-        for group, name in zip(KKTGroup, self.group_names, strict=True):
-            if name:
-                count = int((self.groups == group).sum())
-                self._legend_point(ax, f"{name} ({count})", **marker_options(group, style.GREY))
+        self._legend_point(ax, "area of a disc: α", s=90, c=style.GREY, alpha=0.3, linewidths=0)
 
 
 def _groups_without_duals(view: FittedView) -> np.ndarray:

@@ -27,10 +27,12 @@ from mercer.estimators._dual_view import (
     loss_of,
 )
 from mercer.estimators._validation import is_precomputed
+from mercer.kernels._registry import kernel_entry
 
-__all__ = ["FittedView", "groups_from_margin", "max_over_tasks", "title_of"]
+__all__ = ["FittedView", "groups_from_margin", "kernel_words", "max_over_tasks", "title_of"]
 
 _MANY_DIGITS = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
+_LETTERS = {"nu": "ν", "epsilon": "ε", "lam_": "λ", "gamma": "γ", "coef0": "c₀"}
 _MARGIN_LOSSES = (Loss.HINGE, Loss.SQUARED_HINGE, Loss.MULTICLASS_HINGE)
 
 
@@ -68,6 +70,7 @@ class FittedView:
         self.is_classifier = is_classifier(self.model)
         self.is_regressor = _is_regressor(self.model)
         self.is_one_class = is_outlier_detector(self.model)
+        self.target_name = str(getattr(y, "name", None) or getattr(self.model, "target_name", "y"))
         self.y: Any = None
         self.codes: Any = None
         if needs_y or y is not None:
@@ -95,6 +98,11 @@ class FittedView:
     def has_margin(self) -> bool:
         """Whether f = ±1 are edges of the loss."""
         return self.loss in _MARGIN_LOSSES
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether f is linear in the samples that the last step takes."""
+        return getattr(vars(self.model).get("kernel_"), "is_linear", "coef_" in vars(self.model))
 
     @property
     def has_values(self) -> bool:
@@ -207,21 +215,34 @@ def _as_rows(X: Any) -> Any:
 
 
 def title_of(model: Any) -> str:
-    """An estimator in one line: its name, kernel, loss and parameters."""
+    """An estimator in one line: its name, kernel, loss and parameters in words."""
     attributes = vars(model)
     parts = [type(model).__name__]
     if "kernel_" in attributes:
-        kernel = repr(attributes["kernel_"])
-        parts.append(_MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", kernel))
+        parts.append(kernel_words(attributes["kernel_"]))
     if attributes.get("multi_class") == "crammer_singer":  # whatever the parameter loss
         parts.append(str(Loss.MULTICLASS_HINGE))
     elif "loss" in attributes:
-        parts.append(str(attributes["loss"]).replace("_", " "))
-    for name, letter in (("C", "C"), ("nu", "ν"), ("epsilon", "ε"), ("lam_", "λ")):
-        value = attributes.get(name)
-        if isinstance(value, (int, float)):
-            parts.append(f"{letter} = {value:.4g}")
+        parts.append(str(attributes["loss"]).replace("epsilon", "ε").replace("_", " "))
+    for name in ("C", "nu", "epsilon", "lam_"):
+        if isinstance(attributes.get(name), (int, float)):
+            parts.append(f"{_LETTERS.get(name, name)} = {_short(attributes[name])}")
     return " · ".join(parts)
+
+
+def kernel_words(kernel: Any) -> str:
+    """A kernel by its name and parameters; of sums and products their expression."""
+    entry = kernel_entry(kernel)
+    if entry is None or not entry.title:
+        return _MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel))
+    values = (
+        f"{_LETTERS.get(name, name)} = {_short(getattr(kernel, name))}" for name in entry.parameters
+    )
+    return ", ".join([f"{entry.title.partition(' (')[0]} kernel", *values])
+
+
+def _short(value: float) -> str:
+    return "∞" if value == np.inf else f"{value:.4g}"
 
 
 def max_over_tasks(tasks: Sequence[TaskDuals], n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._trace import Trace
-from mercer.plots import _style as style
+from mercer.plots import style
 from mercer.plots._base import Display
 from mercer.plots._fitted import title_of
 
@@ -48,7 +48,6 @@ class GapDisplay(Display):
     """
 
     figsize = (6.8, 5.4)
-    most_names = 8  # tasks that are named in the legend
 
     def __init__(
         self,
@@ -130,8 +129,11 @@ class GapDisplay(Display):
         if not self.has_gaps:
             self._draw_violation(below, against)
         else:
-            for task in range(len(self.names)):
-                self._draw_task(axes, task, against)
+            if len(self.names) > style.SETTINGS.most_lines:
+                self._draw_bundle(below, against)
+            else:
+                for task in range(len(self.names)):
+                    self._draw_task(axes, task, against)
             if self.trace.tol_is_of_gap:
                 self._draw_tol(below)
             elif len(self.names) == 1:
@@ -149,16 +151,34 @@ class GapDisplay(Display):
             axes[0].sharex(below)
             self._legend(axes[0], legend)
 
+    def _draw_bundle(self, ax: Any, against: str) -> None:
+        """Many tasks: all as thin lines, the one with the most steps and the median on top."""
+        runs = [[p for p in self.trace.points if p.task == t] for t in range(len(self.names))]
+        lines = [
+            (np.array([getattr(p, against) for p in run]), np.array([p.relative_gap for p in run]))
+            for run in runs
+            if run
+        ]
+        for x, gaps in lines:
+            ax.plot(x, np.where(gaps > 0, gaps, np.nan), color=style.PALE, linewidth=0.9)
+        self._legend_line(ax, f"{len(self.names)} tasks", color=style.PALE, linewidth=0.9)
+        longest = max(range(len(lines)), key=lambda t: lines[t][0][-1])
+        x = np.geomspace(min(x[0] for x, _ in lines), lines[longest][0][-1], 60)
+        logs = [np.interp(x, at, np.log(np.maximum(gaps, 1e-300))) for at, gaps in lines]
+        ax.plot(x, np.exp(np.median(logs, axis=0)), color=style.BLUE, label="median of the tasks")
+        label = f"{self.names[longest]}: the most {against}"
+        ax.plot(*lines[longest], color=style.VERMILION, linestyle="--", label=label)
+        ax.set_ylabel("relative gap")
+
     def _draw_task(self, axes: list[Any], task: int, against: str) -> None:
         points = [point for point in self.trace.points if point.task == task]
         x = [getattr(point, against) for point in points]
         several = len(self.names) > 1
         colour, marker = style.class_colour(task + 1), style.class_marker(task + 1)
-        label = self.names[task] if len(self.names) <= self.most_names else None
         line = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
         gaps = np.array([point.relative_gap for point in points])
         shown = np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan)
-        axes[-1].plot(x, shown, label=label if several else "relative gap", **line)
+        axes[-1].plot(x, shown, label=self.names[task] if several else "relative gap", **line)
         axes[-1].set_ylabel("relative gap")
         if len(axes) > 1:
             primal, dual = [p.primal for p in points], [p.dual for p in points]
@@ -186,6 +206,7 @@ class GapDisplay(Display):
         shown = np.where(violation > 0, violation, np.nan)
         if beside_gap:
             ax.plot(x, shown, color=style.GREY, linewidth=1.1, linestyle="--", label=self.words[1])
+            ax.set_ylabel(f"relative gap · {self.words[1]}")
         else:
             ax.plot(x, shown, color=style.BLUE, marker="o", markersize=3.5)
             ax.set_ylabel(self.words[1])
@@ -193,5 +214,6 @@ class GapDisplay(Display):
 
     def _draw_tol(self, ax: Any) -> None:
         if np.isfinite(self.trace.tol) and self.trace.tol > 0:
+            measure = "relative gap" if self.trace.tol_is_of_gap else self.words[1]
             line = {"color": style.VERMILION, "linestyle": ":", "linewidth": 1.4}
-            ax.axhline(self.trace.tol, label=f"tol = {self.trace.tol:g}", **line)
+            ax.axhline(self.trace.tol, label=f"tol of the {measure} = {self.trace.tol:.2g}", **line)

@@ -14,9 +14,9 @@ from mercer.gram import BlockedGram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
 from mercer.kernels._samples import Samples
-from mercer.plots import _style as style
+from mercer.plots import style
 from mercer.plots._base import Display
-from mercer.plots._fitted import FittedView
+from mercer.plots._fitted import FittedView, kernel_words
 
 __all__ = ["KernelMatrixDisplay", "SpectrumDisplay"]
 
@@ -86,7 +86,7 @@ class KernelMatrixDisplay(Display):
     """
 
     figsize = (5.8, 4.9)
-    most_names = 14  # classes that are named beside the axes
+    least_distance = 0.045  # between two names beside an axis, as a fraction of its length
 
     K: np.ndarray
     order: np.ndarray
@@ -147,7 +147,7 @@ class KernelMatrixDisplay(Display):
         if y is not None:
             known, codes = np.unique(np.asarray(y), return_inverse=True)
             names = [str(c) for c in known]
-        return cls._of(kernel, X, codes, names, max_rows, repr(kernel)).plot(ax, **options)
+        return cls._of(kernel, X, codes, names, max_rows, kernel_words(kernel)).plot(ax, **options)
 
     @classmethod
     def _of(
@@ -192,18 +192,23 @@ class KernelMatrixDisplay(Display):
             return
         if borders:
             for start in self.starts[1:-1]:
-                ax.axhline(start - 0.5, color=style.INK, linewidth=1.0)
-                ax.axvline(start - 0.5, color=style.INK, linewidth=1.0)
+                for line in (ax.axhline, ax.axvline):
+                    line(start - 0.5, color=style.INK, linewidth=1.0 if len(K) < 500 else 0.6)
         middle = (self.starts[:-1] + self.starts[1:]) / 2 - 0.5
         sizes = np.diff(self.starts)
-        names = [f"{name} ({size})" for name, size in zip(self.classes, sizes, strict=True)]
-        if len(names) <= self.most_names:
-            long = max(len(name) for name in names) > 40 // len(names)
-            turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if long else {}
-            ax.set_xticks(middle, self.classes, **turn)
-            ax.set_yticks(middle, names)
-            ax.tick_params(length=0)
-        ax.set(xlabel="rows by class")
+        named: list[int] = []  # the largest classes first, as long as there is room for their names
+        for c in np.argsort(-sizes, kind="stable"):
+            if all(abs(middle[c] - middle[k]) > self.least_distance * len(self.K) for k in named):
+                named.append(int(c))
+        named.sort()
+        names = [self.classes[c] for c in named]
+        is_long = max(map(len, names)) > 40 // len(names)
+        turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+        ax.set_xticks(middle[named], names, **turn)
+        ax.set_yticks(middle[named], [f"{self.classes[c]} ({sizes[c]})" for c in named])
+        ax.tick_params(length=0)
+        rest = len(self.classes) - len(named)
+        ax.set(xlabel="rows by class" + (f"; {rest} small ones without a name" if rest else ""))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -279,7 +284,7 @@ class SpectrumDisplay(Display):
     ) -> SpectrumDisplay:
         """Draw the spectrum of a Kernel, a name or a callable on rows."""
         kernel = as_kernel(kernel)
-        return cls._of(kernel, X, None, max_rows, repr(kernel)).plot(ax, **options)
+        return cls._of(kernel, X, None, max_rows, kernel_words(kernel)).plot(ax, **options)
 
     @classmethod
     def _of(cls, kernel: Kernel, X: Any, codes: Any, most: int, title: str) -> SpectrumDisplay:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators._dual_view import KKTGroup, Loss, TaskDuals
-from mercer.plots import _style as style
-from mercer.plots._base import Display, marker_options
+from mercer.plots import style
+from mercer.plots._base import Display
 from mercer.plots._fitted import FittedView
 
 __all__ = ["KKTDisplay"]
@@ -128,19 +128,11 @@ class KKTDisplay(Display):
         pad = 0.06 * (high - low) or 1.0
         low, high = min(low, *self.edges) - pad, max(high, *self.edges) + pad
         wide = {"color": style.tint(style.ORANGE, 0.55), "linewidth": 7, "zorder": 1}
-        wide |= {"solid_joinstyle": "miter", "label": "where the optimum must be"}
+        wide |= {"solid_joinstyle": "miter", "label": "where optimal rows lie"}
         ax.plot(*self._steps(low, high), **wide)
-        for c in np.unique(self.codes):
-            colour, marker = style.class_colour(c), style.class_marker(c)
-            for group in KKTGroup:
-                rows = (self.codes == c) & (self.groups == group)
-                options = {"marker": marker, **marker_options(group, colour)}
-                ax.scatter(self.place[rows], self.share[rows], zorder=3 + group, **options)
-            if self.classes:
-                self._legend_point(ax, self.classes[c], s=34, c=colour, marker=marker)
-        for group, name in _NAMES.items():
-            count = int((self.groups == group).sum())
-            self._legend_point(ax, f"{name} ({count})", **marker_options(group, style.GREY))
+        points = np.column_stack([self.place, self.share])
+        classes = dict(enumerate(self.classes))
+        self._scatter_groups(ax, points, self.groups, self.codes, _NAMES, classes)
         ax.axvline(0, color=style.PALE, linewidth=1, zorder=0)
         bottom = -1.08 if len(self.edges) == 2 else -0.08
         ax.set(xlim=(low, high), ylim=(bottom, 1.08), xlabel=self.labels[0], ylabel=self.labels[1])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators._dual_view import Loss
-from mercer.plots import _style as style
+from mercer.plots import style
 from mercer.plots._base import Display
 from mercer.plots._fitted import FittedView
 
@@ -177,7 +177,10 @@ class LossDisplay(Display):
             label = f"{name} (this model's)" if name == self.own else name
             is_thin = self.own and name != self.own
             width = {"linewidth": 1.2, "alpha": 0.75} if is_thin else {"linewidth": 2.4}
-            ax.plot(self.at, values, color=colour, linestyle=dash, label=label, **width)
+            x = self.at
+            if name == "zero-one" and x[0] < 0 < x[-1]:  # upright at 0
+                x, values = np.array([x[0], 0.0, 0.0, x[-1]]), np.array([1.0, 1.0, 0.0, 0.0])
+            ax.plot(x, values, color=colour, linestyle=dash, label=label, **width)
         margins = next(iter(self.curves)) in CLASSIFICATION
         straight = [values for name, values in self.curves.items() if "squared" not in name]
         top = 1.3 * float(np.max(straight or list(self.curves.values())))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators._dual_view import KKTGroup
-from mercer.plots import _style as style
-from mercer.plots._base import Display, marker_options
+from mercer.plots import style
+from mercer.plots._base import Display, halo
 from mercer.plots._fitted import FittedView, groups_from_margin, max_over_tasks
 from mercer.plots._projection import make_plane
 
@@ -130,7 +130,7 @@ class TubeDisplay(Display):
             groups=groups,
             group_names=names,
             epsilon=epsilon,
-            labels=(plane.labels[0], "y"),
+            labels=(plane.labels[0], view.target_name),
             title=view.title,
             caveat=plane.caveat,
         )
@@ -142,20 +142,18 @@ class TubeDisplay(Display):
         return [f"Regression by {self.title}, with its tube", *counts]
 
     def _draw(self, axes: list[Any], *, legend: bool | str = True) -> None:
-        ax = axes[0]
-        for group, name in self.group_names.items():
-            rows = self.groups == group
-            colour = style.VERMILION if group == KKTGroup.BOUND else style.BLUE
-            options = {"label": f"{name} ({rows.sum()})", **marker_options(group, colour)}
-            ax.scatter(*self.points[rows].T, zorder=4 + group, **options)
+        ax, is_crowd = axes[0], len(self.points) > style.SETTINGS.uncrowded
+        codes = np.ones(len(self.points), np.intp)
+        self._scatter_groups(ax, self.points, self.groups, codes, self.group_names)
+        # Of many points the curve is drawn on top of them.
+        outline = {"zorder": 8, "path_effects": halo()} if is_crowd else {"zorder": 2}
         if self.epsilon > 0:
             edges = self.f - self.epsilon, self.f + self.epsilon
-            fill = {"color": style.tint(style.BLUE, 0.14), "linewidth": 0}
-            ax.fill_between(self.x, *edges, zorder=0, **fill)
-            dashed = {"color": style.INK, "linewidth": 1.0, "linestyle": "--", "zorder": 2}
+            ax.fill_between(self.x, *edges, zorder=0, color=style.tint(style.GREY, 0.2), lw=0)
+            dashed = {"color": style.INK, "linewidth": 1.2, "linestyle": "--", **outline}
             ax.plot(self.x, edges[0], **dashed)
             ax.plot(self.x, edges[1], label=f"f ± ε, ε = {self.epsilon:.3g}", **dashed)
-        ax.plot(self.x, self.f, color=style.INK, linewidth=2.0, zorder=3, label="f")
+        ax.plot(self.x, self.f, color=style.INK, linewidth=2.2, label="f", **outline)
         low = min(self.points[:, 1].min(), (self.f - self.epsilon).min())
         high = max(self.points[:, 1].max(), (self.f + self.epsilon).max())
         pad = 0.05 * (high - low) or 1.0

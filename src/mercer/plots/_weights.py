@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from mercer.data._column_statistics import survey, uneven
 from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
 from mercer.estimators.linear._path import Path, path
-from mercer.plots import _style as style
+from mercer.plots import style
 from mercer.plots._base import Display
 from mercer.plots._fitted import title_of
 
@@ -144,7 +144,7 @@ class WeightsDisplay(Display):
         largest = ", ".join(self.names[i] for i in self.order[:5])
         return [f"Weights of {self.title}", f"Largest: {largest}"]
 
-    def _draw(self, axes: list[Any], *, legend: bool | str = "best") -> None:
+    def _draw(self, axes: list[Any], *, legend: bool | str = True) -> None:
         ax, shown = axes[0], self.order[: self.top]
         places = np.arange(shown.size)
         if len(self.weights) == 1:
@@ -152,13 +152,14 @@ class WeightsDisplay(Display):
             colours = [style.BLUE if value >= 0 else style.VERMILION for value in w]
             ax.barh(places, w, color=colours, height=0.72, zorder=2)
         else:
+            is_bundle = len(self.tasks) > len(style.CLASSES)
             for t, name in enumerate(self.tasks):
-                dots: dict[str, Any] = {
-                    "marker": style.class_marker(t),
-                    "color": style.class_colour(t),
-                }
-                dots |= {"linestyle": "none", "markersize": 6, "alpha": 0.9, "zorder": 3}
-                ax.plot(self.weights[t, shown], places, label=name, **dots)
+                dots = {"marker": style.class_marker(t), "color": style.class_colour(t)}
+                if is_bundle:  # not to be told apart: one look for all
+                    dots = {"marker": "o", "color": style.GREY}
+                    name = f"each of {len(self.tasks)} tasks" if t == 0 else ""
+                line = {"linestyle": "none", "markersize": 3 if is_bundle else 6, "alpha": 0.9}
+                ax.plot(self.weights[t, shown], places, label=name, zorder=3, **dots, **line)
             ends = self.weights[:, shown].min(axis=0), self.weights[:, shown].max(axis=0)
             ax.hlines(places, *ends, color=style.PALE, linewidth=2, zorder=1)
             self._legend(ax, legend)

@@ -1,4 +1,4 @@
-"""`write_figure`: a picture as PNG, SVG or a page that needs nothing else."""
+"""`write_figure`: a picture as PNG, SVG, PDF or a page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from mercer.certificates._certificate import Certificate
 from mercer.data._files import replacing
-from mercer.plots import _style as style
+from mercer.plots import style
 
 __all__ = ["SUFFIXES", "write_figure"]
 
-SUFFIXES = (".png", ".svg", ".html")
+SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -64,7 +64,7 @@ def write_figure(
     Parameters
     ----------
     figure : Display or matplotlib Figure
-    path : str or path that ends in .png, .svg or .html
+    path : str or path that ends in .png, .svg, .pdf or .html
         HTML is one page with the picture as inline SVG, its description and the certificate.
     title, alt : str
         Title and description; by default those of the Display.
@@ -97,6 +97,9 @@ def write_figure(
             content = _page(_svg(figure, title, alt), title, alt, certificate).encode()
         elif suffix == ".svg":
             content = _svg(figure, title, alt).encode()
+        elif suffix == ".pdf":  # without the date: the same figure gives the same bytes
+            about = {"Title": title, "Subject": alt, "CreationDate": None}
+            content = _render(figure, "pdf", metadata=about)
         else:
             content = _render(
                 figure,

@@ -24,12 +24,15 @@ are handed K + D instead of K, so that their f is Kβ + Dβ.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 __all__ = ["BoxQP", "fill_from_front", "gap_terms"]
+
+# What a problem derives from its arrays.
+DERIVED = "n_variables", "n_groups", "is_finite", "is_hard"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,11 @@ class BoxQP:
         (the model without intercept).
     diag : float64 array or None
         D, one entry per data point: squared slack, with infinite bounds. None: zero.
+    n_variables, n_groups : int
+    is_finite : bool
+        Whether all bounds are.
+    is_hard : bool
+        Whether some constraint allows no slack: it may have no solution.
     """
 
     target: np.ndarray
@@ -58,28 +66,21 @@ class BoxQP:
     group: np.ndarray | None = None
     diag: np.ndarray | None = None
     n_variables: int = field(init=False)
+    n_groups: int = field(init=False)
+    is_finite: bool = field(init=False)
+    is_hard: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_variables", self.target.shape[0])
-
-    @cached_property
-    def n_groups(self) -> int:
-        return 0 if self.group is None else int(self.group.max()) + 1
+        n_groups = 0 if self.group is None else int(self.group.max()) + 1
+        is_finite = bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+        known = self.target.shape[0], n_groups, is_finite, self.diag is None and not is_finite
+        for name, value in zip(DERIVED, known, strict=True):
+            object.__setattr__(self, name, value)
 
     @cached_property
     def group_sums(self) -> np.ndarray:
         """The right-hand sides of the equality constraints."""
         return self.sums(self.start)
-
-    @cached_property
-    def is_finite(self) -> bool:
-        """Whether all bounds are."""
-        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
-
-    @property
-    def is_hard(self) -> bool:
-        """Whether some constraint allows no slack: it may have no solution."""
-        return self.diag is None and not self.is_finite
 
     def sums(self, beta: np.ndarray) -> np.ndarray:
         """Σβ of each group, without rounding but that of the result."""
@@ -113,15 +114,29 @@ class BoxQP:
             return np.maximum(*(self.gap_terms(beta, r + side * error) for side in (1, -1)))
         if self.diag is None:
             return gap_terms(beta, r, self.lower, self.upper)
-        sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+        sign = np.where(self.upper > 0, 1.0, -1.0)
         return squared_gap_terms(sign * beta, sign * r, self.at_variables(self.diag))
 
     def losses(self, r: np.ndarray) -> np.ndarray:
         """The loss of each variable at r = target − f − b."""
         if self.diag is None:
             return self.upper * np.maximum(r, 0) - self.lower * np.maximum(-r, 0)
-        sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+        sign = np.where(self.upper > 0, 1.0, -1.0)
         return np.maximum(sign * r, 0.0) ** 2 / (2 * self.at_variables(self.diag))
+
+    def within_reach(self) -> BoxQP:
+        """With squared slack: the same problem in a box that holds every β with D(β) ≥ 0.
+
+        If K is positive semidefinite, D(β) ≥ 0 says ½ min(diag) ‖β‖² ≤ ‖target‖ ‖β‖. Under an
+        indefinite K the dual may have no maximum without a box.
+        """
+        if self.diag is None:
+            return self
+        scale = float(np.abs(self.target).max(initial=0.0)) or 1.0
+        reach = 4 * scale * float(np.linalg.norm(self.target / scale)) / float(self.diag.min())
+        return replace(
+            self, lower=np.maximum(self.lower, -reach), upper=np.minimum(self.upper, reach)
+        )
 
     def at_variables(self, f: np.ndarray) -> np.ndarray:
         """Values at the data points, repeated for each variable."""

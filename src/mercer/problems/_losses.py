@@ -266,6 +266,22 @@ def _squared_gap(s, beta, low, high, c):
 
 
 @compiled
+def _relative_entropy(a, p, rest, m, value):
+    """An upper bound of KL(a ‖ p), where p = 1/(1 + exp(m)), rest = 1 − p, value = −log(1 − p).
+
+    p and rest are off by a few units relatively. With t = a/p − 1, (1 + t) log(1 + t) − t is at
+    most t²/2 for t ≥ 0 and t²/2 (1 + |t|) for −1 ≤ t < 0; the same holds of 1 − a and rest.
+    """
+    off = abs(a - p) + 16 * UNIT * (a + p)
+    if off < 1e-3 * min(p, rest):
+        return 0.5 * off * off * (1 / p + 1 / rest) * (1 + off / min(p, rest) + 64 * UNIT)
+    one = a * math.log(a) if a > 0.0 else 0.0
+    other = (1.0 - a) * math.log1p(-a) if a < 1.0 else 0.0
+    size = value - one - other + a * (abs(m) + 40.0)
+    return max(value + one + other + a * m, 0.0) + 16 * UNIT * size + 1e-307
+
+
+@compiled
 def _logistic_terms(m, beta, e, c):
     """Loss, largest term, and bound of the error of the loss, at a margin m ± e.
 
@@ -273,13 +289,13 @@ def _logistic_terms(m, beta, e, c):
     """
     a = min(abs(beta) / c, 1.0)
     small = math.exp(-abs(m))
-    p = (small if m > 0.0 else 1.0) / (1.0 + small)
-    value = math.log1p(small) + max(-m, 0.0)
-    one = a * math.log(a) if a > 0.0 else 0.0
-    other = (1.0 - a) * math.log1p(-a) if a < 1.0 else 0.0
-    size = value - one - other + a * (abs(m) + 40.0)
-    gap = max(value + one + other + a * m, 0.0) + 16 * UNIT * size + 1e-307
-    gap += e * (abs(a - p) + 4 * UNIT) + e * e / 8
+    one_plus = 1.0 + small
+    p, rest = small / one_plus, 1.0 / one_plus
+    if m <= 0.0:
+        p, rest = rest, p
+    # log(1 + small), and what the sum lost
+    value = math.log(one_plus) + (small - (one_plus - 1.0)) / one_plus + max(-m, 0.0)
+    gap = _relative_entropy(a, p, rest, m, value) + e * (abs(a - p) + 4 * UNIT) + e * e / 8
     return c * value, c * gap, c * (e * min(p + e, 1.0) + 8 * UNIT * value + 1e-307)
 
 
@@ -369,9 +385,12 @@ def fenchel_gap_at_gradient(kind, g, beta, low, C, factor_up, factor_down):
             value = -_log_of_complement(p) if margin > 0.0 else -margin - math.log(p)
             loss += c * value
             if factor != 1.0:
-                odds = p / (1.0 - p) if margin > 0.0 else math.exp(min(-margin, 700.0))
                 a = factor * p
-                log_rest = _log_one_plus((1.0 - factor) * odds)
+                if margin > -700.0:
+                    odds = p / (1.0 - p) if margin > 0.0 else math.exp(-margin)
+                    log_rest = _log_one_plus((1.0 - factor) * odds)
+                else:  # exp(−m) would overflow, and 1 is nothing beside it
+                    log_rest = -margin + math.log(max(1.0 - factor, 1e-300))
                 gap += c * max(a * log_factor + (1.0 - a) * log_rest, 0.0)
         beta[i] *= factor
     return loss, gap

@@ -20,6 +20,7 @@ sums themselves. A drift Σβ ≠ 0 is moved onto one dual by the caller.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -90,20 +91,24 @@ def bounds_of_sums(
     losses: tuple[float, float, float],
     w: np.ndarray,
     b: np.ndarray | float,
-    w_beta: tuple[np.ndarray, np.ndarray],
+    w_beta: tuple[np.ndarray, np.ndarray | float],
     totals: tuple[np.ndarray | float, np.ndarray | float],
     intercept_penalty: float | None,
 ) -> tuple[float, float, float]:
     """Least and most primal value and largest gap, from those of the losses.
 
     ``w_beta`` and ``totals`` are Xᵀβ and Σβ, each with the bound of its error; of several classes
-    arrays.
+    arrays. One number as the error of Xᵀβ bounds its length.
     """
     least, most, gap = losses
     gap += 2 * _C_FACTORS * UNIT * most
     sums, error = w_beta
-    off = np.abs(w - sums) * (1 + 2 * UNIT) + error + (_C_FACTORS + 1) * UNIT * np.abs(sums)
-    gap += half_square(off)
+    off = np.abs(w - sums) * (1 + 2 * UNIT) + (_C_FACTORS + 1) * UNIT * np.abs(sums)
+    if isinstance(error, float):
+        square = half_square(off)
+        gap += square + error * (1.01 * math.sqrt(2 * square) + error)
+    else:
+        gap += half_square(off + error)
     square = half_square(w)
     least, most = (1 - _C_FACTORS * UNIT) * least, (1 + _C_FACTORS * UNIT) * most
     if intercept_penalty:
@@ -184,7 +189,7 @@ class LinearPrimal:
         b: float,
         beta: np.ndarray,
         g: tuple[np.ndarray, np.ndarray],
-        w_beta: tuple[np.ndarray, np.ndarray],
+        w_beta: tuple[np.ndarray, np.ndarray | float],
         total: tuple[float, float],
         absorbing: Sequence[int] = (),
     ) -> Bounds:

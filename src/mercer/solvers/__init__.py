@@ -22,8 +22,10 @@ _perceptron.py          the kernel perceptron
 _dense_algebra.py       dense factorisations that can be stopped
 """
 
+from typing import Any
+
 from mercer.solvers._base import require
-from mercer.solvers._registry import Choice, choose, make_solver
+from mercer.solvers._registry import NAMES, Choice, choose, load_path, make_solver
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.smo._many_pairs import solve_class_pairs
 from mercer.solvers.smo._solver import SMO
@@ -38,3 +40,11 @@ __all__ = [
     "require",
     "solve_class_pairs",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The classes of `SVC`'s other solvers (Platt, CoordinateAscent, …), imported when used."""
+    path = next((path for path in NAMES.values() if path.endswith(f":{name}")), None)
+    if path is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return load_path(path)

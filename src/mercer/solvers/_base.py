@@ -19,7 +19,8 @@ from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import intercepts, make_result, restore_sums, snapshot
+from mercer.problems._kkt import intercepts, restore_sums
+from mercer.solvers._solution import make_result, snapshot
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 

@@ -29,6 +29,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer._result import Status
+from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import gram_error, sum_terms
@@ -45,8 +46,6 @@ __all__ = [
     "conjugate_gradient",
 ]
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 def column_dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """The dot products of matching columns."""
@@ -55,40 +54,17 @@ def column_dots(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Iterates:
-    """Where the iteration stands.
+    """Where the iteration stands; arrays without ``X, R, P`` have an entry per right-hand side."""
 
-    Attributes
-    ----------
-    X, R : arrays
-        The iterate and its residual as the recurrence has it.
-    P, AP : arrays
-        The last direction and its image.
-    step : array
-        The length of the last step of each right-hand side; zero of those that have ended.
-    size : array
-        ⟨R, M⁻¹R⟩ of each right-hand side.
-    curvature : array
-        ⟨P, AP⟩ of each right-hand side.
-    failed : bool array
-        Right-hand sides that ended at a curvature or step that is not positive and finite.
-    rayleigh : array
-        ⟨P, AP⟩ / ‖P‖² of those.
-    iterations : int
-    is_interrupted : bool
-        Whether ``apply`` returned None or ``after_step`` was true.
-    """
-
-    X: np.ndarray
-    R: np.ndarray
-    P: np.ndarray
-    AP: np.ndarray
-    step: np.ndarray
-    size: np.ndarray
-    curvature: np.ndarray
-    failed: np.ndarray
-    rayleigh: np.ndarray
+    X: np.ndarray  # the iterate
+    R: np.ndarray  # its residual as the recurrence has it
+    P: np.ndarray  # the last direction
+    step: np.ndarray  # length of the last step; zero of right-hand sides that have ended
+    size: np.ndarray  # ⟨R, M⁻¹R⟩
+    failed: np.ndarray  # ended at a curvature or step that is not positive and finite
+    rayleigh: np.ndarray  # ⟨P, AP⟩ / ‖P‖² of those
     iterations: int = 0
-    is_interrupted: bool = False
+    is_interrupted: bool = False  # ``apply`` returned None or ``after_step`` was true
 
 
 def conjugate_gradient(
@@ -102,32 +78,17 @@ def conjugate_gradient(
     inner: Callable[[np.ndarray, np.ndarray], np.ndarray] = column_dots,
     after_step: Callable[[Iterates], object] | None = None,
 ) -> Iterates:
-    """Iterate on A X = B from X with the residual R = B − A X, both changed in place.
+    """Iterate on A X = B from X (default 0) with the residual R = B − A X, both changed in place.
 
-    Parameters
-    ----------
-    apply : callable
-        V ↦ A V; None ends the iteration, with X and R as they are.
-    R : array
-        The residual of X; of X = 0 the right-hand sides.
-    precondition : callable
-        V ↦ M⁻¹ V.
-    is_active : callable
-        Which right-hand sides are continued, evaluated before each step; one that has ended stays
-        so.
-    max_iter : int
-    X : array, optional
-        Zero by default.
-    inner : callable
-        The inner products of matching right-hand sides, called with (P, AP) and (M⁻¹R, R).
-    after_step : callable, optional
-        Called after each step; a true value ends the iteration.
+    ``apply`` is V ↦ A V (None ends the iteration), ``precondition`` V ↦ M⁻¹ V, ``inner`` the inner
+    products of matching right-hand sides. ``is_active`` says before each step which right-hand
+    sides are continued (one that has ended stays so); a true value of ``after_step`` ends all.
     """
     X = np.zeros_like(R) if X is None else X
     W = precondition(R)
     zero = np.zeros(R.shape[-1])
     failed = np.zeros(zero.shape, dtype=bool)
-    now = Iterates(X, R, W, W, zero, inner(W, R), zero, failed, zero.copy())
+    now = Iterates(X, R, W, zero, inner(W, R), failed, zero.copy())
     active = ~now.failed
     while now.iterations < max_iter:
         active &= is_active(now)
@@ -137,13 +98,13 @@ def conjugate_gradient(
         if AP is None:
             now.is_interrupted = True
             break
-        now.AP, now.curvature = AP, inner(now.P, AP)
-        step = np.divide(now.size, now.curvature, out=zero.copy(), where=active)
-        failed = active & ~((now.curvature > 0) & np.isfinite(step))
+        curvature = inner(now.P, AP)
+        step = np.divide(now.size, curvature, out=zero.copy(), where=active)
+        failed = active & ~((curvature > 0) & np.isfinite(step))
         if failed.any():
             now.failed |= failed
             squares = np.square(now.P[..., failed]).reshape(-1, int(failed.sum())).sum(axis=0)
-            now.rayleigh[failed] = now.curvature[failed] / squares
+            now.rayleigh[failed] = curvature[failed] / squares
             active &= ~failed
             if not active.any():
                 break
@@ -175,7 +136,7 @@ class NystromPreconditioner:
         F = self._F
         squares = sum(self._workers.map(lambda rows: F[rows].T @ F[rows], self._cut))
         values, vectors = linalg.eigh(squares, check_finite=False)
-        kept = values > _EPS * rank * max(float(values.max(initial=0.0)), 0.0)
+        kept = values > EPS * rank * max(float(values.max(initial=0.0)), 0.0)
         self._values = values[kept]
         self._rotation = vectors[:, kept] / np.sqrt(self._values)
 
@@ -194,23 +155,13 @@ class NystromPreconditioner:
 
 @dataclass(frozen=True, eq=False)
 class KernelSystem:
-    """(D K D + αI) Z = B by its products, and what rounding does to them.
-
-    Attributes
-    ----------
-    product : SymmetricGram
-    scale, alpha : float64 arrays
-        √s of each point, α of each target.
-    errors : EntryError
-    trace : float
-        Σ s k(x, x) ≥ ‖D |K| D‖₂ of a positive semidefinite K.
-    """
+    """(D K D + αI) Z = B by its products, and what rounding does to them."""
 
     product: SymmetricGram
-    scale: np.ndarray
-    alpha: np.ndarray
+    scale: np.ndarray  # √s of each point
+    alpha: np.ndarray  # of each target
     errors: EntryError
-    trace: float
+    trace: float  # Σ s k(x, x) ≥ ‖D |K| D‖₂ of a positive semidefinite K
 
     @staticmethod
     def of(product: SymmetricGram, scale: np.ndarray, alpha: np.ndarray) -> KernelSystem:
@@ -230,9 +181,8 @@ class KernelSystem:
         rounding = errors.relative + 2 * float(errors.near.max(initial=0.0))
         rounding += gamma(sum_terms(len(s), False) + 8)
         bound = rounding * self.trace + float(s @ errors.cross**2) + gamma(4) * self.alpha.max()
-        return bound + 2 * float(self.scale @ self.scale) ** 0.5 * float(
-            np.linalg.norm(self.scale * errors.apart)
-        )
+        apart = float(np.linalg.norm(self.scale * errors.apart))
+        return bound + 2 * float(self.scale @ self.scale) ** 0.5 * apart
 
     def step_error(self, now: Iterates) -> np.ndarray:
         """What a step adds to the error of the residual of the recurrence, as a bound.
@@ -241,9 +191,9 @@ class KernelSystem:
         """
         size = self.trace + self.alpha
         added = np.abs(now.step) * np.linalg.norm(now.P, axis=0)
-        added *= self.error_norm + 4 * _EPS * size
+        added *= self.error_norm + 4 * EPS * size
         norms = size * np.linalg.norm(now.X, axis=0) + np.linalg.norm(now.R, axis=0)
-        return added + 2 * _EPS * norms
+        return added + 2 * EPS * norms
 
     def checked(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """K V and a bound on the error of each entry; None if the product was stopped."""
@@ -315,12 +265,13 @@ class KernelSystemSolver:
             np.subtract(B, D * KDZ + system.alpha * Z, out=R)
             self.drift = np.linalg.norm(D * error, axis=0)
             worst = self._worst(R)
-            if worst > 1.0 and status is Status.SOLVED and worst <= restart_gain * before:
+            if worst <= 1.0:
+                status = Status.SOLVED
+            elif status is Status.SOLVED and worst <= restart_gain * before:
                 before = worst
                 continue
-            if worst > 1.0 and status is Status.SOLVED:
+            elif status is Status.SOLVED:
                 status = Status.STALLED
-            status = status if worst > 1.0 else Status.SOLVED
             return Iterated(Z, KDZ, self.drift, status, self.iterations)
 
     def _is_active(self, now: Iterates) -> np.ndarray:
@@ -344,6 +295,5 @@ class KernelSystemSolver:
         """The largest residual over its goal, which is zero for a target of zeros."""
         norms = np.linalg.norm(R, axis=0)
         ratios = np.where(norms > 0, np.inf, 0.0)
-        return float(
-            np.max(np.divide(norms, self.goal, out=ratios, where=self.goal > 0), initial=0)
-        )
+        np.divide(norms, self.goal, out=ratios, where=self.goal > 0)
+        return float(ratios.max(initial=0.0))

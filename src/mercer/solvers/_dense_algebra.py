@@ -23,6 +23,7 @@ from mercer._threads import Workers, single_threaded_blas
 from mercer.gram import BlockedGram
 from mercer.gram._blocked import pieces
 from mercer.gram._bounded_products import LANES, SIDE, chunked
+from mercer.gram._machine import MACHINE
 
 __all__ = [
     "cholesky",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 # Rows of a panel of the factorisation, and of K that one call fills.
-PANEL = 256
+PANEL = MACHINE.panel_rows
 TILE = SIDE
 Stop = Callable[[], bool]
 

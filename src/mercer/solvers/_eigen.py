@@ -23,9 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
 
-from mercer._result import Status
+from mercer._result import Status, final_status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._residuals import eigen_status
+from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma
@@ -35,48 +35,33 @@ from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["Centring", "EigenSettings", "EigenSolution", "EigenSolver", "has_equal_rows"]
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class EigenSettings:
-    """Tuning constants of `EigenSolver`.
+    """Tuning constants of `EigenSolver`."""
 
-    Attributes
-    ----------
-    dense_rows : int
-        Up to this number of rows a dense decomposition takes milliseconds.
-    dense_fraction : float
-        Beyond this fraction of all eigenvectors an iteration saves nothing.
-    all_vectors_rows : int
-        Up to this number of rows all eigenvectors are computed: LAPACK may lose some of many equal
-        eigenvalues where only some are asked for.
-    extra : int
-        Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
-    basis, basis_per_vector : int
-        Size at which the Krylov basis is restarted, and what each vector asked for adds to it.
-    finest, default_tol : float
-        With tol = 0, the relative residual that iterations aim at and the one to be proved; the
-        latter includes the rounding.
-    aim : float
-        With tol > 0, iterations aim at this fraction of it.
-    min_products : int
-        Limit on products without ``max_products``, if that is more than one for each row.
-    short_components, min_landmarks, max_landmarks : int
-        Components that are computed where there is no time for all, and limits on the landmarks
-        where there is no time for a product.
-    """
-
+    # Up to this number of rows a dense decomposition takes milliseconds.
     dense_rows: int = 300
+    # Beyond this fraction of all eigenvectors an iteration saves nothing.
     dense_fraction: float = 0.1
+    # Up to this number of rows all eigenvectors are computed: LAPACK may lose some of many equal
+    # eigenvalues where only some are asked for.
     all_vectors_rows: int = 256
+    # Vectors of the first block beyond those asked for, and those a restart keeps beyond them.
     extra: int = 8
+    # Size at which the Krylov basis is restarted, and what each vector asked for adds to it.
     basis: int = 120
     basis_per_vector: int = 8
+    # With tol = 0, the relative residual that iterations aim at and the one to be proved; the
+    # latter includes the rounding.
     finest: float = 1e-12
     default_tol: float = 1e-8
+    # With tol > 0, iterations aim at this fraction of it.
     aim: float = 0.25
+    # Limit on products without ``max_products``, if that is more than one for each row.
     min_products: int = 100
+    # Components that are computed where there is no time for all, and limits on the landmarks where
+    # there is no time for a product.
     short_components: int = 20
     min_landmarks: int = 64
     max_landmarks: int = 512
@@ -102,7 +87,7 @@ class Centring:
         means = row_sums / gram.n
         mean = float(means.mean())
         total = float(gram.diag().sum())
-        return Centring(means, mean, max(total - gram.n * mean, 0.0), _EPS * abs(total))
+        return Centring(means, mean, max(total - gram.n * mean, 0.0), EPS * abs(total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,24 +105,12 @@ class EigenSolution:
 
 @dataclass(frozen=True)
 class EigenSolver:
-    """Computes eigenpairs with residuals of at most tol λ₁.
+    """Computes eigenpairs with residuals of at most tol λ₁."""
 
-    Parameters
-    ----------
-    solver : {"auto", "dense", "krylov"}
-    tol : float
-        0 stands for ``default_tol``, with iterations to ``finest``.
-    max_products : int or None
-        Limit on products of K with a block of vectors.
-    cache_bytes : int
-        Memory for tiles of K.
-    settings : EigenSettings
-    """
-
-    solver: str = "auto"
-    tol: float = 0.0
-    max_products: int | None = None
-    cache_bytes: int = 1000 << 20
+    solver: str = "auto"  # or "dense", "krylov"
+    tol: float = 0.0  # 0 stands for ``default_tol``, with iterations to ``finest``
+    max_products: int | None = None  # of K with a block of vectors
+    cache_bytes: int = 1000 << 20  # memory for tiles of K
     settings: EigenSettings = DEFAULTS
 
     def solve(
@@ -185,11 +158,9 @@ class EigenSolver:
         centring = Centring.of(gram, K.sum(axis=0))
         K -= centring.row_means
         K -= centring.row_means[:, np.newaxis] - centring.mean
-        how: dict = (
-            {"driver": "evd"}
-            if n <= self.settings.all_vectors_rows
-            else {"subset_by_index": (n - k, n - 1)}
-        )
+        how: dict = {"subset_by_index": (n - k, n - 1)}
+        if n <= self.settings.all_vectors_rows:
+            how = {"driver": "evd"}
         values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
         del K
         values, vectors = values[-k:][::-1], vectors[:, -k:][:, ::-1]
@@ -199,7 +170,7 @@ class EigenSolver:
         residuals = np.linalg.norm(_centred(image) - vectors * values, axis=0)
         residuals = residuals + error + gamma(64) * size
         goal = max(self._goal * float(values.max(initial=0.0)), centring.rounding)
-        status = eigen_status(residuals, goal, Status.SOLVED)
+        status = final_status(Status.SOLVED, float(residuals.max(initial=0.0)), goal)
         return EigenSolution(values, vectors, residuals, centring, status, "dense", 0)
 
     def _from_landmarks(self, gram: BlockedGram, k: int, stopping: Stopping) -> EigenSolution:
@@ -209,13 +180,13 @@ class EigenSolver:
         factor = nystrom_factor(gram, random_landmarks(n, m))
         assert factor is not None
         F = factor.F
-        left_out = total - float(np.einsum("ij,ij->", F, F)) + 1e3 * m * n * _EPS * total
+        left_out = total - float(np.einsum("ij,ij->", F, F)) + 1e3 * m * n * EPS * total
         means = F @ F.mean(axis=0)
         centring = Centring.of(gram, n * means)
         F -= F.mean(axis=0)
         values, rotation = linalg.eigh(F.T @ F, check_finite=False)
         values, rotation = values[::-1][:k], rotation[:, ::-1][:, :k]
-        kept = values > 1e3 * n * _EPS * max(float(values[0]), 0.0) if values.size else values > 0
+        kept = values > 1e3 * n * EPS * max(float(values[0]), 0.0) if values.size else values > 0
         values, vectors = values[kept], F @ (rotation[:, kept] / np.sqrt(values[kept]))
         bound = max(left_out, 0.0) if gram.is_psd is True else np.inf
         status = stopping.stopped or Status.TIME_LIMIT
@@ -295,7 +266,9 @@ class _Krylov:
         """All Ritz values, the leading vectors, their residuals, and the rotation of the basis."""
         values, rotation = linalg.eigh(self.H[: self.m, : self.m], check_finite=False)
         values, rotation = values[::-1], rotation[:, ::-1]
-        vectors, residual = self._ritz(values[: self.k], rotation[:, : self.k])
+        leading = rotation[:, : self.k]
+        vectors = self.Q[:, : self.m] @ leading
+        residual = self.image[:, : self.m] @ leading - vectors * values[: self.k]
         return values, vectors, residual, rotation
 
     def _sizes(self, near: np.ndarray) -> np.ndarray:
@@ -313,23 +286,22 @@ class _Krylov:
             if image is not None:
                 fresh = np.linalg.norm(_centred(image) - vectors * values, axis=0)
                 bound = np.minimum(bound, fresh + self.error)
-        return bound, eigen_status(bound, goal, why)
+        return bound, final_status(why, float(bound.max(initial=0.0)), goal)
 
     def _image_error(self) -> float:
-        """Of a unit combination of the image's columns: their errors, and the sum's rounding."""
-        return (self.lost + gamma(self.m + 8) * self._size()) * np.sqrt(self.m)
+        """Of a unit combination of the image's columns: their errors, and the sum's rounding.
 
-    def _size(self) -> float:
-        """The largest column of the image, which is no longer than ‖HKH‖."""
-        return float(np.linalg.norm(self.image[:, : self.m], axis=0).max(initial=0.0))
+        No column of the image is longer than ‖HKH‖.
+        """
+        size = float(np.linalg.norm(self.image[:, : self.m], axis=0).max(initial=0.0))
+        return (self.lost + gamma(self.m + 8) * size) * np.sqrt(self.m)
 
     def _status(self, norms: np.ndarray, goal: float, max_products: int) -> Status | None:
         """Why to stop now, or None."""
         worst = float(norms.max(initial=0.0))
         relative = worst * self.tol / goal if goal > 0 else 0.0
-        self.stopping.report(
-            Progress(self.stopping.seconds, self.products, self.products, relative, self.tol)
-        )
+        effort = self.stopping.seconds, self.products, self.products
+        self.stopping.report(Progress(*effort, relative, self.tol))
         if worst <= goal:
             return Status.SOLVED
         if self.products >= max_products:
@@ -344,10 +316,6 @@ class _Krylov:
         self.H[m:end, :end] = part.T
         self.m = end
         self.products += 1
-
-    def _ritz(self, values: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        vectors = self.Q[:, : self.m] @ rotation
-        return vectors, self.image[:, : self.m] @ rotation - vectors * values
 
     def _restart(self, values: np.ndarray, rotation: np.ndarray) -> None:
         keep = min(2 * self.k + self.extra, self.m - 1)

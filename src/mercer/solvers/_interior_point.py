@@ -29,9 +29,9 @@ from mercer._result import Status
 from mercer.gram import Gram
 from mercer.kernels import Linear
 from mercer.problems._dual_qp import BoxQP
+from mercer.problems._kkt import intercepts
 from mercer.solvers._base import DenseIteration, DenseSolver
 from mercer.solvers._dense_algebra import eigen_seconds
-from mercer.solvers._solution import intercepts
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import prove_inseparable
 
@@ -128,10 +128,8 @@ class _Library(DenseIteration):
     def _should_stop(self, info: Any) -> bool:
         """Between two iterations of the library: whether to stop."""
         try:
-            now = Progress(
-                self.stopping.seconds, 1, int(info.iterations), float(info.gap_rel), self.tol
-            )
-            self.stopping.report(now)
+            effort = self.stopping.seconds, 1, int(info.iterations)
+            self.stopping.report(Progress(*effort, float(info.gap_rel), self.tol))
         except BaseException as error:  # must not cross the library
             self.raised = error
             return True
@@ -160,10 +158,9 @@ class _Library(DenseIteration):
         for _ in range(self.settings.polish_rounds):
             if self.stopping.stopped is not None:
                 break
-            beta = np.where(at_lower, p.lower, np.where(at_upper, p.upper, self.beta))
-            self.beta = beta
+            self.beta = np.where(at_lower, p.lower, np.where(at_upper, p.upper, self.beta))
             self.sum_f()
-            beta, b = self._solve_free(beta, ~(at_lower | at_upper), b)
+            beta, b = self._solve_free(self.beta, ~(at_lower | at_upper), b)
             self.beta = _restore_sums(p, beta)
             self.sum_f()
             b, _, violation = intercepts(p, self.beta, self.f)
@@ -206,9 +203,8 @@ class _Library(DenseIteration):
             drift = p.group_sums - np.bincount(p.group, beta, p.n_groups)
         K = self.block(self.row[index])
         M = np.block([[K, A.T], [A, np.zeros((p.n_groups, p.n_groups))]])
-        step = _solve_singular(
-            M, np.concatenate([self._r(b)[index], drift]), index.size, self.settings
-        )
+        rhs = np.concatenate([self._r(b)[index], drift])
+        step = _solve_singular(M, rhs, index.size, self.settings)
         beta = beta.copy()
         beta[index] += step[: index.size]
         return np.clip(beta, p.lower, p.upper), b + step[index.size :]
@@ -317,10 +313,8 @@ class _Interior(DenseSolver):
 
     def _drive(self, run: DenseIteration, gram: Gram, stopping: Stopping) -> Status:
         """As in `DenseSolver`; an iteration that would not end in time is not begun."""
-        if (
-            self.settings.iteration_cost * eigen_seconds(run.problem.n_variables)
-            > stopping.remaining
-        ):
+        seconds = self.settings.iteration_cost * eigen_seconds(run.problem.n_variables)
+        if seconds > stopping.remaining:
             return Status.TIME_LIMIT
         return super()._drive(run, gram, stopping)
 
@@ -346,19 +340,14 @@ class QP(_Interior):
         self, problem: BoxQP, gram: Gram, beta: np.ndarray, stopping: Stopping
     ) -> DenseIteration:
         K = gram.matrix()
-        _check_psd(K, gram, self.name)
+        if gram.is_psd is not True:  # the library would fail silently
+            _refuse_indefinite(float(np.linalg.eigvalsh(K)[0]), K, gram, self.name)
         return _Dual(problem, gram, K, beta, stopping, self)
 
 
 @dataclass(frozen=True)
 class QPPrimal(_Interior):
-    """The primal in (w, b, ξ), by Clarabel (``pip install "mercer[qp]"``).
-
-    Parameters
-    ----------
-    tol, max_iter, most_bytes
-        As in `DenseSolver`; a step is one iteration of the interior point method.
-    """
+    """The primal in (w, b, ξ), by Clarabel (``pip install "mercer[qp]"``); settings as in `QP`."""
 
     name: ClassVar[str] = "qp-primal"
     copies: ClassVar[int] = 5
@@ -383,12 +372,6 @@ def _factor(K: np.ndarray, gram: Gram, name: str) -> np.ndarray:
     _refuse_indefinite(float(values[0]), K, gram, name)
     keep = values > max(values[-1], 0.0) * K.shape[0] * np.finfo(np.float64).eps
     return vectors[:, keep] * np.sqrt(values[keep])
-
-
-def _check_psd(K: np.ndarray, gram: Gram, name: str) -> None:
-    """Check kernels that are not known to be PSD; the library would fail silently."""
-    if gram.is_psd is not True:
-        _refuse_indefinite(float(np.linalg.eigvalsh(K)[0]), K, gram, name)
 
 
 def _refuse_indefinite(smallest: float, K: np.ndarray, gram: Gram, name: str) -> None:

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mercer._result import Result, Status
+from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import bounded_product
@@ -39,41 +40,29 @@ from mercer.solvers._stopping import Progress, Stopping
 
 __all__ = ["NewtonCG", "with_bounds"]
 
-_EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class NewtonSettings:
-    """Tuning constants of `NewtonCG`.
+    """Tuning constants of `NewtonCG`."""
 
-    Attributes
-    ----------
-    landmarks, landmark_cutoff : int, float
-        Of the preconditioner, without the eigenvalues of K below this fraction of the largest.
-    float32_rounding : float
-        A product cᵀKc below minus this fraction of |c| |Kc| is no rounding of float32 values.
-    max_cg_steps : int
-        Of one Newton step.
-    max_forcing : float
-        A Newton step is solved to this fraction of its first residual, or to the root of the
-        relative gap if that is smaller (Eisenstat and Walker's forcing term).
-    max_halvings, armijo : int, float
-        Of the line search.
-    products_left, seconds_left : float
-        Time that a limit leaves for the final sums, in units of the first product, and in seconds.
-    grace_seconds : float
-        Time that a fit which was stopped takes for its final sums, at most.
-    """
-
+    # Of the preconditioner: the number, and the fraction of the largest eigenvalue of K below which
+    # others are left out.
     landmarks: int = 256
     landmark_cutoff: float = 1e-10
+    # A product cᵀKc below minus this fraction of |c| |Kc| is no rounding of float32 values.
     float32_rounding: float = 1e-5
+    # Steps of conjugate gradients in one Newton step.
     max_cg_steps: int = 500
+    # A Newton step is solved to this fraction of its first residual, or to the root of the relative
+    # gap if that is smaller (Eisenstat and Walker's forcing term).
     max_forcing: float = 0.1
+    # Halvings of the line search, at most, and the constant of Armijo's rule.
     max_halvings: int = 30
     armijo: float = 1e-4
+    # Time that a limit leaves for the final sums, in units of the first product, and in seconds.
     products_left: float = 2.0
     seconds_left: float = 0.05
+    # Time that a fit which was stopped takes for its final sums, at most.
     grace_seconds: float = 0.3
 
 
@@ -118,19 +107,10 @@ class _Task:
 
 @dataclass(frozen=True)
 class NewtonCG:
-    """Solver of `Logistic` tasks that share their points.
+    """Solver of `Logistic` tasks that share their points."""
 
-    Parameters
-    ----------
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Newton steps.
-    settings : NewtonSettings
-    """
-
-    tol: float = 1e-6
-    max_iter: int = 100
+    tol: float = 1e-6  # relative duality gap at which to stop
+    max_iter: int = 100  # Newton steps
     settings: NewtonSettings = DEFAULTS
 
     def solve(
@@ -381,7 +361,7 @@ def with_bounds(
         (product, lost), of_f, of_R = found, t, len(results) + t
         error = lost[:, of_f] + np.abs(product[:, of_f] - result.f)
         square = float(rest @ product[:, of_R]) + float(np.abs(rest) @ lost[:, of_R])
-        square += rest.size * _EPS * float(np.abs(rest) @ np.abs(product[:, of_R]))
+        square += rest.size * EPS * float(np.abs(rest) @ np.abs(product[:, of_R]))
         violation = float(np.sqrt(max(square, 0.0)))
         out.append(replace(result, f_error=error, violation=violation))
     return out

@@ -24,6 +24,7 @@ from scipy import linalg
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
+from mercer.certificates._certificate import EPS
 from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
@@ -39,47 +40,33 @@ from mercer.solvers._stopping import Stopping
 
 __all__ = ["RidgeSettings", "RidgeSolver", "Spectrum"]
 
-DEFAULT_TOL = 1e-6
-_EPS = float(np.finfo(np.float64).eps)
-
 
 @dataclass(frozen=True)
 class RidgeSettings:
-    """Tuning constants of `RidgeSolver`.
+    """Tuning constants of `RidgeSolver`."""
 
-    Attributes
-    ----------
-    direct_rows : int
-        Up to this number of rows a factorisation costs less than preconditioner and iterations.
-    min_landmarks, max_landmarks : int
-        Limits on the landmarks of the preconditioner, n/20.
-    iterations_per_factorisation : int
-        n over this number of iterations cost about as much as a Cholesky factorisation, to which
-        "auto" then changes if the matrix takes at most ``max_matrix_bytes``.
-    max_matrix_bytes : int
-    finest : float
-        The relative residual that iterations aim at with the default tolerance, about that of a
-        factorisation.
-    aim : float
-        With a larger tolerance they aim at this fraction of it, since bounds on the rounding are
-        added to the residual.
-    restart_gain : float
-        Iterations restart from the recomputed residual as long as that falls by this factor.
-    sample_rows : int
-        Rows whose system is solved where there is no time for another: some milliseconds.
-    min_loo_rows : int
-        Rows of the sample on which leave-one-out errors are computed at any time limit.
-    """
-
+    # Up to this number of rows a factorisation costs less than preconditioner and iterations.
     direct_rows: int = 2000
+    # Limits on the landmarks of the preconditioner, n/20.
     min_landmarks: int = 100
     max_landmarks: int = 1000
+    # n over this number of iterations cost about as much as a Cholesky factorisation, to which
+    # "auto" then changes if the matrix takes at most ``max_matrix_bytes``.
     iterations_per_factorisation: int = 60
     max_matrix_bytes: int = 4 << 30
+    # The default relative residual.
+    default_tol: float = 1e-6
+    # The relative residual that iterations aim at with the default tolerance, about that of a
+    # factorisation.
     finest: float = 1e-12
+    # With a larger tolerance they aim at this fraction of it, since bounds on the rounding are
+    # added to the residual.
     aim: float = 0.25
+    # Iterations restart from the recomputed residual as long as that falls by this factor.
     restart_gain: float = 0.5
+    # Rows whose system is solved where there is no time for another: some milliseconds.
     sample_rows: int = 256
+    # Rows of the sample on which leave-one-out errors are computed at any time limit.
     min_loo_rows: int = 200
 
     def landmarks(self, n: int) -> int:
@@ -87,9 +74,9 @@ class RidgeSettings:
 
     def iteration_tol(self, tol: float) -> float:
         """The relative residual that iterations aim at."""
-        if tol > DEFAULT_TOL:
+        if tol > self.default_tol:
             return self.aim * tol
-        return max(tol * self.finest / DEFAULT_TOL, self.finest / 10)
+        return max(tol * self.finest / self.default_tol, self.finest / 10)
 
 
 DEFAULTS = RidgeSettings()
@@ -97,23 +84,12 @@ DEFAULTS = RidgeSettings()
 
 @dataclass(frozen=True)
 class RidgeSolver:
-    """Solves until ‖residual‖ ≤ tol ‖y‖.
+    """Solves until ‖residual‖ ≤ tol ‖y‖."""
 
-    Parameters
-    ----------
-    solver : {"auto", "cholesky", "cg", "eigen"}
-    tol : float
-    max_iter : int
-        Of conjugate gradients; −1 for no limit but 10 n.
-    cache_bytes : int
-        Memory for tiles of K.
-    settings : RidgeSettings
-    """
-
-    solver: str = "auto"
-    tol: float = DEFAULT_TOL
-    max_iter: int = -1
-    cache_bytes: int = 1000 << 20
+    solver: str = "auto"  # or "cholesky", "cg", "eigen"
+    tol: float = RidgeSettings.default_tol
+    max_iter: int = -1  # of conjugate gradients; −1 for no limit but 10 n
+    cache_bytes: int = 1000 << 20  # memory for tiles of K
     settings: RidgeSettings = DEFAULTS
 
     def solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
@@ -246,7 +222,7 @@ class Spectrum:
         assert found is not None
         f, error = found
         least, largest = self.values[0], np.abs(self.values).max()
-        bad = least < -self.values.size * _EPS * largest
+        bad = least < -self.values.size * EPS * largest
         status = Status.NOT_PSD if bad and gram.is_psd is not True else Status.SOLVED
         gradient = self._gradient(problem, coef, f, error, gram)
         error = np.linalg.norm(self.scale * error, axis=0)
@@ -295,7 +271,7 @@ class Spectrum:
     @property
     def _negligible(self) -> float:
         """λ + α up to this is zero but for rounding."""
-        return self.values.size * _EPS * float(np.abs(self.values).max(initial=0.0))
+        return self.values.size * EPS * float(np.abs(self.values).max(initial=0.0))
 
     def _inverse(self, alpha: np.ndarray) -> np.ndarray:
         """1 / (λ + α), zero where that is zero but for rounding: (n, len(alpha))."""

@@ -41,22 +41,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LloydSettings:
-    """Tuning constants of k-means.
+    """Tuning constants of k-means."""
 
-    Attributes
-    ----------
-    tile_rows, cached_rows : int
-        Kernel rows that are added to the sums at a time, if they are computed, and if the matrix is
-        kept: about ten milliseconds.
-    rounding : float
-        A gain up to this fraction of the largest k(x, x) is rounding.
-    sums_bytes : int
-        Starts run at once as long as their sums S take at most this memory.
-    """
-
+    # Kernel rows that are added to the sums at a time, if they are computed, and if the matrix is
+    # kept: about ten milliseconds.
     tile_rows: int = 256
     cached_rows: int = 4096
+    # A gain up to this fraction of the largest k(x, x) is rounding.
     rounding: float = 1e-13
+    # Starts run at once as long as their sums S take at most this memory.
     sums_bytes: int = 64 << 20
 
 
@@ -121,23 +114,12 @@ def assign(sums, labels, offset, scale, slack, new, score):
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """The result of one start.
-
-    Attributes
-    ----------
-    labels : int32 array
-    mass, square : float64 arrays
-        Weight of each cluster, and ‖Σ s φ‖² over it: ‖μ‖² is square / mass².
-    inertia : list of float
-        The objective at the start and after each iteration.
-    iterations : int
-    status : Status
-    """
+    """The result of one start."""
 
     labels: np.ndarray
-    mass: np.ndarray
-    square: np.ndarray
-    inertia: list[float]
+    mass: np.ndarray  # weight of each cluster
+    square: np.ndarray  # ‖Σ s φ‖² over it: ‖μ‖² is square / mass²
+    inertia: list[float]  # the objective at the start and after each iteration
     iterations: int
     status: Status
 
@@ -145,16 +127,8 @@ class Clustering:
 class Lloyd:
     """Lloyd's iterations on one kernel matrix.
 
-    Parameters
-    ----------
-    whole : CachedGram
-    diag, weight : float64 arrays
-        k(x, x) and s of every point.
-    n_clusters, max_iter : int
-    tol : float
-        Stop once an iteration improves the objective by less than this fraction of it.
-    stopping : Stopping
-    settings : LloydSettings
+    ``diag`` and ``weight`` are k(x, x) and s of every point. A start ends once an iteration
+    improves the objective by less than the fraction ``tol`` of it.
     """
 
     def __init__(
@@ -193,19 +167,11 @@ class Lloyd:
             if stopped is not None:
                 for r in active:
                     self.status[r] = stopped
-            if stopped is not None or active.size == 0:
                 break
-        return [
-            Clustering(
-                self.labels[r],
-                self.mass[r],
-                self.square[r],
-                self.inertia[r],
-                int(self.iterations[r]),
-                self.status[r],
-            )
-            for r in range(R)
-        ]
+            if active.size == 0:
+                break
+        found = self.labels, self.mass, self.square, self.inertia, self.iterations.tolist()
+        return [Clustering(*of_start) for of_start in zip(*found, self.status, strict=True)]
 
     def _iterate(self, active: np.ndarray) -> Status | None:
         """One iteration of the active starts; ``status`` of those that have ended is set."""
@@ -217,8 +183,7 @@ class Lloyd:
                 self.status[r] = Status.SOLVED
         moving = np.array([r for r in active if self.status[r] is not Status.SOLVED], dtype=np.intp)
         if moving.size:
-            old, self.labels = self.labels, self.new
-            self.new = old
+            old, self.labels, self.new = self.labels, self.new, self.labels
             if not self._update_sums(moving, old):
                 self.labels = old
                 return self.stopping.stopped
@@ -227,11 +192,8 @@ class Lloyd:
             if before - now <= self.tol * now and self.tol > 0:
                 self.status[r] = Status.SOLVED
         least = min(values[-1] for values in self.inertia)
-        self.stopping.report(
-            Progress(
-                self.stopping.seconds, int(self.iterations.max()), moving.size, least, self.tol
-            )
-        )
+        rounds, seconds = int(self.iterations.max()), self.stopping.seconds
+        self.stopping.report(Progress(seconds, rounds, moving.size, least, self.tol))
         return self.stopping.stopped
 
     def _update_sums(self, active: np.ndarray, old: np.ndarray) -> bool:

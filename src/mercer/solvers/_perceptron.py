@@ -32,23 +32,16 @@ __all__ = ["Perceptron", "Updates", "count_votes", "rows_for"]
 
 @dataclass(frozen=True)
 class PerceptronSettings:
-    """Tuning constants of the perceptron.
+    """Tuning constants of the perceptron."""
 
-    Attributes
-    ----------
-    direct_rows : int
-        Up to this number of rows K is held whole at any budget.
-    min_block, max_block, first_block : int
-        A block has about as many rows as the last epoch had mistakes, within these limits: then K
-        of the block costs no more than the rows of its mistakes.
-    work_per_call : int
-        Multiplications of one compiled call, about ten milliseconds.
-    """
-
+    # Up to this number of rows K is held whole at any budget.
     direct_rows: int = 2048
+    # A block has about as many rows as the last epoch had mistakes, within these limits: then K of
+    # the block costs no more than the rows of its mistakes.
     min_block: int = 32
     max_block: int = 512
     first_block: int = 256
+    # Multiplications of one compiled call, about ten milliseconds.
     work_per_call: int = 10_000_000
 
 
@@ -134,26 +127,13 @@ def count_votes(K, slots, signs, bias, survival, out):
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """All updates, from which every variant of the model is computed.
+    """All updates, from which every variant of the model is computed."""
 
-    Attributes
-    ----------
-    rows : int array
-        The point of each mistake, in order.
-    visits : int array
-        How many points had been visited before it.
-    n_visits, epochs : int
-    f : float64 array or None
-        Kβ of the last model at all points, in float64; None if there was no time for it.
-    b : float
-    status : Status
-    """
-
-    rows: np.ndarray
-    visits: np.ndarray
+    rows: np.ndarray  # the point of each mistake, in order
+    visits: np.ndarray  # how many points had been visited before it
     n_visits: int
     epochs: int
-    f: np.ndarray | None
+    f: np.ndarray | None  # Kβ of the last model in float64; None if there was no time for it
     b: float
     status: Status
 
@@ -218,27 +198,42 @@ def rows_for(gram: BlockedGram, cache_bytes: int, settings: PerceptronSettings =
     return _StoredRows(gram, cache_bytes, settings)
 
 
-class _WholeRows:
-    """K as a whole."""
+class _PassedRows:
+    """Epochs by compiled passes over the matrix ``rows``; ``state`` is f, or w."""
 
-    def __init__(self, gram: BlockedGram, cache_bytes: int, settings: PerceptronSettings):
-        self.whole, self.settings = CachedGram(gram, cache_bytes), settings
-
-    def start(self) -> np.ndarray:
-        return np.zeros(self.whole.n)
+    rows: tuple
+    visit: Any
+    settings: PerceptronSettings
 
     def epoch(
-        self, y: np.ndarray, f: np.ndarray, b: float, bias: float, order: np.ndarray, stopping: Any
+        self,
+        y: np.ndarray,
+        state: np.ndarray,
+        b: float,
+        bias: float,
+        order: np.ndarray,
+        stopping: Any,
     ) -> tuple[np.ndarray, float]:
         """One visit to every point: positions in ``order`` of the mistakes, and the new b."""
         mistakes = np.empty(order.size, np.int64)
         found = [np.zeros(0, np.int64)]
-        for part in pieces(order.size, 1 + self.settings.work_per_call // order.size):
+        for part in pieces(order.size, 1 + self.settings.work_per_call // max(state.size, 1)):
             if stopping.stopped is not None:
                 break
-            n_mistakes, b = kernel_pass(self.whole.K, order[part], y, f, b, bias, mistakes)
+            n_mistakes, b = self.visit(*self.rows, order[part], y, state, b, bias, mistakes)
             found.append(part.start + mistakes[:n_mistakes])
         return np.concatenate(found), b
+
+
+class _WholeRows(_PassedRows):
+    """K as a whole."""
+
+    def __init__(self, gram: BlockedGram, cache_bytes: int, settings: PerceptronSettings):
+        self.whole, self.settings = CachedGram(gram, cache_bytes), settings
+        self.rows, self.visit = (self.whole.K,), kernel_pass
+
+    def start(self) -> np.ndarray:
+        return np.zeros(self.whole.n)
 
     def values(self, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Kβ recomputed in float64, written over f."""
@@ -246,32 +241,17 @@ class _WholeRows:
         return f
 
 
-class _LinearRows:
+class _LinearRows(_PassedRows):
     """w = Σ β x in place of f."""
 
     def __init__(self, gram: BlockedGram, settings: PerceptronSettings):
         self.block, self.settings = gram.sample_block(slice(0, gram.n), np.float64), settings
+        is_sparse = self.block.is_sparse
+        self.rows = self.block.csr[:3] if is_sparse else (self.block.X,)
+        self.visit = sparse_pass if is_sparse else linear_pass
 
     def start(self) -> np.ndarray:
         return np.zeros(self.block.points.d)
-
-    def epoch(
-        self, y: np.ndarray, w: np.ndarray, b: float, bias: float, order: np.ndarray, stopping: Any
-    ) -> tuple[np.ndarray, float]:
-        mistakes = np.empty(order.size, np.int64)
-        found = [np.zeros(0, np.int64)]
-        for part in pieces(order.size, 1 + self.settings.work_per_call // max(w.size, 1)):
-            if stopping.stopped is not None:
-                break
-            if self.block.is_sparse:
-                indptr, columns, values, _ = self.block.csr
-                n_mistakes, b = sparse_pass(
-                    indptr, columns, values, order[part], y, w, b, bias, mistakes
-                )
-            else:
-                n_mistakes, b = linear_pass(self.block.X, order[part], y, w, b, bias, mistakes)
-            found.append(part.start + mistakes[:n_mistakes])
-        return np.concatenate(found), b
 
     def values(self, beta: np.ndarray, w: np.ndarray) -> np.ndarray:
         w[:] = self.block.X.T @ beta

@@ -27,8 +27,8 @@ import numpy as np
 
 from mercer.gram import Gram
 from mercer.problems._dual_qp import BoxQP
+from mercer.problems._kkt import intercepts
 from mercer.solvers._base import DenseIteration, DenseSolver
-from mercer.solvers._solution import intercepts
 from mercer.solvers._stopping import Stopping
 
 __all__ = ["PairStep", "Platt"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 
-__all__ = ["bias_interval", "bounded_extremes", "extremes", "segment_violations"]
+__all__ = ["bias_interval", "extremes", "segment_violations"]
 
 _FAR = 1e300  # stands for "no such variable"
 
@@ -57,32 +57,6 @@ def _extremes(f, row, target, beta, lower, upper, group, n_groups, v, top, botto
     if n_groups == 0:
         top[0] = max(top[0], 0.0)
         bottom[0] = min(bottom[0], 0.0)
-
-
-@compiled
-def bounded_extremes(f, error, row, target, beta, lower, upper, group, n_groups, v, ends):
-    """Fill v = target − f[row] and, per group, top and bottom as `extremes` has them.
-
-    Samples of an infinite error do not count there. Rows 2 and 3 of ``ends`` are the same with v at
-    the worse end of v ± error. ``ends`` of shape (4, groups) comes filled with the values that
-    stand for no variable.
-    """
-    for k in range(v.size):
-        i = row[k]
-        value, e = target[k] - f[i], error[i]
-        v[k] = value
-        g = group[k] if n_groups > 1 else 0
-        known = e < np.inf
-        if beta[k] < upper[k]:
-            ends[0, g] = max(ends[0, g], value if known else ends[0, g])
-            ends[2, g] = max(ends[2, g], value + e)
-        if beta[k] > lower[k]:
-            ends[1, g] = min(ends[1, g], value if known else ends[1, g])
-            ends[3, g] = min(ends[3, g], value - e)
-    if n_groups == 0:
-        for side in range(0, 4, 2):
-            ends[side, 0] = max(ends[side, 0], 0.0)
-            ends[side + 1, 0] = min(ends[side + 1, 0], 0.0)
 
 
 @compiled

@@ -9,6 +9,7 @@ _dual_svm.py       kernel SVMs and kernel logistic regression, between bounds
 _linear.py         linear models
 _pegasos.py        Pegasos
 _residuals.py      ridge systems and eigenvectors
+_sklearn.py        pipelines, and scikit-learn's own estimators
 _rounding.py       settings, and sums with rounding bounds
 =================  ================================================================
 """

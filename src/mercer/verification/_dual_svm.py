@@ -33,7 +33,8 @@ import numpy as np
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
-from mercer.kernels._reference import UNKNOWN, Sums
+from mercer.kernels._reference import SETTINGS as REFERENCE
+from mercer.kernels._reference import Sums
 from mercer.verification._formulations import Formulation, Posed, Task
 from mercer.verification._losses import LOGISTIC
 from mercer.verification._rounding import EPS, SETTINGS
@@ -41,7 +42,7 @@ from mercer.verification._rounding import EPS, SETTINGS
 __all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VerifiedCertificate(Certificate):
     """A certificate with lower bounds as well.
 
@@ -105,14 +106,13 @@ def total(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
     if len(found) == 1:
         return found[0]
     whole = summarise(found)
-    precision = max((task.precision for task in found), key=len)
     return VerifiedCertificate(
         **{field.name: getattr(whole, field.name) for field in fields(whole) if field.init},
         primal_low=sum(task.primal_low for task in found),
         gap_low=sum(task.gap_low for task in found),
         violation_low=max(task.violation_low for task in found),
         violation_high=max(task.violation_high for task in found),
-        precision=precision,
+        precision=max((task.precision for task in found), key=len),
     )
 
 
@@ -151,7 +151,7 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
         primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
     if posed.off > SETTINGS.infeasible:
         gap = (np.inf, np.inf)
-    elif not gap[1] < UNKNOWN * 1e-50:
+    elif not gap[1] < REFERENCE.unknown * 1e-50:
         gap = (gap[0], np.inf)
     violation, interval, extreme = _violation(model, params, task, posed)
     part = part + extreme
@@ -311,19 +311,18 @@ def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> Ve
     row_bound[posed.row] = posed.s
     zero = row_alpha == 0
     at_bound = ~zero & (row_alpha >= row_bound * SETTINGS.at_bound)
-    finite = np.isfinite(gap) and np.isfinite(primal_low)
+    dual = -np.inf
+    if np.isfinite(gap) and np.isfinite(primal_low):
+        dual = float(np.nextafter(primal_low - gap, -np.inf)) if gap else primal_low
     low, violation, high = values.violation
-    return VerifiedCertificate(
-        primal=primal,
-        dual=_less(primal_low, gap) if finite else -np.inf,
-        gap=gap,
-        relative_gap=relative(gap, primal),
+    return VerifiedCertificate.of(
+        primal,
+        dual,
+        gap,
+        np.sqrt(max(quad, 0.0)),
+        (zero.sum(), at_bound.sum(), len(task.y)),
         kkt_violation=violation,
         bias_interval=values.interval,
-        margin=float(2 / np.sqrt(quad)) if quad > 0 else np.inf,
-        n_zero=int(zero.sum()),
-        n_free=int((~zero & ~at_bound).sum()),
-        n_bound=int(at_bound.sum()),
         status=_status(model, posed, values, quad + quad_error),
         name=task.name,
         primal_low=primal_low,
@@ -332,11 +331,6 @@ def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> Ve
         violation_high=high,
         precision=task.precision,
     )
-
-
-def _less(primal: float, gap: float) -> float:
-    """primal − gap, rounded downwards."""
-    return float(np.nextafter(primal - gap, -np.inf)) if gap else primal
 
 
 def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> Status:
@@ -384,19 +378,15 @@ def recompute_logistic(
         terms = [LOGISTIC.gap_terms(s, np.abs(closing), a + k * error) for k in (-1, 1)]
         gap += math.fsum(np.maximum(*terms)) * (1 + one)
     gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - one))
-    relative_gap, n_zero = relative(gap, primal), int(np.count_nonzero(beta == 0))
-    is_solved = relative_gap <= model.tol * (1 + SETTINGS.gap_tol_slack)
-    return VerifiedCertificate(
-        primal=primal,
-        dual=primal_low - gap,
-        gap=gap,
-        relative_gap=relative_gap,
+    is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
+    return VerifiedCertificate.of(
+        primal,
+        primal_low - gap,
+        gap,
+        np.sqrt(max(quad, 0.0)),
+        (np.count_nonzero(beta == 0), 0, beta.size),
         kkt_violation=float(np.sqrt(squared)),
         bias_interval=(b, b),
-        margin=2 / quad**0.5 if quad > 0 else np.inf,
-        n_zero=n_zero,
-        n_free=beta.size - n_zero,
-        n_bound=0,
         status=Status.SOLVED if is_solved else Status.STALLED,
         name=task.name,
         unit="products with K",

@@ -108,11 +108,10 @@ Formulation = Callable[[dict, Task], Posed]
 
 
 def svc(params: dict, task: Task) -> Posed:
-    y, alpha = task.y, task.y * task.beta
-    moves, off = _balance(alpha, y) if params.get("fit_intercept", True) else ([], 0.0)
-    every = [np.arange(len(y))]
-    posed = _one_sided(task, alpha, params["C"] * task.weight, y, y, every, moves, off)
-    return replace(posed, drift=off).squared(params)
+    alpha = task.y * task.beta
+    moves, drift = _zero_sum(params, alpha, task.y)
+    s = params["C"] * task.weight
+    return _one_sided(task, alpha, s, task.y, task.y, moves, drift).squared(params)
 
 
 def nu_svc(params: dict, task: Task) -> Posed:
@@ -122,8 +121,8 @@ def nu_svc(params: dict, task: Task) -> Posed:
     alpha = y * task.beta * rho
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
     moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
-    off = max(move[0] for move in moves) / max(nu_sum, 1e-300)
-    posed = _one_sided(task, alpha, s, y, y, groups, moves, off)
+    drift = max(move[0] for move in moves) / max(nu_sum, 1e-300)
+    posed = _one_sided(task, alpha, s, y, y, moves, drift, groups)
     # Only P < 0 shows that ρ > 0 at the optimum.
     return replace(posed, scale=rho, rest=-nu_sum * rho, must_be_negative=True)
 
@@ -132,9 +131,8 @@ def one_class(params: dict, task: Task) -> Posed:
     s, n = task.weight, len(task.weight)
     nu_sum = params["nu"] * math.fsum(s)
     move = _to_sum(task.beta, s, np.arange(n), nu_sum)
-    off = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
-    every = [np.arange(n)]
-    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), every, [move], off)
+    drift = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
+    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), [move], drift)
     return replace(posed, rest=task.b * nu_sum)
 
 
@@ -144,23 +142,25 @@ def _one_sided(
     s: np.ndarray,
     sign: np.ndarray,
     target: np.ndarray,
-    groups: list[np.ndarray],
     moves: list[Move],
-    off: float,
+    drift: float,
+    groups: list[np.ndarray] | None = None,
 ) -> Posed:
     """One variable per row."""
     v, error = task.residuals(target)
-    off = max(_outside(alpha, s), off)
-    return Posed(sign * v, error, alpha, s, sign, target, np.arange(len(s)), groups, moves, off)
+    row = np.arange(len(s))
+    off = max(_outside(alpha, s), drift)
+    return Posed(
+        sign * v, error, alpha, s, sign, target, row, groups or [row], moves, off, drift=drift
+    )
 
 
 def svr(params: dict, task: Task) -> Posed:
-    v, error = task.residuals(task.y)
-    alpha, sign, _ = _two_sided(task)
-    moves, off = _balance(alpha, sign) if params.get("fit_intercept", True) else ([], 0.0)
-    every = [np.arange(len(alpha))]
-    posed = _regression(params, task, v, error, float(params["epsilon"]), every, moves, off)
-    return replace(posed, drift=off).squared(params)
+    alpha, sign, sides = _two_sided(task)
+    moves, drift = _zero_sum(params, alpha, sign)
+    every, epsilon = [np.concatenate(sides)], float(params["epsilon"])
+    residuals = task.residuals(task.y)
+    return _regression(params, task, *residuals, epsilon, every, moves, drift).squared(params)
 
 
 def nu_svr(params: dict, task: Task) -> Posed:
@@ -170,7 +170,7 @@ def nu_svr(params: dict, task: Task) -> Posed:
     nu_sum = params["nu"] * math.fsum(s)
     epsilon = _best_epsilon(np.abs(v), s, nu_sum)
     alpha, sign, sides = _two_sided(task)
-    off = _balance(alpha, sign)[1] if params.get("fit_intercept", True) else 0.0
+    drift = _zero_sum(params, alpha, sign)[1]
     sums = [math.fsum(alpha[side]) for side in sides]
     least = min(*sums, nu_sum / 2)
     moves = [
@@ -178,8 +178,8 @@ def nu_svr(params: dict, task: Task) -> Posed:
         for part, side in zip(sums, sides, strict=True)
         if np.any(alpha[side] > 0)
     ]
-    off = max(off, max(part - nu_sum / 2 for part in sums) / max(nu_sum, 1e-300))
-    posed = _regression(params, task, v, error, epsilon, sides, moves, off)
+    drift = max(drift, max(part - nu_sum / 2 for part in sums) / max(nu_sum, 1e-300))
+    posed = _regression(params, task, v, error, epsilon, sides, moves, drift)
     return replace(
         posed,
         rest=nu_sum * epsilon,
@@ -203,7 +203,7 @@ def _regression(
     epsilon: float,
     groups: list[np.ndarray],
     moves: list[Move],
-    off: float,
+    drift: float,
 ) -> Posed:
     """Two variables per row."""
     s = params["C"] * task.weight
@@ -211,8 +211,8 @@ def _regression(
     row = np.tile(np.arange(len(task.y)), 2)
     a, target = sign * v[row] - epsilon, task.y[row] - sign * epsilon
     error = error[row] + EPS * (np.abs(a) + epsilon)
-    off = max(_outside(np.abs(task.beta), s), off)
-    return Posed(a, error, alpha, s[row], sign, target, row, groups, moves, off)
+    off = max(_outside(np.abs(task.beta), s), drift)
+    return Posed(a, error, alpha, s[row], sign, target, row, groups, moves, off, drift=drift)
 
 
 def _best_epsilon(distance: np.ndarray, s: np.ndarray, nu_sum: float) -> float:
@@ -243,12 +243,13 @@ def _size(alpha: np.ndarray) -> float:
     return max(math.fsum(np.abs(alpha)), 1e-300)
 
 
-def _balance(alpha: np.ndarray, sign: np.ndarray) -> tuple[list[Move], float]:
+def _zero_sum(params: dict, alpha: np.ndarray, sign: np.ndarray) -> tuple[list[Move], float]:
     """Σβ = 0 by lowering α of the side with the larger sum; the move, and its relative size."""
+    if not params.get("fit_intercept", True):
+        return [], 0.0
     drift = math.fsum(sign * alpha)
     side = np.flatnonzero(sign * drift > 0)
-    slack = np.maximum(alpha, 0.0)
-    return [(abs(drift), side, slack)], abs(drift) / _size(alpha)
+    return [(abs(drift), side, np.maximum(alpha, 0.0))], abs(drift) / _size(alpha)
 
 
 def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float) -> Move:

@@ -365,20 +365,16 @@ def _certificate(model: Any, values: _Recomputed) -> Certificate:
         gap = primal
     if values.is_infeasible or not np.isfinite(primal):
         gap = np.inf
-    relative_gap, zero = relative(gap, primal), values.beta == 0
-    at_bound = values.at_bound & ~zero
-    is_solved = relative_gap <= model.tol * (1 + SETTINGS.gap_tol_slack)
-    return Certificate(
-        primal=primal,
-        dual=primal - gap,
-        gap=gap,
-        relative_gap=relative_gap,
+    zero = values.beta == 0
+    is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
+    return Certificate.of(
+        primal,
+        primal - gap if np.isfinite(gap) else -np.inf,
+        gap,
+        values.norm,
+        (zero.sum(), np.sum(values.at_bound & ~zero), zero.size),
         kkt_violation=values.violation,
         bias_interval=values.interval,
-        margin=2 / values.norm if values.norm > 2e-308 else np.inf,
-        n_zero=int(zero.sum()),
-        n_free=int((~zero & ~at_bound).sum()),
-        n_bound=int(at_bound.sum()),
         status=Status.SOLVED if is_solved else Status.STALLED,
         name=values.name,
     )

@@ -31,8 +31,6 @@ from mercer.verification._rounding import EPS, SETTINGS
 
 __all__ = ["recompute_pegasos"]
 
-_MAX_STEPS = 5000  # of L-BFGS-B
-
 Product = Callable[[np.ndarray], np.ndarray]
 
 
@@ -51,8 +49,23 @@ def recompute_pegasos(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> 
         target = primal * (1 - model.tol) if tasks[t] is None else tasks[t].dual
         dual, alpha = _maximise_dual(of, a, len(y), product, target)
         name = "" if f.shape[1] == 1 else f"{model.classes_[t]} / the rest"
+        # Rounding of P and D: ten units, and one for each row that is summed, as a fit states.
+        gap = max(primal - dual, 0.0) + (10 + len(y)) * EPS * (primal + dual)
+        is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
+        beta = of.beta(alpha, len(y))
+        n_bound = np.count_nonzero(alpha >= of.C * SETTINGS.at_bound)
         found.append(
-            _certificate(model.tol, primal, dual, alpha, of, product, len(y), norms_sq[t], name)
+            Certificate.of(
+                primal,
+                primal - gap,
+                gap,
+                np.sqrt(max(norms_sq[t], 0.0)),
+                (np.count_nonzero(beta == 0), n_bound, len(y)),
+                kkt_violation=kkt_violation(alpha, of.C, of.distances(product(beta))),
+                bias_interval=(0.0, 0.0),
+                status=Status.SOLVED if is_solved else Status.STALLED,
+                name=name,
+            )
         )
     return summarise(found)
 
@@ -126,40 +139,11 @@ def _maximise_dual(
         method="L-BFGS-B",
         bounds=[(0.0, 1.0)] * len(a),
         callback=stop,
-        options={"maxiter": _MAX_STEPS, "maxfun": 2 * _MAX_STEPS, "ftol": 1e-13, "gtol": 0.0},
+        options={
+            "maxiter": SETTINGS.dual_steps,
+            "maxfun": 2 * SETTINGS.dual_steps,
+            "ftol": 1e-13,
+            "gtol": 0.0,
+        },
     )
     return best[0], best[1]
-
-
-def _certificate(
-    tol: float,
-    primal: float,
-    dual: float,
-    alpha: np.ndarray,
-    of: Edges,
-    product: Product,
-    n: int,
-    norm_sq: float,
-    name: str,
-) -> Certificate:
-    # Rounding of P and D: ten units, and one for each row that is summed, as a fit states.
-    gap = max(primal - dual, 0.0) + (10 + n) * EPS * (primal + dual)
-    beta = of.beta(alpha, n)
-    n_zero = int((beta == 0).sum())
-    n_bound = int((alpha >= of.C * SETTINGS.at_bound).sum())
-    relative_gap = relative(gap, primal)
-    is_solved = relative_gap <= tol * (1 + SETTINGS.gap_tol_slack)
-    return Certificate(
-        primal=primal,
-        dual=primal - gap,
-        gap=gap,
-        relative_gap=relative_gap,
-        kkt_violation=kkt_violation(alpha, of.C, of.distances(product(beta))),
-        bias_interval=(0.0, 0.0),
-        margin=float(2 / np.sqrt(norm_sq)) if norm_sq > 0 else np.inf,
-        n_zero=n_zero,
-        n_free=n - n_zero - n_bound,
-        n_bound=n_bound,
-        status=Status.SOLVED if is_solved else Status.STALLED,
-        name=name,
-    )

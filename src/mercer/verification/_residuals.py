@@ -21,9 +21,6 @@ from mercer.verification._rounding import EPS, SETTINGS
 
 __all__ = ["recompute_eigenvectors", "recompute_ridge"]
 
-# The tolerance that KernelPCA documents for tol=0.
-_DEFAULT_EIGEN_TOL = 1e-8
-
 
 def _product(kernel: Any, X: Any, rows: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """K V among the rows, and bounds of its error."""
@@ -97,7 +94,7 @@ def recompute_eigenvectors(model: Any, X: Any) -> EigenCertificate:
     allowed = np.linalg.norm(lost, axis=0) + 1e-13 * largest_image
     least = float((residuals - allowed).max(initial=0.0))
     rounding = EPS * float(np.abs(diagonal(model.kernel_, X, rows)).sum())
-    goal = max((model.tol or _DEFAULT_EIGEN_TOL) * float(values.max(initial=0.0)), rounding)
+    goal = max((model.tol or SETTINGS.default_eigen_tol) * float(values.max(initial=0.0)), rounding)
     return EigenCertificate.of(
         values,
         residuals,

@@ -16,56 +16,56 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels import _double_double as dd
-from mercer.kernels._double_double import UNIT_ROUNDOFF
+from mercer.kernels._double_double import EPS, UNIT_ROUNDOFF
 
 __all__ = ["EPS", "SETTINGS", "UNIT_ROUNDOFF", "Settings", "column_sums", "scores", "total"]
-
-EPS = 2 * UNIT_ROUNDOFF
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What `mercer.verify` takes for rounding, and where it computes more precisely.
+    """What `mercer.verify` takes for rounding, and where it computes more precisely."""
 
-    Attributes
-    ----------
-    summed : relative error of a sum of non-negative float64 terms of a few factors each
-    at_bound : a dual variable is at its bound from this fraction of it on, because the bound
-        C · class weight · sample weight was rounded
-    infeasible : dual variables violate a bound or an equality constraint if they are off by more
-        than this, relatively; the model then has no dual value
-    tol_slack : relative excess over ``tol`` that is rounding
-    gap_tol_slack : the same for estimators that stop at a relative gap
-    open_gap : rows are recomputed in double-double if rounding leaves open more than this fraction
-        of the gap or of ``tol``
-    open_primal : or more than this fraction of the objective
-    precise_values : number of kernel values that are computed in double-double at the most
-    precise_residual_values : the same for residuals of ridge systems and eigenvectors
-    precise_entries : entries of X up to which linear models are recomputed in doubled precision at
-        once; larger ones only if rounding exceeds ``open_linear_gap``
-    open_linear_gap : fraction of the gap of a linear model
-    factored_rows : rows up to which an indefinite kernel's matrix is factored
-    smallest_C : C of a row whose class has the weight zero
-    """
-
+    # Relative error of a sum of non-negative float64 terms of a few factors each.
     summed: float = 1e-14
+    # A dual variable is at its bound from this fraction of it on, because the bound C · class
+    # weight · sample weight was rounded.
     at_bound: float = 1 - 1e-12
+    # Dual variables violate a bound or an equality constraint if they are off by more than this,
+    # relatively; the model then has no dual value.
     infeasible: float = 1e-8
+    # Relative excess over ``tol`` that is rounding.
     tol_slack: float = 1e-6
+    # The same for estimators that stop at a relative gap.
     gap_tol_slack: float = 0.01
+    # Rows are recomputed in double-double if rounding leaves open more than this fraction of the
+    # gap or of ``tol``.
     open_gap: float = 0.02
+    # Or more than this fraction of the objective.
     open_primal: float = 1e-11
+    # Number of kernel values that are computed in double-double at the most.
     precise_values: int = 20_000_000
+    # The same for residuals of ridge systems and eigenvectors.
     precise_residual_values: int = 1_000_000
+    # Entries of X up to which linear models are recomputed in doubled precision at once; larger
+    # ones only if rounding exceeds ``open_linear_gap``.
     precise_entries: int = 2_000_000
+    # Fraction of the gap of a linear model.
     open_linear_gap: float = 1e-3
+    # Rows up to which an indefinite kernel's matrix is factored.
     factored_rows: int = 3000
+    # C of a row whose class has the weight zero.
     smallest_C: float = 1e-300
+    # Steps of L-BFGS-B at the most, for the dual bound of a Pegasos model.
+    dual_steps: int = 5000
+    # The tolerance that KernelPCA documents for tol=0.
+    default_eigen_tol: float = 1e-8
+    # Rows of a linear model that are taken to float64 at once.
+    slice_rows: int = 65_536
+    # What a product that underflows loses.
+    underflow: float = 1e-320
 
 
 SETTINGS = Settings()
-_ROWS = 65_536  # taken to float64 at once
-_UNDERFLOW = 1e-320  # lost by a product that underflows
 
 
 def total(values: Any) -> float:
@@ -83,7 +83,7 @@ def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, 
         rows = X[part].astype(np.float64)
         g[part], size[part] = rows @ w + b, abs(rows) @ np.abs(w) + abs(b)
     if not precise:
-        return g, 1.01 * (d + 3) * UNIT_ROUNDOFF * size + d * _UNDERFLOW
+        return g, 1.01 * (d + 3) * UNIT_ROUNDOFF * size + d * SETTINGS.underflow
     g, rest = np.full(n, float(b)), np.zeros(n)
     for j, rows, x in _columns(X):
         if w[j] != 0:
@@ -92,7 +92,7 @@ def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, 
             rest[rows] += error + more
     g += rest
     error = UNIT_ROUNDOFF * np.abs(g) + ((d + 3) * UNIT_ROUNDOFF) ** 2 * size
-    return g, 1.01 * error + d * _UNDERFLOW
+    return g, 1.01 * error + d * SETTINGS.underflow
 
 
 def column_sums(X: Any, beta: np.ndarray, precise: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -105,14 +105,14 @@ def column_sums(X: Any, beta: np.ndarray, precise: bool) -> tuple[np.ndarray, np
         for j, rows, x in _columns(X):
             product, error = dd.two_product(x, beta[rows])
             out[j] = math.fsum(chain(product.tolist(), error.tolist()))
-        return out, 1.01 * UNIT_ROUNDOFF * np.abs(out) + n * _UNDERFLOW
+        return out, 1.01 * UNIT_ROUNDOFF * np.abs(out) + n * SETTINGS.underflow
     out, size = np.zeros(d), np.zeros(d)
     for part in _slices(n):
         rows = X[part].astype(np.float64)
         out += rows.T @ beta[part]
         size += abs(rows).T @ np.abs(beta[part])
-    units = min(n, _ROWS) + n // _ROWS + 3
-    return out, 1.01 * units * UNIT_ROUNDOFF * size + n * _UNDERFLOW
+    units = min(n, SETTINGS.slice_rows) + n // SETTINGS.slice_rows + 3
+    return out, 1.01 * units * UNIT_ROUNDOFF * size + n * SETTINGS.underflow
 
 
 def _columns(X: Any) -> Iterator[tuple[int, Any, np.ndarray]]:
@@ -128,4 +128,5 @@ def _columns(X: Any) -> Iterator[tuple[int, Any, np.ndarray]]:
 
 
 def _slices(n: int) -> list[slice]:
-    return [slice(start, start + _ROWS) for start in range(0, n, _ROWS)]
+    step = SETTINGS.slice_rows
+    return [slice(start, start + step) for start in range(0, n, step)]

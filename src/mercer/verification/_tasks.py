@@ -19,6 +19,7 @@ __all__ = [
     "class_codes",
     "class_pairs",
     "kernel_product",
+    "labels_or_targets",
     "one_vs_rest",
     "single_task",
     "stored_duals",
@@ -205,24 +206,30 @@ def stored_duals(model: Any, n: int, rows: np.ndarray) -> np.ndarray | None:
 
 def class_codes(model: Any, y: Any, weight: np.ndarray) -> np.ndarray:
     """The class numbers of the rows; −1 for rows without weight."""
-    n = len(weight)
-    if y is None:
-        raise ValueError("y must be the labels of the fit, got None.")
-    y = np.asarray(y).ravel()
-    if y.shape != (n,):
-        raise ValueError(f"y must have one label for each of {n} rows, got {y.shape[0]}.")
+    y = _column_of(y, len(weight), "label")
     unknown = np.setdiff1d(y[weight > 0], model.classes_)
     if unknown.size:
         raise ValueError(f"y has labels the model does not know: {unknown[:5].tolist()}.")
-    codes = np.full(n, -1)
+    codes = np.full(len(weight), -1)
     codes[weight > 0] = np.searchsorted(model.classes_, y[weight > 0])
     return codes
 
 
 def targets(y: Any, n: int) -> np.ndarray:
+    return np.asarray(_column_of(y, n, "target"), dtype=np.float64)
+
+
+def labels_or_targets(model: Any, y: Any, weight: np.ndarray) -> np.ndarray:
+    """Class numbers of a classifier, targets of a regressor."""
+    if hasattr(model, "classes_"):
+        return class_codes(model, y, weight)
+    return targets(y, len(weight))
+
+
+def _column_of(y: Any, n: int, what: str) -> np.ndarray:
     if y is None:
-        raise ValueError("y must be the targets of the fit, got None.")
-    y = np.asarray(y, dtype=np.float64).ravel()
+        raise ValueError(f"y must be the {what}s of the fit, got None.")
+    y = np.asarray(y).ravel()
     if y.shape != (n,):
-        raise ValueError(f"y must have one target for each of {n} rows, got {y.shape[0]}.")
+        raise ValueError(f"y must have one {what} for each of {n} rows, got {y.shape[0]}.")
     return y

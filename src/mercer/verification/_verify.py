@@ -11,6 +11,7 @@ recomputes which estimator stands in `mercer.estimators._registry`.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -21,35 +22,25 @@ from mercer._result import Status
 from mercer.estimators._registry import ESTIMATORS, EstimatorEntry, entry_of
 from mercer.kernels._reference import kernel_matrix
 from mercer.kernels._registry import load_path
+from mercer.verification import _formulations as formulations
+from mercer.verification import _tasks as tasks
 from mercer.verification._dual_svm import (
     VerifiedCertificate,
     recompute_logistic,
     recompute_svm,
     total,
 )
-from mercer.verification._formulations import (
-    Formulation,
-    nu_svc,
-    nu_svr,
-    one_class,
-    svc,
-    svr,
-)
 from mercer.verification._linear import recompute_linear
 from mercer.verification._pegasos import recompute_pegasos
 from mercer.verification._residuals import recompute_eigenvectors, recompute_ridge
 from mercer.verification._rounding import EPS, SETTINGS
-from mercer.verification._tasks import (
-    check_length,
-    check_support,
-    check_X,
-    class_codes,
-    class_pairs,
-    kernel_product,
-    one_vs_rest,
-    single_task,
-    stored_duals,
-    targets,
+from mercer.verification._sklearn import (
+    as_mercer,
+    is_multinomial,
+    judged,
+    sklearn_name,
+    unwrap,
+    verify_multinomial,
 )
 
 __all__ = ["VerifiedCertificate", "check_verifiable", "verify"]
@@ -64,15 +55,21 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     ----------
     model : estimator
         Fitted or loaded. `KernelKMeans`, `KernelPerceptron` and `mercer.embeddings` state no
-        optimum that could be recomputed; all other estimators can be verified.
+        optimum that could be recomputed; all other estimators can be verified. A ``Pipeline`` is
+        verified by its last step, on X transformed by the steps before (``certificate.note`` says
+        so). scikit-learn's own SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR,
+        LogisticRegression and KernelRidge can be verified, too: how far they are from the optimum
+        of their objective. Where those keep no dual variables (LinearSVC with the hinge loss,
+        LinearSVR), the dual point is that of a fit of Mercer.
     X, y, sample_weight
         What it was fitted on; y may be left out for OneClassSVM and KernelPCA.
 
     Returns
     -------
     Certificate (of KernelRidge a `RidgeCertificate`, of KernelPCA an `EigenCertificate`)
-        ``status`` is "solved" if the violation (of linear and logistic models, the relative gap) is
-        within ``tol``; ``seconds`` are those of this call, and there are no iterations.
+        It is true, and ``holds``, if ``status`` is "solved": the violation (of linear and logistic
+        models, the relative gap) is within ``tol``; ``seconds`` are those of this call, and there
+        are no iterations.
         Of kernel SVMs ``primal`` and ``gap`` are upper bounds and ``dual`` is a lower one,
         rounding included; the lower bounds ``primal_low``, ``gap_low`` and ``violation_low`` hold
         in the other direction, and ``precision`` says whether float64 was enough.
@@ -89,22 +86,30 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
     (-0.5, 0.5)
     """
     began = time.perf_counter()
+    model, X, note = unwrap(model, X)
     entry = check_verifiable(model)
     check_is_fitted(model)
-    X = check_X(model, X)
+    X = tasks.check_X(model, X)
     n = X.shape[0]
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,):
         raise ValueError(
             f"sample_weight must have one entry for each of {n} rows, got shape {weight.shape}."
         )
-    proof = load_path(entry.verify)(model, X, y, weight)
-    return replace(proof, seconds=time.perf_counter() - began)
+    if is_multinomial(model):
+        proof = judged(verify_multinomial(model, X, y, weight), model)
+    elif sklearn_name(model):
+        proof = load_path(entry.verify)(as_mercer(model, X, y, weight), X, y, weight)
+        proof = judged(proof, model)
+    else:
+        proof = load_path(entry.verify)(model, X, y, weight)
+    return replace(proof, seconds=time.perf_counter() - began, note=note)
 
 
 def check_verifiable(model: Any) -> EstimatorEntry:
     """The entry of the estimator; a TypeError if it states nothing that could be recomputed."""
-    entry = entry_of(model)
+    name = sklearn_name(model)
+    entry = ESTIMATORS[name] if name else entry_of(model)
     if entry is None or not entry.verify:
         names = [each.class_name for each in ESTIMATORS.values() if each.verify]
         raise TypeError(
@@ -117,77 +122,73 @@ def check_verifiable(model: Any) -> EstimatorEntry:
 # ---------------------------------------------------------------------- one function per estimator
 
 
-def verify_svc(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
-    return _verify_pairs(svc, model, X, y, weight)
+Verifier = Callable[[Any, Any, Any, np.ndarray], Any]
 
 
-def verify_nu_svc(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
-    return _verify_pairs(nu_svc, model, X, y, weight)
+def _of_pairs(formulation: formulations.Formulation) -> Verifier:
+    """A classifier: each pair of classes."""
+
+    def verify(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
+        tasks.check_support(model, X)
+        found = tasks.class_pairs(model, X, tasks.class_codes(model, y, weight), weight)
+        return _total(model, X, weight, [recompute_svm(model, formulation, task) for task in found])
+
+    return verify
 
 
-def verify_svr(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
-    return _verify_single(svr, model, X, targets(y, len(weight)), weight)
+def _of_one(formulation: formulations.Formulation, has_targets: bool = True) -> Verifier:
+    """Regression, and one class."""
+
+    def verify(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
+        tasks.check_support(model, X)
+        y = tasks.targets(y, len(weight)) if has_targets else np.zeros(len(weight))
+        task = tasks.single_task(model, X, y, weight)
+        return _total(model, X, weight, [recompute_svm(model, formulation, task)])
+
+    return verify
 
 
-def verify_nu_svr(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
-    return _verify_single(nu_svr, model, X, targets(y, len(weight)), weight)
-
-
-def verify_one_class(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
-    return _verify_single(one_class, model, X, np.zeros(len(weight)), weight)
+verify_svc = _of_pairs(formulations.svc)
+verify_nu_svc = _of_pairs(formulations.nu_svc)
+verify_svr = _of_one(formulations.svr)
+verify_nu_svr = _of_one(formulations.nu_svr)
+verify_one_class = _of_one(formulations.one_class, has_targets=False)
 
 
 def verify_logistic(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
-    check_support(model, X)
-    tasks = one_vs_rest(model, X, class_codes(model, y, weight), weight)
-    product = kernel_product(model, X, weight)
-    return _total(model, X, weight, [recompute_logistic(model, task, product) for task in tasks])
+    tasks.check_support(model, X)
+    found = tasks.one_vs_rest(model, X, tasks.class_codes(model, y, weight), weight)
+    product = tasks.kernel_product(model, X, weight)
+    return _total(model, X, weight, [recompute_logistic(model, task, product) for task in found])
 
 
 def verify_linear(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     rows = np.flatnonzero(weight > 0)
-    y = class_codes(model, y, weight) if hasattr(model, "classes_") else targets(y, len(weight))
-    duals = stored_duals(model, len(weight), rows)
-    return recompute_linear(model, X[rows], y[rows], weight[rows], duals)
+    y = tasks.labels_or_targets(model, y, weight)[rows]
+    duals = tasks.stored_duals(model, len(weight), rows)
+    return recompute_linear(model, X[rows], y, weight[rows], duals)
 
 
 def verify_pegasos(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     check_is_fitted(model, "intercept_")
     rows = np.flatnonzero(weight > 0)
-    y = class_codes(model, y, weight) if hasattr(model, "classes_") else targets(y, len(weight))
+    y = tasks.labels_or_targets(model, y, weight)[rows]
     is_precomputed = type(model.kernel_).__name__ == "Precomputed"
     if is_precomputed and len(rows) < X.shape[0]:
         raise ValueError("verify needs positive weights where kernel='precomputed'.")
-    X = X if is_precomputed else X[rows]
-    return recompute_pegasos(model, X, y[rows], weight[rows])
+    return recompute_pegasos(model, X if is_precomputed else X[rows], y, weight[rows])
 
 
 def verify_ridge(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
-    check_length(X, model.X_fit_.shape[0])
+    tasks.check_length(X, model.X_fit_.shape[0])
     if y is None or len(y) != X.shape[0]:
         raise ValueError(f"y must have one target for each of {X.shape[0]} rows.")
     return recompute_ridge(model, X, y, weight)
 
 
 def verify_eigenvectors(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
-    check_length(X, model.X_fit_.shape[0])
+    tasks.check_length(X, model.X_fit_.shape[0])
     return recompute_eigenvectors(model, X)
-
-
-def _verify_pairs(
-    formulation: Formulation, model: Any, X: Any, y: Any, weight: np.ndarray
-) -> VerifiedCertificate:
-    check_support(model, X)
-    tasks = class_pairs(model, X, class_codes(model, y, weight), weight)
-    return _total(model, X, weight, [recompute_svm(model, formulation, task) for task in tasks])
-
-
-def _verify_single(
-    formulation: Formulation, model: Any, X: Any, y: np.ndarray, weight: np.ndarray
-) -> VerifiedCertificate:
-    check_support(model, X)
-    task = single_task(model, X, y, weight)
-    return _total(model, X, weight, [recompute_svm(model, formulation, task)])
 
 
 def _total(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._result import Status
@@ -20,46 +18,57 @@ from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import gap_status
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
-from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._parameters import CONSTRAINTS, common, resolve_kernel
-from mercer.estimators._validation import (
-    Data,
-    as_numbers,
-    check_rows,
-    check_training,
-    make_samples,
+from mercer.estimators._fields import (
+    COUNT,
+    POSITIVE,
+    KernelParameters,
+    RunParameters,
+    estimator,
 )
+from mercer.estimators._kernel_base import KernelEstimator
+from mercer.estimators._parameters import CONSTRAINTS, resolve_kernel
+from mercer.estimators._validation import Data, as_numbers, check_rows, check_training
 from mercer.estimators.pegasos._certificates import Effort, certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
 from mercer.gram import BlockedGram
 from mercer.gram._bounded_products import bounded_columns, gram_error
 from mercer.kernels import Linear
+from mercer.kernels._binding import make_samples
 from mercer.kernels._samples import Samples
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import kernel_matrix
 from mercer.solvers.pegasos._rows import DenseRows, KernelRows, PegasosRows, SparseRows
 from mercer.solvers.pegasos._state import LossInterval, PegasosSettings, PegasosState
-from mercer.solvers.pegasos._subgradient import DualBound, run_epochs, run_steps
+from mercer.solvers.pegasos._subgradient import DualBound, Limits, run
 
 __all__ = ["PegasosBase"]
 
-DEFAULT_MAX_ITER = 1000
 
-
-class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
+@estimator
+class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, KernelEstimator):
     """A task has a loss interval for each row: one class against the rest, or a regression."""
 
     _parameter_constraints: ClassVar[dict] = {
-        **common("fit_intercept", "tol", "random_state", "n_jobs", "time_limit", "on_interrupt"),
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "lam": [None, Interval(Real, 0.0, None, closed="neither")],
+        "C": [POSITIVE],
+        "lam": [None, POSITIVE],
         "kernel": [None, *CONSTRAINTS["kernel"]],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "average": ["boolean"],
-        "replacement": ["boolean"],
-        "n_steps": [None, Interval(Integral, 1, None, closed="left")],
+        "max_iter": [COUNT],
+        "batch_size": [COUNT],
+        "n_steps": [None, COUNT],
     }
+    C: float = 1.0
+    lam: float | None = None
+    kernel: Any = None
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-2
+    batch_size: int = 1
+    average: bool = True
+    replacement: bool = False
+    n_steps: int | None = None
+    random_state: Any = None
+
+    _progress_words = ("steps", "relative gap")
     project = False
     _settings = PegasosSettings()
 
@@ -76,21 +85,8 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C; rows of weight zero (or less) are left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with Stopping(self.time_limit, on_interrupt=self.on_interrupt) as stopping:
+        """Fit the model."""
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
             data = check_training(self, X, y, sample_weight)
             y, weight = self._encode(data)
             self._check_steps()
@@ -117,7 +113,7 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
         return float(self.lam)
 
     def _check_steps(self) -> None:
-        if self.n_steps is not None and self.max_iter != DEFAULT_MAX_ITER:
+        if self.n_steps is not None and self.max_iter != self._defaults()["max_iter"]:
             raise ValueError(
                 f"max_iter={self.max_iter} cannot be combined with n_steps={self.n_steps}, the "
                 "exact number of steps. Give one of them."
@@ -178,18 +174,9 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
             part = interval.take(some)
             small = PegasosState(1 / raised.sum(), rows.n, self.batch_size, self.project)
             best = DualBound(rows, part, raised)
-            run_epochs(
-                rows,
-                small,
-                best,
-                weight[some] / weight[some].mean(),
-                np.random.default_rng(0),
-                average=self.average,
-                replacement=False,
-                epochs=settings.sample_epochs,
-                tol=self.tol,
-                stopped=lambda: None,
-            )
+            limits = Limits(self.tol, settings.sample_epochs, average=self.average)
+            part_weight = weight[some] / weight[some].mean()
+            run(rows, small, best, part_weight, np.random.default_rng(0), limits, Stopping())
             coef = small.coef(self.average)
             f, error = bounded_columns(gram, some, coef[:, np.newaxis])
             f = f[:, 0] + one * coef.sum()
@@ -199,16 +186,9 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
             status = stopping.stopped or Status.STOPPED
             effort = Effort(status, small.t, 0, stopping.seconds, self._name(task))
             certificate = certify_bound(bound, coef, primal, effort)
-            fitted.append(
-                (
-                    self._embedded(small, some, n),
-                    replace(
-                        certificate,
-                        n_zero=certificate.n_zero + n - some.size,
-                        kkt_violation=float("nan"),
-                    ),
-                )
-            )
+            n_zero = certificate.n_zero + n - some.size
+            certificate = replace(certificate, n_zero=n_zero, kkt_violation=float("nan"))
+            fitted.append((self._embedded(small, some, n), certificate))
         return fitted
 
     def _embedded(self, small: PegasosState, some: np.ndarray, n: int) -> PegasosState:
@@ -235,25 +215,13 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
         stopping: Stopping,
     ) -> list[tuple[PegasosState, Certificate]]:
         seeds = check_random_state(self.random_state).randint(0, 2**31 - 1, size=len(intervals))
-        limits: dict[str, Any] = {"epochs": self.max_iter, "tol": self.tol}
-        if self.n_steps is not None:
-            limits = {"n_steps": self.n_steps}
-        run: Any = run_epochs if self.n_steps is None else run_steps
+        limits = Limits(self.tol, self.max_iter, self.n_steps, self.average, self.replacement)
 
         def one(task: int) -> tuple[PegasosState, Certificate]:
             state = PegasosState(self.lam_, rows.size, self.batch_size, self.project)
             bound = DualBound(rows, intervals[task], C)
-            status, primal, epochs = run(
-                rows,
-                state,
-                bound,
-                weight,
-                np.random.default_rng(seeds[task]),
-                average=self.average,
-                replacement=self.replacement,
-                stopped=lambda: stopping.stopped,
-                **limits,
-            )
+            rng, part = np.random.default_rng(seeds[task]), stopping.of_task(task, len(intervals))
+            status, primal, epochs = run(rows, state, bound, weight, rng, limits, part)
             state.reset_signs(0)  # not part of the model
             effort = Effort(status, state.t, epochs, stopping.seconds, self._name(task))
             certificate = certify_bound(bound, state.coef(self.average), primal, effort)
@@ -302,7 +270,7 @@ class PegasosBase(HasDualView, StreamMixin, KernelEstimator):
         self.expansion_ = self._expansion(data, gram, support, coef[:, support], self.intercept_)
         del self._states  # a stream continues from w only
 
-    def _values(self, X: Any) -> np.ndarray:
+    def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:
         """f of every task, shape (n, n_tasks)."""
         check_is_fitted(self, "intercept_")
         if hasattr(self, "coef_"):

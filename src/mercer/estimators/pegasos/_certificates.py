@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer._result import Status
-from mercer.certificates._certificate import EPS, ROUNDING_UNITS, Certificate, relative
+from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relative
 from mercer.solvers.pegasos._rows import KernelRows
 from mercer.solvers.pegasos._streaming_gap_bound import OnePassBound
 from mercer.solvers.pegasos._subgradient import DualBound
@@ -55,7 +55,7 @@ def certify_bound(bound: DualBound, coef: np.ndarray, primal: float, effort: Eff
     Both values are sums over the rows, stated with bounds on the rounding of f, of ‖w‖² and of the
     sums; violation and counts are those of β.
     """
-    rows, sums = bound.rows, (bound.rows.n + ROUNDING_UNITS) * EPS
+    rows, sums = bound.rows, (bound.rows.n + ROUNDING.units) * EPS
     dual = bound.dual - rows.norm_rounding(bound.beta) - sums * abs(bound.dual)
     dual -= sums * abs(bound.interval.dual_linear_term(bound.beta))
     if coef.size == rows.size:
@@ -83,7 +83,7 @@ def certify_one_pass(bound: OnePassBound, tol: float, effort: Effort) -> Certifi
     """
     dual, theta = bound.solve()
     primal = bound.primal
-    gap = max(primal - dual, 0.0) + (ROUNDING_UNITS + bound.n) * EPS * (primal + dual)
+    gap = max(primal - dual, 0.0) + (ROUNDING.units + bound.n) * EPS * (primal + dual)
     n_zero, n_bound = (int(bound.counts[theta == end].sum()) for end in (0.0, 1.0))
     counts = n_zero, bound.n - n_zero - n_bound, n_bound
     status = Status.SOLVED if gap <= tol * primal else Status.ITERATION_LIMIT

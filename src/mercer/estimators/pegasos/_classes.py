@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from mercer.data import Stream
-from mercer.estimators._parameters import CONSTRAINTS
+from mercer.estimators._fields import estimator
+from mercer.estimators._one_vs_rest import RestPredictions
 from mercer.estimators._validation import Data, class_codes, class_weights
-from mercer.estimators.pegasos._base import DEFAULT_MAX_ITER, PegasosBase
+from mercer.estimators.pegasos._base import PegasosBase
 from mercer.estimators.pegasos._streaming import has_stream
 from mercer.solvers.pegasos._state import LossInterval
 
 __all__ = ["PegasosClassifier", "PegasosRegressor"]
 
 
-class PegasosClassifier(ClassifierMixin, PegasosBase):
+@estimator
+class PegasosClassifier(RestPredictions, PegasosBase):
     """Support vector classification by Pegasos: stochastic subgradient steps of length 1/(λt).
 
     Minimises (λ/2)(‖w‖² + b²) + mean of max(0, 1 − yᵢ f(xᵢ)), each class against the rest, with
@@ -67,8 +69,9 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
         Threads, over the classes. Does not change the model.
     time_limit : float, optional
         Seconds for the whole fit; the model so far is kept.
-    on_interrupt : {"raise", "return"}, default="raise"
-        As in `SVC`.
+    callback, on_interrupt, verbose
+        As in `SVC`; the callback is called whenever the gap is evaluated, and gets epochs, steps
+        and the relative gap as ``rounds``, ``iterations`` and ``violation``.
 
     Attributes
     ----------
@@ -102,54 +105,8 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **PegasosBase._parameter_constraints,
-        "class_weight": CONSTRAINTS["class_weight"],
-        "project": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        kernel: Any = None,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = DEFAULT_MAX_ITER,
-        tol: float = 1e-2,
-        batch_size: int = 1,
-        average: bool = True,
-        project: bool = False,
-        replacement: bool = False,
-        n_steps: int | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        on_interrupt: str = "raise",
-    ):
-        self.C = C
-        self.lam = lam
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.batch_size = batch_size
-        self.average = average
-        self.project = project
-        self.replacement = replacement
-        self.n_steps = n_steps
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.on_interrupt = on_interrupt
+    project: bool = False
+    class_weight: Any = None
 
     @available_if(has_stream)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -228,45 +185,14 @@ class PegasosClassifier(ClassifierMixin, PegasosBase):
         return "" if self.classes_.size == 2 else f"{self.classes_[task]} / the rest"
 
     def _tally(self, y: np.ndarray, values: np.ndarray) -> np.ndarray:
-        return np.array([(self._decide_codes(values) == y).sum(), 0.0, 0.0])
+        return np.array([(self._winners(values) == y).sum(), 0.0, 0.0])
 
     def _score(self, count: float, sums: np.ndarray) -> float:
         """Accuracy."""
         return float(sums[0] / count)
 
-    def _decide_codes(self, values: np.ndarray) -> np.ndarray:
-        return (values[:, 0] > 0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes positive for ``classes_[1]``; else one value for each class.
-        """
-        values = self._values(X)
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        values = self._values(X)  # raises if there is no fit
-        return self.classes_[self._decide_codes(values)]
-
-
+@estimator
 class PegasosRegressor(RegressorMixin, PegasosBase):
     """ε-support vector regression by Pegasos.
 
@@ -277,7 +203,8 @@ class PegasosRegressor(RegressorMixin, PegasosBase):
     Parameters
     ----------
     C, lam, kernel, degree, gamma, coef0, fit_intercept, max_iter, tol, batch_size, average, \
-replacement, n_steps, random_state, n_jobs, time_limit, on_interrupt
+replacement, n_steps, random_state, n_jobs, time_limit, callback, \
+on_interrupt, verbose
         As in `PegasosClassifier`.
     epsilon : float, default=0.1
         Half the width of the ε-insensitive interval.
@@ -302,51 +229,7 @@ feature_names_in_
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **PegasosBase._parameter_constraints,
-        "epsilon": CONSTRAINTS["epsilon"],
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        lam: float | None = None,
-        epsilon: float = 0.1,
-        kernel: Any = None,
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        max_iter: int = DEFAULT_MAX_ITER,
-        tol: float = 1e-2,
-        batch_size: int = 1,
-        average: bool = True,
-        replacement: bool = False,
-        n_steps: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        on_interrupt: str = "raise",
-    ):
-        self.C = C
-        self.lam = lam
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.batch_size = batch_size
-        self.average = average
-        self.replacement = replacement
-        self.n_steps = n_steps
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.on_interrupt = on_interrupt
+    epsilon: float = 0.1
 
     @available_if(has_stream)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -387,14 +270,5 @@ feature_names_in_
         return float(1 - sums[0] / spread) if spread > 0 else float("nan")
 
     def predict(self, X: Any) -> np.ndarray:
-        """f at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        return self._values(X)[:, 0]
+        """f at each row."""
+        return self._decide(X)[:, 0]

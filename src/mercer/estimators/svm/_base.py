@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
 
 from mercer._multiclass import Task
 from mercer._result import Result, Status
+from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.estimators._convergence import (
@@ -61,7 +61,6 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
     # Formulations in which a model without intercept is another problem refuse to leave it out.
     _needs_intercept = False
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachine:
         """Fit the model.
 
@@ -79,15 +78,15 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         self : object
             The fitted estimator.
         """
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with self._limits() as stopping, single_threaded_blas():
             data = self._validate(X, y, sample_weight)
             tasks = self._encode(data)
             gram = self._bind(data)
             self._fit_tasks(data, tasks, gram, stopping)
-            gram.release()
+            if gram.borrowed:
+                gram.release()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def bind(self, X: Any, y: Any, sample_weight: Any = None) -> BoundData:
         """Validate the data and bind the kernel to the rows, for several calls of `fit_bound`.
 
@@ -115,7 +114,6 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         data = self._validate(X, y, sample_weight)
         return BoundData.of(self, data, self._bind(data))
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit_bound(self, bound: BoundData) -> KernelMachine:
         """Fit to data that were bound by an estimator of the same kernel; see `bind`.
 
@@ -130,7 +128,8 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         self : object
             The fitted estimator, equal to that of `fit`.
         """
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        self._check_parameters()
+        with self._limits() as stopping, single_threaded_blas():
             self.kernel_, self._gamma = bound.adopt(self)
             self._fit_tasks(bound.data, self._encode(bound.data), bound.gram, stopping)
         return self
@@ -146,6 +145,7 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         self._keep(data, tasks, problems, gram, results, stopping)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
+        self._check_parameters()
         if self._needs_intercept and not self.fit_intercept:
             raise ValueError(
                 f"{type(self).__name__} cannot be combined with fit_intercept=False: without an "
@@ -192,6 +192,7 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
             shift.widen(problem, result, self.tol if self.gap_tol is None else None)
             for shift, problem, result in zip(shifts, problems, results, strict=True)
         ]
+        results = [self._at_gap_tol(p, r) for p, r in zip(problems, results, strict=True)]
         if not (np.isfinite(dual_coef).all() and np.isfinite(self.intercept_).all()):
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data may contain "
@@ -207,7 +208,7 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         if sum(problem.n_variables for problem in problems) > self._fit_settings.certified_from:
             self._certify()
         self._support_rows = support
-        self._duals = Duals.of([result.furthest for result in results])
+        self._duals = Duals.of(results)
         self.fit_status_ = int(not all(is_converged(r, self.tol) for r in results))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
@@ -223,9 +224,19 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
         """The result with a status that only the formulation knows of."""
         return result
 
+    def _at_gap_tol(self, problem: BoxQP, result: Result) -> Result:
+        """Not solved if the gap of the model as stored, and of its kernel, is above ``gap_tol``."""
+        if self.gap_tol is None or not result.status.is_solved:
+            return result
+        if certify(problem, result).relative_gap <= self.gap_tol:
+            return result
+        return replace(result, status=Status.STALLED)
+
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """The coefficient of each point of a task, and the intercept."""
-        coef = problem.at_points(result.beta, result.f.shape[0])
+        coef = result.beta
+        if problem.row is not None:
+            coef = problem.at_points(coef, result.f.shape[0])
         return coef, sum(result.b.tolist()) / max(result.b.size, 1)
 
     def _layout(

@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer._multiclass import Task
 from mercer._result import Result, Status
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import Workers, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators._warm_start import warm_starts
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
+from mercer.problems._kkt import intercepts
 from mercer.solvers import Stopping, choose, make_solver, require
 
 __all__ = ["FitSettings", "SolvesTasks"]
@@ -77,28 +78,36 @@ class SolvesTasks:
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
         bound, gram = gram, _with_slack(gram, tasks, problems)
-        self.solver_ = choose(self.solver, max(problem.n_variables for problem in problems))
-        is_smo = self.solver_.name == "smo"
-        if not is_smo:
-            self._refuse_problems(tasks, problems, gram)
         starts = warm_starts(self, data.X, problems)
-        settings = self._fit_settings
-        work = sum(p.n_variables**2 for p in problems) * (gram.points.d + settings.map_cost)
+        settings, budget = self._fit_settings, int(self.cache_size * MEGABYTE)
+        largest, work = 0, 0
+        for problem in problems:
+            largest = max(largest, problem.n_variables)
+            work += problem.n_variables**2 * (gram.points.d + settings.map_cost)
         is_large = work > settings.threads_from
         threads = thread_count(self.n_jobs) if is_large else 1
-        answers: dict[int, Result] = {}
-        if is_smo and not is_large and len(tasks) > 1 and starts[0] is None:
-            answers = self._solve_at_once(problems, gram, stopping)
-        # Longest first, so that no thread is left alone with the last long task.
-        order = sorted(
-            (t for t in range(len(tasks)) if t not in answers),
-            key=lambda t: -problems[t].n_variables,
-        )
-        if order:
-            answers |= self._solve_each(order, tasks, problems, gram, stopping, starts, threads)
+        share = budget
+        if len(tasks) > 1:
+            share = min(budget, max(4 * largest**2, budget // settings.cache_divisor))
+        solver = self._make_solver(share)
+        self.solver_ = choose(self.solver, largest)
+        if self.solver_.name != "smo":
+            self._refuse_problems(solver, tasks, problems, gram)
+        if len(tasks) == 1:
+            with gram.threads(threads) if threads > 1 else nullcontext():
+                results = [solver.solve(problems[0], gram, stopping, starts[0])]
+        else:
+            answers: dict[int, Result] = {}
+            if self.solver_.name == "smo" and not is_large and starts[0] is None:
+                answers = self._solve_at_once(problems, gram, stopping)
+            if len(answers) < len(tasks):
+                self._solve_each(
+                    answers, solver, share, tasks, problems, gram, stopping, starts, threads
+                )
+            results = [answers[t] for t in range(len(tasks))]
         if gram is not bound:
             gram.release()
-        return [answers[t] for t in range(len(tasks))]
+        return results
 
     def _make_solver(self, cache_bytes: int) -> Any:
         return make_solver(
@@ -106,10 +115,9 @@ class SolvesTasks:
         )
 
     def _refuse_problems(
-        self, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: BlockedGram
+        self, solver: Any, tasks: Sequence[Task], problems: Sequence[BoxQP], gram: BlockedGram
     ) -> None:
         """Raise before any work is done if the solver cannot do one of the problems."""
-        solver = self._make_solver(0)
         for task, problem in zip(tasks, problems, strict=True):
             part = gram if task.rows is None else gram.take(task.rows)
             require(solver, problem, part, f"the problem of {type(self).__name__}")
@@ -122,45 +130,41 @@ class SolvesTasks:
 
     def _solve_each(
         self,
-        order: Sequence[int],
+        answers: dict[int, Result],
+        solver: Any,
+        share: int,
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
         gram: BlockedGram,
         stopping: Stopping,
         starts: Sequence[np.ndarray | None],
         threads: int,
-    ) -> dict[int, Result]:
+    ) -> None:
+        """Fill in the answers that are missing, with ``share`` bytes of cache for each task."""
+        # Longest first, so that no thread is left alone with the last long task.
+        order = [t for t in range(len(tasks)) if t not in answers]
+        order.sort(key=lambda t: -problems[t].n_variables)
         budget = int(self.cache_size * MEGABYTE)
-        wanted = 4 * max(problem.n_variables for problem in problems) ** 2
-        least = max(wanted, budget // self._fit_settings.cache_divisor)
-        share = budget if len(tasks) == 1 else min(budget, least)
-        solver = self._make_solver(share)
         at_once = min(threads, len(order), max(1, budget // share))
 
         # Tasks of a class share K within it, if all classes together fit into the budget.
         sizes = {c: n for task in tasks for c, n in task.parts}
-        shared_bytes = 4 * sum(n**2 for n in sizes.values())
-        shared = len(tasks) > 1 and shared_bytes <= budget // 2
+        shared = 4 * sum(n**2 for n in sizes.values()) <= budget // 2
 
         fair, waiting = self._fit_settings.task_time_fraction, itertools.count(len(order), -1)
-        answers: dict[int, Result] = {}
 
         def one(t: int) -> Result:
             last = answers.get(t)
             if last is not None and stopping.stopped is not None:
                 return last
-            rows = tasks[t].rows
             parts = tasks[t].parts if shared else ()
-            part = gram if rows is None else gram.take(rows, inner, parts)
+            part = gram.take(tasks[t].rows, inner, parts)
             mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
-            result = solver.solve(problems[t], part, mine, last.furthest if last else starts[t])
+            start = last.furthest if last else starts[t]
+            result = _solve_one(solver, problems[t], part, mine, start)
             return result if last is None else result.after(last)
 
-        with (
-            Workers(at_once) as outer,
-            gram.threads(threads if at_once == 1 else 1) as inner,
-            single_threaded_blas() if len(order) > 1 else nullcontext(),  # once for all
-        ):
+        with Workers(at_once) as outer, gram.threads(threads if at_once == 1 else 1) as inner:
             while order:
                 waiting = itertools.count(len(order), -1)
                 answers |= dict(zip(order, outer.map(one, order), strict=True))
@@ -168,7 +172,26 @@ class SolvesTasks:
                 cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 order = cut if has_time else []
                 fair *= 2  # going on takes time, too
-        return answers
+
+
+def _solve_one(
+    solver: Any, problem: BoxQP, gram: BlockedGram, stopping: Stopping, start: np.ndarray | None
+) -> Result:
+    """With squared slack a kernel that may be indefinite is given a box.
+
+    A β at its bounds shows that the kernel is indefinite: the box changes no other solution.
+    Interior point methods look at the eigenvalues first.
+    """
+    if problem.diag is None or gram.is_psd is True or solver.name.startswith("qp"):
+        return solver.solve(problem, gram, stopping, start)
+    boxed = problem.within_reach()
+    if start is not None and not (np.abs(start) <= boxed.upper - boxed.lower).all():
+        start = None
+    result = solver.solve(boxed, gram, stopping, start)
+    if (np.abs(result.beta) < boxed.upper - boxed.lower).all():
+        return result
+    b, interval, violation = intercepts(problem, result.beta, result.f, result.f_error)
+    return replace(result, b=b, b_interval=interval, violation=violation, status=Status.NOT_PSD)
 
 
 def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
-from mercer.kernels._rounding import NEGLIGIBLE_EXPONENT
+from mercer.kernels._rounding import MODEL
 from mercer.kernels._samples import SampleBlock
 
-__all__ = ["replace_far_values"]
+__all__ = ["raw_rows", "replace_far_values"]
 
 
 def replace_far_values(
@@ -30,21 +30,15 @@ def replace_far_values(
 ) -> None:
     """Write the values of the rows ``far`` of A against all rows of B into ``out[far]``.
 
-    Parameters
-    ----------
-    far : int array
-    sq_dist : float64 array of shape (len(far), len(B))
-        Squared distances from dot products.
-    error : float
-        They are off by ``error`` · (‖x‖² + ‖z‖²) at most.
+    ``sq_dist``, squared distances from dot products, are off by error · (‖x‖² + ‖z‖²) at most.
     """
     slack = error * (A.sq_norms[far][:, None] + B.sq_norms)
-    near = gamma * (sq_dist - slack) < NEGLIGIBLE_EXPONENT
+    near = gamma * (sq_dist - slack) < MODEL.negligible_exponent
     values = np.zeros(sq_dist.shape)
     if A.is_sparse:
         _sparse_values(*_raw_csr(A, far), *_raw_csr(B, None), near, gamma, values)
     else:
-        _dense_values(_raw_rows(A, far), _raw_rows(B, None), near, gamma, values)
+        _dense_values(raw_rows(A, far), raw_rows(B), near, gamma, values)
     out[far] = values
 
 
@@ -53,8 +47,10 @@ def _numbers(block: SampleBlock, which: np.ndarray | None) -> np.ndarray:
     return rows if which is None else rows[which]
 
 
-def _raw_rows(block: SampleBlock, which: np.ndarray | None) -> np.ndarray:
-    return np.ascontiguousarray(block.points.X[_numbers(block, which)], dtype=np.float64)
+def raw_rows(block: SampleBlock, which: np.ndarray | None = None) -> np.ndarray:
+    """Dense rows as the user gave them, not shifted, in float64."""
+    rows = block.index if which is None else _numbers(block, which)
+    return np.ascontiguousarray(block.points.X[rows], dtype=np.float64)
 
 
 def _raw_csr(

@@ -6,7 +6,7 @@ vectorise the loops.
 
 exp: with k = round(x log₂e) and r = x − k ln 2 (ln 2 in two parts, so that k·ln 2 is exact to the
 last bit), eˣ = 2ᵏ eʳ and |r| ≤ ½ ln 2. eʳ is a polynomial: in float32 the minimax one of Cephes'
-``expf``, in float64 the Taylor series to degree 14. Adding ROUND to x log₂e leaves k plus the
+``expf``, in float64 the Taylor series to degree 14. Adding ``round_`` to x log₂e leaves k plus the
 exponent's bias in the low bits of the sum: shifted up they are the bits of 2ᵏ, without a
 conversion, which AVX2 does not have for 64 bits. Arguments are ≤ 0 here. Results below the normal
 range are 0: the smallest k the clamp lets through has the bits of 0. Largest relative errors:
@@ -32,18 +32,10 @@ __all__ = [
     "sq_distances",
 ]
 
-# No reassociation: adding and taking away ROUND must not be simplified to nothing.
+# No reassociation: adding and taking away ``round_`` must not be simplified to nothing.
 CONTRACT = frozenset({"contract", "nnan", "nsz"})
 
 _f32 = np.float32
-_LOG2E_32 = _f32(1.4426950408889634)
-_ROUND_32 = _f32(1.5 * 2**23 + 127)
-_LN2_HIGH_32, _LN2_LOW_32 = _f32(0.693359375), _f32(-2.12194440e-4)
-_LEAST_32 = _f32(-88.0)  # rounds to k = −127, whose exponent bits are 0
-_LOG2E_64 = 1.4426950408889634
-_ROUND_64 = 1.5 * 2**52 + 1023
-_LN2_HIGH_64, _LN2_LOW_64 = 6.93145751953125e-1, 1.42860682030941723212e-6
-_LEAST_64 = -709.1  # rounds to k = −1023
 
 
 def flat_rows(out: np.ndarray) -> tuple[np.ndarray, int]:
@@ -58,10 +50,11 @@ def flat_rows(out: np.ndarray) -> tuple[np.ndarray, int]:
 @compiled(fastmath=CONTRACT)
 def exp32(x):
     """eˣ for a float32 x ≤ 0."""
-    x = max(x, _LEAST_32)
-    t = x * _LOG2E_32 + _ROUND_32
-    k = t - _ROUND_32
-    r = (x - k * _LN2_HIGH_32) - k * _LN2_LOW_32
+    round_ = _f32(1.5 * 2**23 + 127)
+    x = max(x, _f32(-88.0))  # rounds to k = −127, whose exponent bits are 0
+    t = x * _f32(1.4426950408889634) + round_
+    k = t - round_
+    r = (x - k * _f32(0.693359375)) - k * _f32(-2.12194440e-4)
     p = _f32(1.9875691500e-4)
     p = p * r + _f32(1.3981999507e-3)
     p = p * r + _f32(8.3334519073e-3)
@@ -76,10 +69,11 @@ def exp32(x):
 @compiled(fastmath=CONTRACT)
 def exp64(x):
     """eˣ for a float64 x ≤ 0."""
-    x = max(x, _LEAST_64)
-    t = x * _LOG2E_64 + _ROUND_64
-    k = t - _ROUND_64
-    r = (x - k * _LN2_HIGH_64) - k * _LN2_LOW_64
+    round_ = 1.5 * 2**52 + 1023
+    x = max(x, -709.1)  # rounds to k = −1023
+    t = x * 1.4426950408889634 + round_
+    k = t - round_
+    r = (x - k * 6.93145751953125e-1) - k * 1.42860682030941723212e-6
     p = 1 / 87178291200
     p = p * r + 1 / 6227020800
     p = p * r + 1 / 479001600

@@ -23,19 +23,10 @@ from mercer._numba import compiled, prefetch
 
 __all__ = ["Panels", "gathered", "line_products", "nonzeros"]
 
-REGISTERS = 8
+# A line is as long as eight registers, and starts where a line of the cache does.
+LINE_BYTES = 256
 REGISTER_BYTES = 32
-# A line is as long as the registers together, and starts where a line of the cache does.
-LINE_BYTES = REGISTERS * REGISTER_BYTES
-# Panels between these sizes are prefetched: of smaller ones the processor does so itself soon
-# enough, of larger ones two do not stay in the second-level cache.
-FETCHED_BYTES = 1 << 17, 1 << 18
-CACHE_LINE_BYTES = 64
-LEAST_SHARE = 4  # lines at a time
-# So many sparse rows ahead their nonzeros are asked for; eight of them or more lie on a cache line.
-ROWS_AHEAD = 2
 _CONTRACT = ("contract",)
-_ROWS_LISTED = 4096  # dense rows cast at a time
 
 
 def _fresh(n_bytes: int) -> np.ndarray:
@@ -43,15 +34,9 @@ def _fresh(n_bytes: int) -> np.ndarray:
 
 
 class Panels:
-    """Room for the panels of n rows, filled as they come.
+    """Room for the panels of n rows of d columns, filled as they come.
 
-    Parameters
-    ----------
-    n, d : int
-        Rows at most, and their columns.
-    dtype : float32 or float64
-    memory : callable
-        Gives flat memory of a size in bytes.
+    ``memory`` gives flat memory of a size in bytes.
     """
 
     def __init__(self, n: int, d: int, dtype: Any, memory: Callable[[int], np.ndarray] = _fresh):
@@ -97,17 +82,17 @@ def line_products(
 
 
 def nonzeros(
-    X: np.ndarray, origin: np.ndarray | None = None
+    X: np.ndarray, origin: np.ndarray | None = None, rows_at_once: int = 4096
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Dense rows, less the origin, as sparse ones: indptr, columns, values.
 
-    The values are float32 where that holds any of X.
+    The values are float32 where that holds any of X. ``rows_at_once`` of them are cast at a time.
     """
     dtype = np.result_type(X.dtype, np.float32) if origin is None else np.dtype(np.float64)
 
     def parts() -> Iterator[np.ndarray]:
-        for start in range(0, X.shape[0], _ROWS_LISTED):
-            part = np.ascontiguousarray(X[start : start + _ROWS_LISTED], dtype)
+        for start in range(0, X.shape[0], rows_at_once):
+            part = np.ascontiguousarray(X[start : start + rows_at_once], dtype)
             yield part if origin is None else part - origin
 
     count = sum(int(np.count_nonzero(part)) for part in parts())
@@ -160,7 +145,8 @@ def _scatter(indptr, columns, values, rows, first, d, width, out):
             panel = out[base : base + d * width]
             for k in range(panel.size):
                 panel[k] = 0
-        later = rows[min(j + ROWS_AHEAD, rows.size - 1)]
+        # The nonzeros of two rows ahead are asked for; eight or more lie on a cache line.
+        later = rows[min(j + 2, rows.size - 1)]
         for t in range(indptr[later], indptr[later + 1], 8):
             prefetch(columns, t)
             prefetch(values, t)
@@ -174,7 +160,7 @@ def _sum_lines(typingctx, panel, columns, values, begin, end, out, at):
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         number = signature.args[0].dtype
         item_bytes = number.bitwidth // 8
-        lanes = REGISTER_BYTES // item_bytes
+        lanes, registers = REGISTER_BYTES // item_bytes, LINE_BYTES // REGISTER_BYTES
         vector = ir.VectorType(context.get_data_type(number), lanes)
         int32, int64 = ir.IntType(32), ir.IntType(64)
         undefined = ir.Constant(vector, ir.Undefined)
@@ -190,13 +176,13 @@ def _sum_lines(typingctx, panel, columns, values, begin, end, out, at):
             return builder.bitcast(place, vector.as_pointer())
 
         zero = ir.Constant(vector, [0.0] * lanes)
-        sums = [cgutils.alloca_once(builder, vector) for _ in range(REGISTERS)]
+        sums = [cgutils.alloca_once(builder, vector) for _ in range(registers)]
         for total in sums:
             builder.store(zero, total)
         begin, end, at = args[3], args[4], args[6]
         with cgutils.for_range_slice(builder, begin, end, ir.Constant(begin.type, 1)) as (t, _):
             column = builder.sext(builder.load(builder.gep(columns, [t])), int64)
-            line = builder.gep(panel, [builder.mul(column, ir.Constant(int64, REGISTERS * lanes))])
+            line = builder.gep(panel, [builder.mul(column, ir.Constant(int64, registers * lanes))])
             value = builder.load(builder.gep(values, [t]))
             value = builder.insert_element(undefined, value, ir.Constant(int32, 0))
             value = builder.shuffle_vector(value, undefined, everywhere)
@@ -235,10 +221,11 @@ def _ask(panel, lines, width, step):
 def _products(indptr, columns, values, others, d, width, flat, stride, n, spare):
     """While the rows meet one panel, the lines of the next are asked for: some with each row."""
     n_rows, lines = indptr.size - 1, np.empty(0, np.int64)
-    if FETCHED_BYTES[0] < d * LINE_BYTES <= FETCHED_BYTES[1] and n > width:
+    # Smaller panels the processor prefetches itself; of larger ones two exceed the L2 cache.
+    if 1 << 17 < d * LINE_BYTES <= 1 << 18 and n > width:
         lines = _used(columns[indptr[0] : indptr[n_rows]], d)
-    share = max(-(-lines.size // max(n_rows, 1)), LEAST_SHARE)
-    step = CACHE_LINE_BYTES // values.itemsize
+    share = max(-(-lines.size // max(n_rows, 1)), 4)  # lines at a time
+    step = 64 // values.itemsize  # a line of the cache
     for first in range(0, n, width):
         panel = others[first * d : (first + width) * d]
         if first + width <= n:

@@ -11,6 +11,8 @@ longer to compile than all the rest.
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 from mercer._numba import compiled
@@ -22,12 +24,19 @@ __all__ = ["ALL_SUBSETS", "CHI2", "L1", "gather_columns", "sparse_products"]
 # Rows of B in a panel: long enough to pay for finding a line, short enough for the lines of a few
 # hundred columns to stay in L2. A compile-time constant, so that the inner loops have no tail.
 PANEL = 128
-
-# What `gather_columns` computes.
-L1, CHI2, ALL_SUBSETS = 0, 1, 2
 # Sums of |x| + |z| with one rounding for each of their terms.
 ROUNDING = float(np.finfo(np.float64).eps)
-_TINY = 1e-300  # in place of a denominator of 0, where the numerator is 0 too
+
+
+class ColumnKernel(IntEnum):
+    """What `gather_columns` computes."""
+
+    L1 = 0
+    CHI2 = 1
+    ALL_SUBSETS = 2
+
+
+L1, CHI2, ALL_SUBSETS = ColumnKernel
 
 
 def sparse_products(a: CSR, b: CSR, out: np.ndarray) -> None:
@@ -50,7 +59,7 @@ def gather_columns(
     """
     flat, stride = flat_rows(out)
     scratch = _scratch(a, b, np.float64)
-    _column_tile(*a[:3], *b[:3], *scratch, base, kind, float(gamma), flat, stride)
+    _column_tile(*a[:3], *b[:3], *scratch, base, int(kind), float(gamma), flat, stride)
 
 
 def _scratch(a: CSR, b: CSR, dtype: type | np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,7 +146,8 @@ def _add_column(acc, line, a, kind, without):
     elif kind == CHI2:
         for p in range(PANEL):
             diff = a - line[p]
-            acc[p] += diff * diff / max(a + line[p], _TINY) - without * line[p]
+            # 1e-300 in place of a denominator of 0, where the numerator is 0 too
+            acc[p] += diff * diff / max(a + line[p], 1e-300) - without * line[p]
     else:
         for p in range(PANEL):
             acc[p] *= 1.0 + a * line[p]

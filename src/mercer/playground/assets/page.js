@@ -4,7 +4,7 @@ window.playground = (() => {
   const by = (id) => document.getElementById(id);
   const waiting = new Map(); // when the events without an answer were sent
   const latencies = []; // milliseconds from an event to the picture of it
-  const PATIENCE = 8000; // milliseconds without an answer
+  const PATIENCE = 60000; // milliseconds without an answer; a first fit compiles
   const MOVED = 4; // pixels from which on a press is a drag
   const REACH = {mouse: 13, pen: 15, touch: 22}; // pixels to a point that count as on it
   let inbox = null, sources = null, axes = null, plane = null; // models of Bokeh
@@ -15,6 +15,7 @@ window.playground = (() => {
     event.id = ++last;
     const id = event.id;
     waiting.set(id, performance.now());
+    document.body.classList.add("busy"); // CSS dims the picture if this lasts
     setTimeout(() => {
       if (waiting.has(id)) complain("The playground does not answer. Was it stopped? Then start it again.");
     }, PATIENCE);
@@ -55,7 +56,11 @@ window.playground = (() => {
     message.textContent = words.message;
     message.classList.toggle("error", words.is_error);
     for (const tool of document.querySelectorAll(".tool")) {
-      const on = Number(tool.dataset.tool) === words.tool;
+      const on = Number(tool.dataset.tool) === words.tool, name = words.classes[tool.dataset.tool];
+      if (name) {
+        tool.lastElementChild.textContent = name;
+        tool.title = `Add points of class ${name} (key ${Number(tool.dataset.tool) + 1})`;
+      }
       tool.setAttribute("aria-checked", on);
       tool.tabIndex = on ? 0 : -1;
     }
@@ -67,6 +72,7 @@ window.playground = (() => {
     by("trace-panel").hidden = !words.has_trace;
     by("latency").textContent = words.milliseconds ? `Computed in ${words.milliseconds} ms.` : "";
     document.body.dataset.echo = words.echo ?? "";
+    if (words.is_drawn) document.body.dataset.ready = "yes";
     answered(words.echo);
   }
 
@@ -92,6 +98,7 @@ window.playground = (() => {
       requestAnimationFrame(() => latencies.push(performance.now() - sent));
     }
     if (!waiting.size) sendWaiting();
+    document.body.classList.toggle("busy", waiting.size > 0 || !shown.is_drawn);
   }
 
   function showParameters(words) {
@@ -322,8 +329,7 @@ window.playground = (() => {
     const read = () => show(JSON.parse(target.data.json[0]));
     target.properties.data.change.connect(read);
     read();
-    document.body.dataset.ready = "yes";
   }
 
-  return {start, latencies, isBusy: () => waiting.size > 0 || latest !== null};
+  return {start, latencies, isBusy: () => waiting.size > 0 || latest !== null || !shown?.is_drawn};
 })();

@@ -1,12 +1,15 @@
 """Bounds of value and gap of a linear model as it is stored, rounding included.
 
-Scores and Xᵀβ are computed from the rows, not taken from a solver, whose sums were updated step by
-step. Products in float64 come with their worst-case rounding; where that matters against the gap
-(large offsets, columns of very different scale) they are computed again with doubled precision.
+Scores and Xᵀβ are products with the rows, never sums that a solver updated step by step. If the
+solver's last products are those of the stored model, their rounding is bounded by the lengths of
+the rows: Σ|xⱼ||wⱼ| ≤ ‖x‖‖w‖, and |X|ᵀ|β| is at most Σ|βᵢ|‖xᵢ‖ long. Otherwise, and where these
+bounds are too large, products are computed with bounds of their entries; and where rounding still
+matters against the gap (large offsets, columns of very different scale), with doubled precision.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,11 +22,13 @@ from mercer.problems._regularized_loss import LinearPrimal, half_square
 from mercer.solvers.linear._design_matrix import LocalMatrix
 from mercer.solvers.linear._matvec import sum_doubled
 
-__all__ = ["bound_crammer_singer_gap", "bound_gap", "bound_hard_margin_gap"]
+__all__ = ["bound_crammer_singer_gap", "bound_gap", "bound_gap_by_norms", "bound_hard_margin_gap"]
 
 # Doubled precision is used where rounding adds more than these fractions, of the gap itself and of
 # the gap that is asked for.
 _GAP_FRACTION, _TARGET_FRACTION = 0.02, 0.01
+# More than what is lost where squares or products are below the normal range of float64.
+_UNDERFLOW = 1e-150
 
 
 def _with_enough_precision(
@@ -34,14 +39,47 @@ def _with_enough_precision(
     ``evaluate(doubled)`` returns them and the gap without rounding errors.
     """
     best, plain = evaluate(False)
-    rounding = best.gap - plain
-    if not rounding <= _GAP_FRACTION * plain + _TARGET_FRACTION * tol * best.primal:
+    if _rounding_matters(best, plain, tol):
         found, _ = evaluate(True)
         best = found if found.gap < best.gap else best
     if not np.isfinite(best.primal):
         return replace(best, primal=np.inf, gap=np.inf)
     # No loss is negative: β = 0 has the dual value 0.
     return best if best.gap <= best.primal else replace(best, gap=best.primal)
+
+
+def _rounding_matters(found: LinearResult, plain: float, tol: float) -> bool:
+    rounding = found.gap - plain
+    return not rounding <= _GAP_FRACTION * plain + _TARGET_FRACTION * tol * found.primal
+
+
+def bound_gap_by_norms(
+    problem: LinearPrimal, design: LocalMatrix, found: LinearResult, tol: float
+) -> LinearResult | None:
+    """Bounds from the products of a solver; None where their rounding matters or is not known.
+
+    They may have been scaled, shifted or added a few times since, and β was made feasible: what
+    that changes is part of the error.
+    """
+    if not found.is_product:
+        return None
+    norms, duals = design.norm_bounds, _make_feasible(problem, found.beta)
+    units = 1.01 * (design.row_length + 12) * UNIT
+    error = norms * (units * _length(found.w)) + units * (abs(float(found.b)) + _UNDERFLOW)
+    moved = float(np.abs(duals.beta - found.beta).sum()) + 2 * duals.total[1]
+    long = (design.additions + 12) * UNIT * float(np.abs(found.beta) @ norms)
+    sums = found.w_beta, 1.01 * (long + moved * float(norms.max()) + _UNDERFLOW)
+    bounds = problem.bounds(
+        found.w, found.b, duals.beta, (found.g, error), sums, duals.total, duals.absorbing
+    )
+    gap = min(bounds.gap, bounds.primal)  # no loss is negative: β = 0 has the dual value 0
+    bounded = replace(found, beta=duals.beta, primal=bounds.primal, gap=gap, bounded=True)
+    return None if _rounding_matters(bounded, found.gap, tol) else bounded
+
+
+def _length(w: np.ndarray) -> float:
+    """An upper bound of ‖w‖."""
+    return 1.01 * math.sqrt(2 * half_square(w)) + _UNDERFLOW
 
 
 def bound_gap(

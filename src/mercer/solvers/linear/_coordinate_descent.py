@@ -34,7 +34,6 @@ from mercer.solvers.linear._free_variable_cg import (
     first_duals,
     intercept_correction,
 )
-from mercer.solvers.linear._gradient_dual import evaluate
 from mercer.solvers.linear._matvec import csr_add, csr_dot
 from mercer.solvers.linear._path_following import Start
 
@@ -185,7 +184,7 @@ class _State:
     ):
         self.problem, self.design, self.settings = problem, design, settings
         self.losses = problem.arrays
-        sq_norm = design.sq_norms()
+        sq_norm = design.sq_norms
         self.penalty = penalty = problem.intercept_penalty
         self.is_free = penalty == 0
         is_squared, mean = problem.kind == SQUARED, float(sq_norm.mean())
@@ -260,13 +259,17 @@ class _State:
         w, b = self.design.rmatvec(beta), self.b
         if self.penalty:
             b = float(beta.sum()) / self.penalty
-        found = evaluate(self.problem, self.design, w, b, beta, w)
-        shift = intercept_correction(self.problem, beta, found.g) if self.is_free else 0.0
-        g = found.g + shift
-        primal, gap = self.problem.primal_and_gap(w, b + shift, beta, g, w)
-        if gap >= found.gap:
+        f = self.design.matvec(w, 0.0)
+
+        def with_intercept(b: float) -> LinearResult:
+            values = self.problem.primal_and_gap(w, b, beta, f + b, w)
+            return LinearResult(w, b, beta, f + b, w, *values, is_product=True)
+
+        found = with_intercept(b)
+        if not self.is_free:
             return found
-        return replace(found, b=b + shift, g=g, primal=primal, gap=gap)
+        corrected = with_intercept(b + intercept_correction(self.problem, beta, found.g))
+        return min(found, corrected, key=attrgetter("gap"))
 
 
 def _rescaled(problem: LinearPrimal, found: LinearResult) -> LinearResult:

@@ -114,7 +114,7 @@ class _State:
         self.penalty = penalty = problem.intercept_penalty
         self.mean, self.design = _centred(design, penalty == 0)
         design = self.design
-        sq_norm = design.sq_norms()
+        sq_norm = design.sq_norms
         mean = float(sq_norm.mean())
         self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
         self.a = problem.simplex_weights(np.zeros((n, k)) if beta is None else beta)

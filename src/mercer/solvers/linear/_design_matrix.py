@@ -101,8 +101,10 @@ class BlockSettings:
     max_blocks: int = 32
     # Blocks of Xᵀβ have at least this many numbers for each of the d columns they write.
     numbers_per_column: int = 6
-    # Rows that are scaled by √D before they are multiplied with themselves.
+    # Rows that are scaled by √D before they are multiplied with themselves: at least panel_rows,
+    # and as many as hold panel_numbers.
     panel_rows: int = 1024
+    panel_numbers: int = 1 << 16
     # Blocks of XᵀDX, each of which has a matrix of its own.
     gram_blocks: int = 8
     # Arrays of at least this many columns with a smaller density are stored as CSR.
@@ -147,9 +149,27 @@ class LocalMatrix:
     def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
         raise NotImplementedError
 
+    @cached_property
     def sq_norms(self) -> np.ndarray:
         """‖x‖² of each row."""
         raise NotImplementedError
+
+    @property
+    def row_length(self) -> int:
+        """The largest number of stored numbers in a row."""
+        return self.d
+
+    @cached_property
+    def norm_bounds(self) -> np.ndarray:
+        """Upper bounds of ‖x‖, also where squares vanish; infinite where they overflow."""
+        factor = 1 + (self.row_length + 4) * UNIT
+        return factor * np.sqrt(self.sq_norms + self.row_length * _UNDERFLOW)
+
+    @property
+    def additions(self) -> int:
+        """Of how many numbers an entry of Xᵀβ is the sum, at most."""
+        blocks = self.reduction_blocks
+        return max(s.stop - s.start for s in blocks) + len(blocks) + 2
 
     def _check_stopping(self) -> None:
         if self.stopping is not None and self.stopping.stopped is not None:
@@ -248,9 +268,7 @@ class LocalMatrix:
             total += rest
             size = UNIT * np.abs(total) + ((self.n + 2) * UNIT) ** 2 * size
         else:
-            blocks = self.reduction_blocks
-            additions = max(s.stop - s.start for s in blocks) + len(blocks) + 2
-            size = additions * UNIT * size
+            size = self.additions * UNIT * size
         return total, _BOUND_FACTOR * size + self.n * _UNDERFLOW
 
 
@@ -274,7 +292,7 @@ class DenseMatrix(LocalMatrix):
         return np.arange(rows + 1, dtype=np.int32) * np.int32(d), columns, self.X[s].ravel()
 
     def _add_gram(self, s: slice, D: np.ndarray, dtype: Any, total: np.ndarray) -> None:
-        rows = self.settings.panel_rows
+        rows = max(self.settings.panel_rows, self.settings.panel_numbers // (self.d + 1))
         panel = np.empty((2 * rows, self.d + 1), dtype=dtype)
         used = 0
         for first in range(s.start, s.stop, rows):
@@ -294,8 +312,11 @@ class DenseMatrix(LocalMatrix):
     def csr(self) -> sp.csr_matrix:
         return as_csr(self.X, self.workers, self.settings)
 
+    @cached_property
     def sq_norms(self) -> np.ndarray:
-        return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        out = np.empty(self.n)
+        kernels.dense_sq_norms(self.X, out)
+        return out
 
 
 class SparseMatrix(LocalMatrix):
@@ -322,10 +343,15 @@ class SparseMatrix(LocalMatrix):
     def csr(self) -> sp.csr_matrix:
         return self.X
 
+    @cached_property
     def sq_norms(self) -> np.ndarray:
         out = np.empty(self.n)
         kernels.csr_sq_norms(self.X.indptr, self.X.data, out)
         return out
+
+    @cached_property
+    def row_length(self) -> int:
+        return int(np.diff(self.X.indptr).max(initial=0))
 
 
 def as_design_matrix(

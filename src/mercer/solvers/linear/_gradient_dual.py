@@ -7,7 +7,7 @@ the gradient as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,14 +41,15 @@ def evaluate(
     """
     g = design.matvec(w, b)
     if problem.kind != EPSILON_INSENSITIVE and beta is None:
-        return GradientDual.at(problem, design, w, b, g).result
+        return replace(GradientDual.at(problem, design, w, b, g).result, is_product=True)
     if beta is None:
         beta = np.empty(design.n)
         negative_gradient(problem.kind, g, problem.low, problem.high, problem.C, beta)
     if w_beta is None:
         beta = problem.feasible(beta)
         w_beta = design.rmatvec(beta)
-    return LinearResult(w, b, beta, g, w_beta, *problem.primal_and_gap(w, b, beta, g, w_beta))
+    primal, gap = problem.primal_and_gap(w, b, beta, g, w_beta)
+    return LinearResult(w, b, beta, g, w_beta, primal, gap, is_product=True)
 
 
 def regularizer_diagonal(problem: LinearPrimal, d: int) -> np.ndarray:

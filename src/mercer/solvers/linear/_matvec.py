@@ -38,6 +38,7 @@ __all__ = [
     "dense_rmatvec",
     "dense_rmatvec_with_size",
     "dense_signed_rmatvec",
+    "dense_sq_norms",
     "scaled_rows",
     "sum_doubled",
     "take_nonzeros",
@@ -151,6 +152,18 @@ def dense_rmatvec_with_size(X, beta, out):
                 term = c * row[j]
                 total[j] += term
                 size[j] += abs(term)
+
+
+@compiled(fastmath=REASSOCIATE)
+def dense_sq_norms(X, out):
+    """‖x‖² of each row."""
+    for i in range(X.shape[0]):
+        row = X[i]
+        total = 0.0
+        for j in range(row.size):
+            value = float(row[j])
+            total += value * value
+        out[i] = total
 
 
 @compiled
@@ -269,13 +282,14 @@ def csr_weighted_gram(indptr, columns, values, D, out):
             out[d, d] += c
 
 
-@compiled
+@compiled(fastmath=REASSOCIATE)
 def csr_sq_norms(indptr, values, out):
     """‖x‖² of each row."""
     for i in range(indptr.size - 1):
         total = 0.0
         for t in range(indptr[i], indptr[i + 1]):
-            total += values[t] * values[t]
+            value = float(values[t])
+            total += value * value
         out[i] = total
 
 

@@ -137,7 +137,8 @@ def _scaled_solution(
     primal = square + ratio * (last.primal - square)
     loss_gap = max(last.gap - quadratic_gap(last.w_beta, total), 0.0)
     gap = ratio * loss_gap + quadratic_gap(w_beta, ratio * total)
-    return replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap, status=Status.SOLVED)
+    known = replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap, is_product=False)
+    return replace(known, status=Status.SOLVED)
 
 
 def follow_path(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -89,8 +88,6 @@ class NewtonSettings:
 # its growth where the factorisation fails.
 _RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
 _RIDGE_GROWTH = 30.0
-# Equations are scaled to a unit diagonal where the ratio of diagonal entries exceeds this.
-_UNEVEN = 1e4
 # The line search ends at this fraction of the first derivative, or at this number of steps.
 _LINE_REDUCTION, _LINE_STEPS = 0.1, 40
 
@@ -263,7 +260,7 @@ def line_search(derivatives: Callable[[float], tuple[float, float]], slope: floa
     """
     if not slope < 0:
         return 0.0
-    low, high, t = 0.0, np.inf, 1.0
+    low, high, t, shrink = 0.0, np.inf, 1.0, 0.5
     for _ in range(_LINE_STEPS):
         first, second = derivatives(t)
         if abs(first) <= _LINE_REDUCTION * -slope:
@@ -274,9 +271,14 @@ def line_search(derivatives: Callable[[float], tuple[float, float]], slope: floa
             high = t
         new = t - first / second if second > 0 else np.inf
         if not low < new < high:
-            new = (low + high) / 2 if np.isfinite(high) else 4 * t
+            if high == np.inf:
+                new = 4 * t
+            elif low == 0:  # the step may be too long by a hundred decades
+                new, shrink = shrink * high, shrink * shrink
+            else:
+                new = (low + high) / 2 if high < 4 * low else np.sqrt(low) * np.sqrt(high)
         t = new
-    return low or t
+    return low
 
 
 def intercept_gap(penalty: float | None, grad_b: float) -> float:
@@ -299,42 +301,33 @@ def factor_newton_equations(
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
     """Factorise I + XᵀDX, bordered by the intercept; the function that solves with it."""
     d = len(gram) - 1
-    H = gram.copy()
-    diagonal = H.ravel()[:: d + 2]
+    diagonal = gram.diagonal().copy()
     diagonal[:d] += 1.0
     if penalty is None:
-        H = H[:d, :d]
+        gram, diagonal = gram[:d, :d], diagonal[:d]
     else:
         diagonal[d] += penalty + extra_b
-    diagonal = H.diagonal()
-    least, most = float(diagonal.min()), float(diagonal.max())
-    if not 0 < least <= most < np.inf:
-        raise LinAlgError("Newton's equations are not finite")
-    scale: Any = 1.0
-    if most > _UNEVEN * least:
-        scale = 1 / np.sqrt(diagonal)
-        H = H * scale * scale[:, np.newaxis]
-        most = 1.0
-    factor = _cholesky(H, ridge, most)
+    factor = _cholesky(gram, diagonal, ridge)
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if penalty is None:
-            return scale * dpotrs(factor, scale * right_w)[0], 0.0
-        step, _ = dpotrs(factor, scale * np.append(right_w, right_b))
-        step = scale * step
+            return dpotrs(factor, right_w)[0], 0.0
+        step, _ = dpotrs(factor, np.append(right_w, right_b))
         return step[:d], float(step[d])
 
     return solve
 
 
-def _cholesky(H: np.ndarray, ridge: float, most: float) -> np.ndarray:
-    """The factor of H plus the smallest multiple of the identity at which it exists.
+def _cholesky(H: np.ndarray, diagonal: np.ndarray, ridge: float) -> np.ndarray:
+    """The factor of H with this diagonal times 1 + the smallest ridge at which it exists.
 
     The lower triangle is the upper one of the transpose, which LAPACK takes without a copy.
     """
+    if not 0 < diagonal.min() <= diagonal.max() < np.inf:
+        raise LinAlgError("Newton's equations are not finite")
     while ridge < 1:
         shifted = H.copy()
-        shifted.ravel()[:: len(H) + 1] += ridge * most
+        shifted.ravel()[:: len(H) + 1] = diagonal * (1 + ridge)
         factor, failed = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
         if not failed:
             return factor

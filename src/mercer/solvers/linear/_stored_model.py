@@ -18,7 +18,7 @@ from mercer._result import LinearResult, Status
 from mercer.problems._losses import EPSILON_INSENSITIVE
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.linear._bounded_gap import bound_gap
+from mercer.solvers.linear._bounded_gap import bound_gap, bound_gap_by_norms
 from mercer.solvers.linear._coordinate_descent import CoordinateDescent
 from mercer.solvers.linear._design_matrix import DenseMatrix, LocalMatrix, dot_doubled
 from mercer.solvers.linear._gradient_dual import evaluate
@@ -86,6 +86,10 @@ def solve_and_bound(
     zero, zero_w = np.zeros(design.n), np.zeros(design.d)
 
     def bound(found: LinearResult) -> LinearResult:
+        if shifted.shift is None and dtype == np.float64:
+            bounded = bound_gap_by_norms(problem, design, found, solver.tol)
+            if bounded is not None:
+                return bounded
         w = found.w.astype(dtype).astype(np.float64)
         b = float(dtype.type(shifted.stored_b(found.w, found.b)))
         beta = None if found.is_gradient_dual else found.beta

@@ -5,21 +5,15 @@ Each has its passes (`run`, `sweep`), the products with a model, and bounds on t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from mercer.gram._entry_error import EntryError, gamma
 from mercer.solvers._coordinate_ascent import sweep
-from mercer.solvers.pegasos._state import (
-    DEFAULTS,
-    LossInterval,
-    PegasosSettings,
-    PegasosState,
-    Stop,
-    never,
-)
+from mercer.solvers.pegasos._state import DEFAULTS, LossInterval, PegasosSettings, PegasosState
 from mercer.solvers.pegasos._steps import (
     run_dense,
     run_kernel,
@@ -31,16 +25,7 @@ from mercer.solvers.pegasos._steps import (
 __all__ = ["DenseRows", "KernelRows", "PegasosRows", "SparseRows"]
 
 
-def _slices(orders: Sequence[np.ndarray], size: int, stop: Stop) -> Iterator[np.ndarray]:
-    """Orders one after the other in slices, until ``stop()``."""
-    for order in orders:
-        for start in range(0, order.size, size):
-            if stop():
-                return
-            yield order[start : start + size]
-
-
-class PegasosRows(Protocol):
+class PegasosRows(ABC):
     """The contract: a model is a vector of ``size`` coefficients.
 
     ``per_call`` is the number of rows of one compiled call.
@@ -54,36 +39,61 @@ class PegasosRows(Protocol):
         self, interval: LossInterval, weight: np.ndarray, order: np.ndarray, state: PegasosState
     ) -> None:
         """Steps over the rows in this order."""
+        arguments = interval.low, interval.high, weight, order
+        settings = state.batch_size, state.lam, state.project
+        arrays = state.u, state.total, state.sign_sums
+        state.t = self._run(state, *arguments, *settings, state.t, *arrays)
 
+    @abstractmethod
+    def _run(self, state: PegasosState, *arguments: Any) -> int:
+        """The compiled steps; returns t."""
+
+    @abstractmethod
     def values(self, coef: np.ndarray) -> np.ndarray:
         """f at all rows."""
 
+    @abstractmethod
     def combine(self, beta: np.ndarray) -> np.ndarray:
         """The coefficients of w = Σ βᵢ φ(xᵢ)."""
 
-    def norm_sq(self, coef: np.ndarray) -> float: ...
+    @abstractmethod
+    def norm_sq(self, coef: np.ndarray) -> float:
+        """‖w‖²."""
 
+    @abstractmethod
     def rounding(self, coef: np.ndarray) -> np.ndarray:
         """A bound on the errors of `values`."""
 
+    @abstractmethod
     def norm_rounding(self, beta: np.ndarray) -> float:
         """A bound on the error of ½‖w‖² of w = Σ βᵢ φ(xᵢ)."""
 
+    @abstractmethod
     def sweep(
         self,
         interval: LossInterval,
         C: np.ndarray,
         orders: Sequence[np.ndarray],
         beta: np.ndarray,
-        stop: Stop = never,
+        stop: Callable[[], bool],
     ) -> None:
         """Coordinate ascent on the dual from β, in place, one sweep for each order.
 
         Once ``stop()`` is true it ends; β is feasible at any time.
         """
 
+    def _slices(
+        self, orders: Sequence[np.ndarray], stop: Callable[[], bool]
+    ) -> Iterator[np.ndarray]:
+        """The rows of one compiled call after the other, until ``stop()``."""
+        for order in orders:
+            for start in range(0, order.size, self.per_call):
+                if stop():
+                    return
+                yield order[start : start + self.per_call]
 
-class DenseRows:
+
+class DenseRows(PegasosRows):
     """Rows of an array, with a column of ones or without."""
 
     def __init__(
@@ -98,15 +108,7 @@ class DenseRows:
         self.per_call = settings.rows_per_call(self._row_size() + settings.row_cost, batch_size)
         self._sq_norms: np.ndarray | None = None
 
-    def run(
-        self, interval: LossInterval, weight: np.ndarray, order: np.ndarray, state: PegasosState
-    ) -> None:
-        ends = interval.low, interval.high
-        settings = state.batch_size, state.lam, state.project
-        arrays = state.u, state.total, state.sign_sums
-        state.t = self._run(*ends, weight, order, *settings, state.t, *arrays)
-
-    def _run(self, *arguments: Any) -> int:
+    def _run(self, state: PegasosState, *arguments: Any) -> int:
         return run_dense(self.X, self.one, *arguments)
 
     def values(self, coef: np.ndarray) -> np.ndarray:
@@ -119,15 +121,10 @@ class DenseRows:
         return float(coef @ coef)
 
     def sweep(
-        self,
-        interval: LossInterval,
-        C: np.ndarray,
-        orders: Sequence[np.ndarray],
-        beta: np.ndarray,
-        stop: Stop = never,
+        self, interval: Any, C: Any, orders: Any, beta: np.ndarray, stop: Callable[[], bool]
     ) -> None:
         w = self.combine(beta)
-        for order in _slices(orders, self.per_call, stop):
+        for order in self._slices(orders, stop):
             self._sweep(interval.low, interval.high, C, self.sq_norms, order, beta, w)
 
     def _sweep(self, *arguments: Any) -> None:
@@ -160,7 +157,7 @@ class SparseRows(DenseRows):
     def _row_size(self) -> int:
         return self.X.nnz // max(self.n, 1)
 
-    def _run(self, *arguments: Any) -> int:
+    def _run(self, state: PegasosState, *arguments: Any) -> int:
         return run_sparse(self.X.indptr, self.X.indices, self.X.data, self.one, *arguments)
 
     def _sweep(self, *arguments: Any) -> None:
@@ -171,7 +168,7 @@ class SparseRows(DenseRows):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
 
 
-class KernelRows:
+class KernelRows(PegasosRows):
     """Samples with their kernel matrix; a model has a coefficient for each sample."""
 
     def __init__(
@@ -185,15 +182,10 @@ class KernelRows:
         self.n = self.size = K.shape[0]
         self.per_call = settings.rows_per_call(self.n, batch_size)
 
-    def run(
-        self, interval: LossInterval, weight: np.ndarray, order: np.ndarray, state: PegasosState
-    ) -> None:
+    def _run(self, state: PegasosState, *arguments: Any) -> int:
         if state.Ku is None:
             state.Ku = self.K @ state.u
-        settings = state.batch_size, state.lam, state.project
-        arrays = state.u, state.total, state.sign_sums
-        ends = interval.low, interval.high
-        state.t = run_kernel(self.K, state.Ku, *ends, weight, order, *settings, state.t, *arrays)
+        return run_kernel(self.K, state.Ku, *arguments)
 
     def values(self, coef: np.ndarray) -> np.ndarray:
         return self.K @ coef
@@ -218,12 +210,7 @@ class KernelRows:
         return float(np.abs(beta) @ self.rounding(beta))
 
     def sweep(
-        self,
-        interval: LossInterval,
-        C: np.ndarray,
-        orders: Sequence[np.ndarray],
-        beta: np.ndarray,
-        stop: Stop = never,
+        self, interval: Any, C: Any, orders: Any, beta: np.ndarray, stop: Callable[[], bool]
     ) -> None:
         """One variable for each finite end of an interval; cyclic, in the memory order of K."""
         ends = interval.low, interval.high
@@ -235,7 +222,7 @@ class KernelRows:
         upper = np.concatenate([up, np.zeros(down.size)])
         variables, f = np.clip(beta[row], lower, upper), self.K @ beta
         cyclic = np.arange(row.size)
-        for part in _slices([cyclic] * len(orders), self.per_call, stop):
+        for part in self._slices([cyclic] * len(orders), stop):
             v = variables[part]
             box = target[part], lower[part], upper[part]
             sweep(self.K, row[part], *box, v, f, 0.0, part.size)

@@ -12,21 +12,13 @@ hinge loss of y = ±1, [y − ε, y + ε] for the ε-insensitive loss. Times 1/�
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mercer.solvers.pegasos._steps import fill_hinge_intervals
 
-__all__ = ["DEFAULTS", "LossInterval", "PegasosSettings", "PegasosState", "Stop", "never"]
-
-Stop = Callable[[], bool]
-
-
-def never() -> bool:
-    """No limit."""
-    return False
+__all__ = ["DEFAULTS", "LossInterval", "PegasosSettings", "PegasosState"]
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ __all__ = [
 
 # Rows of a block: shuffled among themselves, and read ahead together.
 BLOCK_ROWS = 2048
-# Numbers of 4 bytes in a cache line.
-CACHE_LINE = 16
 
 
 @compiled
@@ -98,10 +96,13 @@ def _projected(norm_sq, s, lam, t):
 
 @compiled
 def _prefetch(X, lo, hi):
-    """Read rows once in memory order, several times faster than in a random one."""
+    """Read rows once in memory order, several times faster than in a random one.
+
+    One number of each cache line (64 bytes).
+    """
     total = X[lo, 0]
     for i in range(lo, hi):
-        for j in range(0, X.shape[1], CACHE_LINE):
+        for j in range(0, X.shape[1], 64 // X.itemsize):
             total += X[i, j]
     return total
 

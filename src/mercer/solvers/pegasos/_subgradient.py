@@ -15,21 +15,43 @@ Lacoste-Julien, Schmidt and Bach, arXiv:1212.2002 (the average).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from mercer._result import Status
+from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.pegasos._rows import KernelRows, PegasosRows
-from mercer.solvers.pegasos._state import (
-    DEFAULTS,
-    LossInterval,
-    PegasosSettings,
-    PegasosState,
-    Stop,
-    never,
-)
+from mercer.solvers.pegasos._state import DEFAULTS, LossInterval, PegasosState
 
-__all__ = ["DualBound", "run_epochs", "run_steps", "single_steps"]
+__all__ = ["DualBound", "Limits", "run", "single_steps"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When `run` ends, and which model it is about.
+
+    Attributes
+    ----------
+    tol : float
+        Relative gap, evaluated after 2, 4, 8, … epochs.
+    epochs : int
+        Most passes over the rows.
+    n_steps : int or None
+        Exactly this number of steps, in place of ``tol`` and ``epochs``: the algorithm of the
+        paper, without a test for convergence.
+    average, replacement : bool
+        Whether the model is the average of the iterates; whether rows are drawn with replacement.
+    epochs_per_sweep : int
+        As in `PegasosSettings`.
+    """
+
+    tol: float
+    epochs: int
+    n_steps: int | None = None
+    average: bool = True
+    replacement: bool = False
+    epochs_per_sweep: int = DEFAULTS.epochs_per_sweep
 
 
 class DualBound:
@@ -65,7 +87,9 @@ class DualBound:
             norm_sq *= factor**2
         self._keep_if_better(beta, norm_sq)
 
-    def improve(self, rng: np.random.Generator, sweeps: int, stop: Stop = never) -> None:
+    def improve(
+        self, rng: np.random.Generator, sweeps: int, stop: Callable[[], bool] = lambda: False
+    ) -> None:
         """Coordinate ascent from the best β; discarded once ``stop()`` is true."""
         beta = self.beta.copy()
         orders = [rng.permutation(beta.size) for _ in range(sweeps)]
@@ -80,90 +104,49 @@ class DualBound:
             self.beta, self.dual = beta, dual
 
 
-def _order(rows: PegasosRows, rng: np.random.Generator, replacement: bool) -> np.ndarray:
-    """The rows of one epoch: drawn with replacement, or each once in random order."""
-    return rng.integers(0, rows.n, rows.n) if replacement else rng.permutation(rows.n)
-
-
-def run_epochs(
+def run(
     rows: PegasosRows,
     state: PegasosState,
     bound: DualBound,
     weight: np.ndarray,
     rng: np.random.Generator,
-    *,
-    average: bool,
-    replacement: bool,
-    epochs: int,
-    tol: float,
-    stopped: Callable[[], Status | None],
-    settings: PegasosSettings = DEFAULTS,
+    limits: Limits,
+    stopping: Stopping,
 ) -> tuple[Status, float, int]:
-    """Epochs until the relative gap, evaluated after 2, 4, 8, … of them, is at most ``tol``.
-
-    Returns
-    -------
-    status, primal value, epochs
-    """
-    state.reset_signs(rows.n)
-    done, since, status = 0, 0, None
-    while True:
-        order = _order(rows, rng, replacement)
-        for start in range(0, rows.n, rows.per_call):
-            rows.run(bound.interval, weight, order[start : start + rows.per_call], state)
-            status = stopped()
-            if status is not None:
-                break
-        done, since = done + 1, since + 1
-        if status is None and done < epochs and (done & (done - 1) or done == 1):
-            continue
-        if status is None or bound.dual == 0.0:
-            bound.propose(np.clip(state.sign_sums / since, -1.0, 1.0))
-        sweeps = 1 + since // settings.epochs_per_sweep
-        bound.improve(rng, sweeps, lambda: stopped() is not None)
-        status = status or stopped()
-        primal = bound.primal(state.coef(average))
-        if primal - bound.dual <= tol * primal:
-            return Status.SOLVED, primal, done
-        if status is not None or done >= epochs:
-            return status or Status.ITERATION_LIMIT, primal, done
-        state.reset_signs(rows.n)
-        since = 0
-
-
-def run_steps(
-    rows: PegasosRows,
-    state: PegasosState,
-    bound: DualBound,
-    weight: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    average: bool,
-    replacement: bool,
-    n_steps: int,
-    stopped: Callable[[], Status | None],
-) -> tuple[Status, float, int]:
-    """Exactly ``n_steps`` steps: the algorithm of the paper, without a test for convergence.
+    """Steps until the limits; ``state`` and ``bound`` change in place.
 
     Returns
     -------
     status, primal value, epochs begun
     """
     state.reset_signs(rows.n)
-    batch, epochs, status = state.batch_size, 0, None
-    while state.t < n_steps and status is None:
-        steps = min(max(rows.n // batch, 1), n_steps - state.t)  # whole batches of an epoch
-        order = _order(rows, rng, replacement)[: steps * batch]
+    done = since = 0
+    batch, n_steps = state.batch_size, limits.n_steps
+    while True:
+        order = rng.integers(0, rows.n, rows.n) if limits.replacement else rng.permutation(rows.n)
+        if n_steps is not None:  # whole batches
+            order = order[: min(max(rows.n // batch, 1), n_steps - state.t) * batch]
         for start in range(0, order.size, rows.per_call):
             rows.run(bound.interval, weight, order[start : start + rows.per_call], state)
-            status = stopped()
-            if status is not None:
+            if stopping.stopped is not None:
                 break
-        epochs += 1
-    visits = max(float(np.abs(state.sign_sums).max(initial=0.0)), 1.0)
-    bound.propose(state.sign_sums / visits)
-    bound.improve(rng, 1, lambda: stopped() is not None)
-    return status or Status.ITERATION_LIMIT, bound.primal(state.coef(average)), epochs
+        done, since, status = done + 1, since + 1, stopping.stopped
+        is_end = done >= limits.epochs if n_steps is None else state.t >= n_steps
+        if status is None and not is_end and (n_steps or done & (done - 1) or done == 1):
+            continue
+        if status is None or bound.dual == 0.0:
+            bound.propose(np.clip(state.sign_sums / since, -1.0, 1.0))
+        bound.improve(rng, 1 + since // limits.epochs_per_sweep, stopping.is_stopped)
+        primal = bound.primal(state.coef(limits.average))
+        gap = (primal - bound.dual) / primal if primal > 0 else 0.0
+        stopping.report(Progress(stopping.seconds, done, state.t, gap, limits.tol))
+        status = status or stopping.stopped
+        if gap <= limits.tol and (n_steps is None or is_end):
+            return Status.SOLVED, primal, done
+        if status is not None or is_end:
+            return status or Status.ITERATION_LIMIT, primal, done
+        state.reset_signs(rows.n)
+        since = 0
 
 
 def single_steps(
@@ -175,7 +158,7 @@ def single_steps(
 ) -> Iterator[tuple[int, float]]:
     """The same steps one row at a time, without end: its number and its subgradient sign.
 
-    ``state`` changes in place. Epochs take the rows in the orders of `run_epochs` with the same
+    ``state`` changes in place. Epochs take the rows in the orders of `run` with the same
     ``rng``, up to its first evaluation of the gap.
     """
     state.reset_signs(rows.n)

@@ -6,10 +6,9 @@ Of rows x with features g(x) (monomials, and 1 with an intercept), sides s = ±1
 
 Non-negative least squares on centred, scaled and orthonormalised features finds the support of u,
 at most one row more than there are equations. On it the equations are solved in exact arithmetic,
-or their solution is enclosed (`_rational`). What least squares finds need not be right. Where the
+or their solution is enclosed (`_rational`). What least squares finds need not be right: where the
 features are nearly dependent (an offset without an intercept, a column of 1e-14 of the others,
-turned), it works on a basis of them that was computed exactly, and where that is not clear either,
-the simplex method on integers decides.
+turned), or its residual is not clear, the simplex method on integers decides.
 """
 
 from __future__ import annotations
@@ -24,11 +23,10 @@ import numpy as np
 import scipy.linalg as la
 from scipy.optimize import nnls
 
+from mercer.certificates._certificate import EPS
 from mercer.solvers.separability._rational import (
     Monomials,
     as_integers,
-    basis_columns,
-    basis_seconds,
     encloses_positive,
     exact_seconds,
     feasible_point,
@@ -37,50 +35,60 @@ from mercer.solvers.separability._rational import (
     solve_exactly,
 )
 
-__all__ = ["Features", "find_weights"]
+__all__ = ["LIMITS", "Features", "ProofSettings", "find_weights"]
 
-EPS = float(np.finfo(np.float64).eps)
-# Exact elimination is tried if it takes no longer than about this, in seconds.
-EXACT_SECONDS = 0.6
-# What takes longer than this is left to enclosures where they succeed.
-QUICK_SECONDS = 0.01
-# Least squares that leaves more than this of its right-hand side found no support.
-RESIDUAL = 1e-5
-# Columns of this condition at most, and at least so much left, and the rows are separable.
-WELL = 1e6
-UNCLEAR = 1e-3
-# Columns that are nearly dependent are replaced by others if that takes no longer, in seconds.
-BASIS_SECONDS = 0.1
-# What is left unclear goes through the simplex method on integers, for no longer than that.
-SIMPLEX_SECONDS = 0.2
-# Supports that are tried, each for another scaling of the variables.
-SUPPORTS = 3
-# Part of the largest at which a pivot counts as zero.
-RANK = 1e-13
-# Variables that need not be solved for are multiples of 1/UNIT.
-UNIT = 1 << 30
-# Terms of a combination of equations that another one may be.
-FEW_TERMS = 100
-# Unknowns of the largest system whose solution is enclosed.
-MOST_ENCLOSED = 400
+
+@dataclass(frozen=True)
+class ProofSettings:
+    """Limits of the search for a proof."""
+
+    # The support of a proof is sought among this many variables, those with the largest |β|, with
+    # no more features and entries than these: what least squares does in some tenths of a second.
+    most_points: int = 1000
+    most_features: int = 2000
+    most_entries: int = 1_000_000
+    # Up to this number a proof is sought once, among all variables.
+    few_variables: int = 500
+    # For more variables it is sought among the support vectors when the squared distance of the
+    # hulls is below this fraction of the kernel's scale, and again each time it was reduced by this
+    # factor.
+    first_try: float = 1e-2
+    next_try: float = 1e-2
+    # Exact elimination is tried if it takes no longer than the first; what takes longer than the
+    # second is left to enclosures where they succeed.
+    exact_seconds: float = 0.6
+    quick_seconds: float = 0.01
+    # What is left unclear goes through the simplex method on integers, if that takes no longer.
+    simplex_seconds: float = 0.2
+    # Least squares that leaves more than the first of its right-hand side found no support. More
+    # than the second, from features of a condition up to ``condition``, and the rows are separable.
+    residual: float = 1e-5
+    separable_residual: float = 1e-3
+    condition: float = 1e6
+    # Supports that are tried, each for another scaling of the variables.
+    supports: int = 3
+    # Fraction of the largest at which a pivot counts as zero.
+    rank: float = 1e-13
+    # Variables that need not be solved for are multiples of 1 over this.
+    denominator: int = 1 << 30
+    # Entries of the largest system that is converted to integers as a whole.
+    few_entries: int = 20_000
+    # Terms of a combination of equations that another one may be.
+    few_terms: int = 100
+    # Unknowns of the largest system whose solution is enclosed.
+    most_enclosed: int = 400
+
+
+LIMITS = ProofSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The features of some rows: rounded for least squares, and exact for a few of them.
+    """The features of some rows: rounded for least squares, and exact for a few of them."""
 
-    Attributes
-    ----------
-    rows : array, the numbers features are made of, one row per variable
-    shift : array or None
-        Subtracted from the rows, where that leaves the space of functions as it is.
-    found : list of monomials
-        With an intercept, the constant is one of them.
-    """
-
-    rows: np.ndarray
-    shift: np.ndarray | None
-    found: list[tuple[int, ...]]
+    rows: np.ndarray  # the numbers that features are made of, one row per variable
+    shift: np.ndarray | None  # subtracted from the rows where that keeps their functions
+    found: list[tuple[int, ...]]  # monomials; with an intercept, the constant is one of them
 
     @classmethod
     def of(cls, rows: np.ndarray, found: Monomials, has_intercept: bool) -> Features:
@@ -112,50 +120,23 @@ class Features:
         rows = products(X.T, self.found, ones)
         return np.array([row for row in rows if any(row)], dtype=object).reshape(-1, some.size)
 
-    def conditioned(self) -> np.ndarray | None:
-        """Exact columns with the same span, far from dependent; None where that takes long."""
-        n, d = self.rows.shape[0], len(self.found)
-        if basis_seconds(n, d, 64) > BASIS_SECONDS:
-            return None
-        M = self.exact(np.arange(n)).T
-        bits = max((abs(v).bit_length() for v in M.ravel().tolist()), default=0)
-        return basis_columns(M)[0] if basis_seconds(n, d, bits) <= BASIS_SECONDS else None
-
 
 def find_weights(
     features: Features, s: np.ndarray, target: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str] | None:
     """Rows, their signed weights v = s∘u and how these were shown, or None.
 
-    Parameters
-    ----------
-    features : Features
-    s : float64 array of ±1
-        The side each row is asked to be on.
-    target : float64 array
-        Of which value.
+    s = ±1 is the side that each row is asked to be on, ``target`` of which value.
     """
     centre = np.median(target) if () in features.found and np.ptp(s * target) else 0.0
     asked = s * (target - centre)
     asked /= np.abs(asked).max(initial=0.0) or 1.0
     A, condition = _equations(features.rounded())
     found, residual = _search(A, asked, s, target, features.exact)
-    if found is not None or (condition <= WELL and residual > UNCLEAR):
-        return found
-    M = features.conditioned()
-    if M is None:
-        return None
-    A, _ = _equations(_over_largest(M))
-    found, residual = _search(A, asked, s, target, lambda some: M[some].T)
-    if found is not None or residual > UNCLEAR:
+    is_clear = condition <= LIMITS.condition and residual > LIMITS.separable_residual
+    if found is not None or is_clear or s.size * len(features.found) > LIMITS.few_entries:
         return found
     return _by_simplex(features.exact(np.arange(s.size)), s, target)
-
-
-def _over_largest(M: np.ndarray) -> np.ndarray:
-    """Integers in float64, each column over its largest."""
-    sizes = [max(map(abs, column), default=0) or 1 for column in M.T.tolist()]
-    return np.array([[v / size for v, size in zip(row, sizes, strict=True)] for row in M.tolist()])
 
 
 def _equations(columns: np.ndarray) -> tuple[np.ndarray, float]:
@@ -179,11 +160,11 @@ def _search(
     """
     residual = np.inf
     # As many equations as rows: u = 0 only. More than can be solved: not worth the search.
-    if A.shape[0] >= min(s.size, MOST_ENCLOSED):
+    if A.shape[0] >= min(s.size, LIMITS.most_enclosed):
         return None, residual
     for scale in _scalings(s.size):
         support, u, residual = _support(A * s * scale, asked * scale)
-        if residual > RESIDUAL:
+        if residual > LIMITS.residual:
             break
         v = _weights(exact(support), s[support], target[support], u * scale[support])
         if v is not None:
@@ -194,7 +175,7 @@ def _search(
 def _scalings(n: int) -> Iterator[np.ndarray]:
     rng = np.random.default_rng(0)
     yield np.ones(n)
-    for _ in range(SUPPORTS - 1):
+    for _ in range(LIMITS.supports - 1):
         yield rng.uniform(0.2, 1.0, size=n)
 
 
@@ -223,13 +204,13 @@ def _weights(
     u = u / u.sum()
     pivots, rows = _independent(E, bits, u)
     seconds = exact_seconds(sum(bits[i] for i in rows), rows.size)
-    if seconds > QUICK_SECONDS:
+    if seconds > LIMITS.quick_seconds:
         found = _enclosed(E, bits, rows, s, target)
-        if found is not None or seconds > EXACT_SECONDS:
+        if found is not None or seconds > LIMITS.exact_seconds:
             return found
-    kept = np.array([round(x * UNIT) for x in u.tolist()], dtype=object)
+    kept = np.array([round(x * LIMITS.denominator) for x in u.tolist()], dtype=object)
     kept[pivots] = 0
-    rhs = np.array([0] * (E.shape[0] - 1) + [UNIT], dtype=object)
+    rhs = np.array([0] * (E.shape[0] - 1) + [LIMITS.denominator], dtype=object)
     solved = solve_exactly(E[np.ix_(rows, pivots)], (rhs - E.dot(kept))[rows])
     if solved is None:
         return None
@@ -263,7 +244,7 @@ def _by_simplex(
     E = E * _integers(s)
     asked = as_integers((s * target)[:, None]).T
     rhs = np.array([0] * E.shape[0] + [1], dtype=object)
-    u = feasible_point(np.concatenate([E, asked]), rhs, SIMPLEX_SECONDS)
+    u = feasible_point(np.concatenate([E, asked]), rhs, LIMITS.simplex_seconds)
     v = None if u is None else _checked(E, u, s, target)
     if v is None:
         return None
@@ -277,7 +258,7 @@ def _independent(E: np.ndarray, bits: list[int], u: np.ndarray) -> tuple[np.ndar
     weight = np.maximum(u / u.max(), 1e-3)
     _, R, columns = la.qr(F * weight, mode="economic", pivoting=True)
     size = np.abs(R.diagonal())
-    columns = np.sort(columns[: int((size > RANK * size[0]).sum())])
+    columns = np.sort(columns[: int((size > LIMITS.rank * size[0]).sum())])
     _, _, rows = la.qr(F[:, columns].T, mode="economic", pivoting=True)
     return columns, np.sort(rows[: columns.size])
 
@@ -291,7 +272,7 @@ def _enclosed(
     E: np.ndarray, bits: list[int], rows: np.ndarray, s: np.ndarray, target: np.ndarray
 ) -> tuple[np.ndarray, str] | None:
     """The same for many unknowns: that weights exist is shown, without computing them exactly."""
-    if not rows.size == s.size <= MOST_ENCLOSED or not _follow(E, bits, rows):
+    if not rows.size == s.size <= LIMITS.most_enclosed or not _follow(E, bits, rows):
         return None
     found = encloses_positive(E[rows], np.array([0] * (rows.size - 1) + [1], dtype=object))
     if found is None:
@@ -319,7 +300,7 @@ def _follow(E: np.ndarray, bits: list[int], rows: np.ndarray) -> bool:
         mantissa, exponent = np.frexp(coef)
         coef = np.ldexp(np.round(np.ldexp(mantissa, 24)), exponent - 24)
         used = np.flatnonzero(coef)
-        if used.size > FEW_TERMS or rows.size - 1 in used:
+        if used.size > LIMITS.few_terms or rows.size - 1 in used:
             return False
         total = sum(
             E[rows[i]] * (Fraction(coef[i]) * Fraction(1 << bits[k], 1 << bits[rows[i]]))

@@ -31,8 +31,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import single_threaded_blas
+from mercer.certificates._certificate import EPS
 from mercer.kernels import Callable, Kernel, Precomputed
-from mercer.solvers.separability._farkas import Features, find_weights
+from mercer.solvers.separability._farkas import LIMITS, Features, find_weights
 from mercer.solvers.separability._rational import Monomials, monomials
 
 __all__ = [
@@ -43,19 +44,6 @@ __all__ = [
     "prove_inseparable",
     "separates",
 ]
-
-EPS = float(np.finfo(np.float64).eps)
-# The support of a proof is sought among this many variables, those with the largest |β|, and with
-# no more features and entries than these: what least squares does in some tenths of a second.
-MOST_POINTS = 1000
-MOST_FEATURES = 2000
-MOST_ENTRIES = 1_000_000
-# Up to FEW_VARIABLES a proof is sought once, among all of them.
-FEW_VARIABLES = 500
-# For more variables it is sought among the support vectors when the squared distance of the hulls
-# is below FIRST_TRY times the kernel's scale, and again each time it was reduced by NEXT_TRY.
-FIRST_TRY = 1e-2
-NEXT_TRY = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +68,6 @@ class HardMarginWatch:
     """Called between rounds with (β, f): a proof as soon as there is one, else None.
 
     Without an infinite bound there is nothing to watch, and a call costs nothing.
-
-    Parameters
-    ----------
-    problem : BoxQP
-    gram : BlockedGram
     """
 
     def __init__(self, problem: Any, gram: Any):
@@ -102,15 +85,15 @@ class HardMarginWatch:
         distance_sq = hull_distance_sq(beta, self.problem.at_variables(f))
         if distance_sq > self.level:
             return None
-        self.level = NEXT_TRY * distance_sq
+        self.level = LIMITS.next_try * distance_sq
         return prove_inseparable(self.problem, self.gram, beta, equal_rows=False)
 
     def _first_try(self) -> HullProof | None:
         """Equal rows; with few variables, a proof of any kind."""
-        if self.problem.n_variables <= FEW_VARIABLES or not _has_features(self.gram.kernel):
+        if self.problem.n_variables <= LIMITS.few_variables or not _has_features(self.gram.kernel):
             self.is_idle = True
             return prove_inseparable(self.problem, self.gram)
-        self.level = FIRST_TRY * float(np.abs(self.gram.diag()).max())
+        self.level = LIMITS.first_try * float(np.abs(self.gram.diag()).max())
         return _equal_rows(self.problem, self.gram)
 
 
@@ -125,23 +108,17 @@ def prove_inseparable(
 ) -> HullProof | None:
     """A proof that a hard margin (regression: all residuals within ε) is impossible, or None.
 
-    Parameters
-    ----------
-    problem : BoxQP
-    gram : BlockedGram
-    beta : float64 array, optional
-        Only variables with β ≠ 0 may have a weight; all by default.
-    equal_rows : bool
-        Whether to compare all rows for equal ones, too.
+    Only variables with β ≠ 0 may have a weight (default: all). ``equal_rows``: whether to compare
+    all rows for equal ones, too.
     """
     proof = _equal_rows(problem, gram) if equal_rows else None
     if proof is not None or not _has_features(gram.kernel):
         return proof
     side = _sides(problem)
     chosen = np.flatnonzero(side if beta is None else side * beta)
-    if chosen.size > MOST_POINTS:
+    if chosen.size > LIMITS.most_points:
         size = np.ones(side.size) if beta is None else np.abs(beta)
-        chosen = np.sort(chosen[np.argsort(-size[chosen], kind="stable")[:MOST_POINTS]])
+        chosen = np.sort(chosen[np.argsort(-size[chosen], kind="stable")[: LIMITS.most_points]])
     if chosen.size == 0:
         return None
     features = _features(problem, gram, chosen)
@@ -153,15 +130,7 @@ def prove_inseparable(
 
 
 def separates(X: Any, y: np.ndarray, w: np.ndarray, b: float = 0.0) -> bool:
-    """Whether yᵢ (w·xᵢ + b) > 0 for every row, in exact arithmetic.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-    y : array of n labels, positive or negative numbers
-    w : array of d numbers
-    b : float
-    """
+    """Whether yᵢ (w·xᵢ + b) > 0 for every row of an array or sparse matrix, in exact arithmetic."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X)
     y, w = np.asarray(y, dtype=np.float64), np.asarray(w, dtype=np.float64)
     if not (np.isfinite(w).all() and np.isfinite(b)):
@@ -197,7 +166,7 @@ def _sides(problem: Any) -> np.ndarray:
 
 
 def _has_features(kernel: Kernel) -> bool:
-    return isinstance(kernel, Precomputed) or monomials(kernel, 1, MOST_FEATURES) is not None
+    return isinstance(kernel, Precomputed) or monomials(kernel, 1, LIMITS.most_features) is not None
 
 
 def _points_of(problem: Any, variables: np.ndarray) -> np.ndarray:
@@ -276,10 +245,10 @@ def _features(problem: Any, gram: Any, variables: np.ndarray) -> Features | None
     d = rows.shape[1]
     found: Monomials | None = None
     if not isinstance(gram.kernel, Precomputed):
-        found = monomials(gram.kernel, d, MOST_FEATURES)
-    elif d <= MOST_FEATURES:
+        found = monomials(gram.kernel, d, LIMITS.most_features)
+    elif d <= LIMITS.most_features:
         found = frozenset((column,) for column in range(d))
-    if found is None or len(found) * rows.shape[0] > MOST_ENTRIES:
+    if found is None or len(found) * rows.shape[0] > LIMITS.most_entries:
         return None
     return Features.of(rows, found, problem.group is not None)
 
@@ -290,8 +259,8 @@ def _numbers(gram: Any, points: np.ndarray) -> np.ndarray | None:
     if sp.issparse(X):
         X = X.tocsr()[index]
         X = X[:, np.unique(X.indices)]
-        return X.toarray() if X.shape[0] * X.shape[1] <= MOST_ENTRIES else None
+        return X.toarray() if X.shape[0] * X.shape[1] <= LIMITS.most_entries else None
     if isinstance(gram.kernel, Precomputed):
         columns = gram.original(np.arange(gram.n))
-        return X[np.ix_(index, columns)] if index.size * gram.n <= MOST_ENTRIES else None
-    return X[index] if index.size * X.shape[1] <= MOST_ENTRIES else None
+        return X[np.ix_(index, columns)] if index.size * gram.n <= LIMITS.most_entries else None
+    return X[index] if index.size * X.shape[1] <= LIMITS.most_entries else None

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.certificates._certificate import EPS
 from mercer.kernels import (
     AllSubsets,
     Constant,
@@ -36,8 +37,6 @@ from mercer.kernels import (
 
 __all__ = [
     "as_integers",
-    "basis_columns",
-    "basis_seconds",
     "encloses_positive",
     "exact_seconds",
     "feasible_point",
@@ -47,10 +46,6 @@ __all__ = [
     "solve_exactly",
 ]
 
-EPS = float(np.finfo(np.float64).eps)
-_HUGE = 1 << 1000
-# Systems (with entries of at most 1) whose inverse is larger are singular as far as float64 goes.
-LARGEST_INVERSE = 1e100
 # A monomial is the sorted tuple of its columns, with repetitions: (0, 0, 2) is x₀² x₂.
 Monomials = frozenset[tuple[int, ...]]
 
@@ -165,51 +160,6 @@ def solve_exactly(A: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, int] | No
     return (x, last) if last > 0 else (-x, -last)
 
 
-def basis_seconds(n: int, d: int, bits: int) -> float:
-    """About how long `basis_columns` takes for n rows and d columns of ``bits`` bits."""
-    return n * d**2 * (1.5e-6 + 1e-9 * d * bits)
-
-
-def basis_columns(M: np.ndarray) -> tuple[np.ndarray, int]:
-    """Integer columns (and q) with the span of M's: over q, r rows of them are the unit matrix.
-
-    Fraction-free Gauss–Jordan elimination on columns, with the largest entry (against its column
-    as given) as pivot: however nearly dependent the columns of M are, these are not.
-    """
-    M = M.copy()
-    sizes = [max(map(abs, column), default=0) for column in M.T.tolist()]
-    left = [j for j, size in enumerate(sizes) if size]
-    scale = np.array([1 / min(size, _HUGE) if size else 0.0 for size in sizes])
-    used: list[int] = []
-    last = 1
-    while left:
-        part = np.array([[_ratio(v, last) for v in row] for row in M[:, left].tolist()])
-        part = np.abs(part.reshape(-1, len(left)) * scale[left])
-        i, k = divmod(int(np.argmax(part)), len(left))
-        j = left.pop(k)
-        pivot = M[i, j]
-        if not pivot:  # in float64 all that is left is zero: decided exactly
-            left = [c for c in [*left, j] if any(M[:, c])]
-            if not left:
-                break
-            j = left.pop()
-            i = next(row for row in range(M.shape[0]) if M[row, j])
-            pivot = M[i, j]
-        others = [c for c in range(M.shape[1]) if c != j]
-        M[:, others] = (M[:, others] * pivot - np.multiply.outer(M[:, j], M[i, others])) // last
-        used.append(j)
-        last = pivot
-    return M[:, used], last
-
-
-def _ratio(value: int, unit: int) -> float:
-    """value / unit, within the range of float64."""
-    try:
-        return value / unit
-    except OverflowError:
-        return float(_HUGE)
-
-
 def feasible_point(A: np.ndarray, rhs: np.ndarray, seconds: float) -> np.ndarray | None:
     """Integers x ≥ 0 with A x = q·rhs for a positive q; None: there are none, or it takes longer.
 
@@ -241,10 +191,7 @@ def feasible_point(A: np.ndarray, rhs: np.ndarray, seconds: float) -> np.ndarray
 def encloses_positive(A: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, float] | None:
     """û and a bound on |û − u| for the solution of A u = rhs, if it is shown to be positive.
 
-    Parameters
-    ----------
-    A : square object array of integers
-    rhs : object array of integers
+    A is a square array of Python integers, as is ``rhs``.
     """
     s = A.shape[0]
     # Rows are divided by powers of two (exact, and the same equations), then rounded once each.
@@ -255,22 +202,19 @@ def encloses_positive(A: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, float
         R = np.linalg.inv(F)
     except np.linalg.LinAlgError:
         return None
-    if not np.abs(R).max() < LARGEST_INVERSE:
+    if not np.abs(R).max() < 1e100:  # singular as far as float64 goes: entries are at most 1
         return None
     # Of RF: s products and sums each; of F against A/powers: half a unit. Units of 2⁻⁵², so twice
     # what is needed, which covers the rounding of these bounds themselves.
-    doubt = np.abs(R) @ np.abs(F) * ((s + 8) * EPS) + np.finfo(np.float64).tiny * s
+    tiny = np.finfo(np.float64).tiny
+    doubt = np.abs(R) @ np.abs(F) * ((s + 8) * EPS) + tiny * s
     alpha = float((np.abs(np.eye(s) - R @ F) + doubt).sum(axis=1).max()) * (1 + s * EPS)
     if not alpha < 0.5:
         return None
     u = R @ e
     for _ in range(3):
         rest = _residual(A, rhs, powers, u)
-        bound = (
-            np.abs(R)
-            @ (np.abs(rest) + np.finfo(np.float64).tiny)
-            * ((1 + (s + 8) * EPS) / (1 - alpha))
-        )
+        bound = np.abs(R) @ (np.abs(rest) + tiny) * ((1 + (s + 8) * EPS) / (1 - alpha))
         error = float(bound.max()) * (1 + 8 * EPS)
         if (u > error).all():
             return u, error

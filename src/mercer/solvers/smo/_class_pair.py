@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.gram._tile_sums import add_rows, add_tile_bounded
+from mercer.problems._kkt import intercepts, restore_sums
 from mercer.solvers.smo._dense import DenseSMO
 from mercer.solvers.smo._gradient import FLOAT32_SUMS
 from mercer.solvers.smo._pair_update import solve_class_pair
@@ -30,7 +31,7 @@ class ClassPairSMO(DenseSMO):
 
     def _bind(self, ws: np.ndarray) -> None:
         self.blocks = self.gram.class_blocks(np.float32)
-        self.K = self.gram.buffer("matrix", (ws.size, ws.size), np.float32)
+        self.K = self.gram.scratch.buffer("matrix", (ws.size, ws.size), np.float32)
         n_first, n_second = self.blocks[1].shape
         diagonal = np.concatenate([self.blocks[0].diagonal(), self.blocks[2].diagonal()])
         np.fill_diagonal(self.K, 0.0)
@@ -53,6 +54,8 @@ class ClassPairSMO(DenseSMO):
 
     def _sum_f(self) -> None:
         """f from the float32 rows, with its bound; in float64 where the certificate needs it."""
+        if self.status is None:
+            restore_sums(self.problem, self.beta)
         support = np.flatnonzero(self.beta)
         rows = np.arange(self.beta.size)
         if self.is_filled[support].all():
@@ -63,6 +66,7 @@ class ClassPairSMO(DenseSMO):
             self.f, self.f_error = f, error.bound(FLOAT32_SUMS * sums, self.beta)
             rows = self._relevant()
         self._recompute(rows, support)
+        self.kkt = intercepts(self.problem, self.beta, self.f, self.f_error)
 
     def _relevant(self) -> np.ndarray:
         """Support vectors, and points whose gap term or violation can be above zero."""

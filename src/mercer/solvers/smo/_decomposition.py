@@ -34,7 +34,8 @@ import numpy as np
 from mercer._result import Status
 from mercer.gram import BlockedGram, RowCache
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import relative_gap, restore_sums, snapshot, upper_diagonal
+from mercer.problems._kkt import intercepts, restore_sums
+from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._block_update import BlockUpdate, block_buffers
@@ -191,8 +192,10 @@ class DecompositionSMO:
         if not self._is_exact():
             return None
         if self.gap_tol is None:
-            self.status = Status.SOLVED
-            return tol
+            _, _, violation = intercepts(self.problem, self.beta, self.f, self.f_error)
+            if violation <= self.tol or tol <= least:
+                self.status = Status.SOLVED
+            return max(tol * min(0.9, self.tol / max(violation, 1e-300)), least)
         gap = self._certified_gap()
         if gap <= self.gap_tol:
             self.status = Status.SOLVED

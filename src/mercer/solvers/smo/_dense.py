@@ -14,20 +14,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mercer._result import Status
 from mercer.gram import BlockedGram
-from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
 from mercer.problems._dual_qp import BoxQP
-from mercer.solvers._solution import (
-    intercepts,
-    relative_gap,
-    restore_sums,
-    snapshot,
-    upper_diagonal,
-)
+from mercer.problems._kkt import intercepts, restore_sums
+from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
@@ -71,7 +66,7 @@ class DenseSMO:
         self.scale, self.newton_after = 1.0, self.settings.steps_per_slice
         self.is_inner_solved = False
         self.dual, self.least, self.idle, self.last_better = -np.inf, np.inf, 0, 0
-        self.kkt: tuple[np.ndarray, np.ndarray, float] | None = None  # of `intercepts`, if known
+        self.kkt: Any = None  # of `intercepts`
         self.status: Status | None = None
 
     def run(self) -> Status:
@@ -105,7 +100,6 @@ class DenseSMO:
         self.beta[ws[real]] = beta[real] / self.scale
         self.rounds += 1
         began = time.perf_counter()
-        restore_sums(p, self.beta)
         self._sum_f()
         self.certificate_seconds += time.perf_counter() - began
 
@@ -149,36 +143,19 @@ class DenseSMO:
         return solve_pairs(self.K, beta, grad, lower, upper, split, tol, most)
 
     def _sum_f(self) -> None:
-        """f = Kβ, recomputed, with a bound on its error."""
-        if self.is_hard_margin:
-            self._sum_support()
-            return
-        n, side = self.gram.n, self.points.shape[0]
-        coef, weight = np.zeros(side), np.zeros(side)
-        coef[:n] = self._coefficients()
-        error = self.gram.sum_error(np.float64)
-        weight[:n] = error.weight(coef[:n])
-        f, bound = np.zeros(side), np.zeros(side)
-        add_tile_bounded(self.points, coef, weight, f, bound)
-        self.f, self.f_error = f[:n], error.bound(bound[:n], coef[:n])
+        """f = Kβ, recomputed, with a bound on its error, and the KKT conditions of that.
 
-    def _sum_support(self) -> None:
-        """The same as sums over support vectors alone.
-
-        A hard margin may need a very large β: the fewer terms a sum has, the smaller is its bound.
+        A hard margin may need a very large β: sums over the support vectors alone.
         """
-        n, coef = self.gram.n, self._coefficients()
-        support = np.flatnonzero(coef)
-        error = self.gram.sum_error(np.float64)
-        error = error.with_terms(min(support.size + 4, terms_of_sum(n, n)))
-        f, bound = np.zeros(n), np.zeros(n)
-        columns = np.ascontiguousarray(self.points[:n, support])
-        add_tile_bounded(columns, coef[support], error.weight(coef[support], support), f, bound)
-        self.f, self.f_error = f, error.bound(bound, coef)
+        if self.status is None:  # else β are the weights of a proof
+            restore_sums(self.problem, self.beta)
+        coef = self.beta if self.problem.row is None else self._coefficients()
+        support = np.flatnonzero(coef) if self.is_hard_margin else None
+        self.f, self.f_error = self.gram.bounded_product(self.points, coef, support)
+        self.kkt = intercepts(self.problem, self.beta, self.f, self.f_error)
 
     def _decide(self) -> None:
         """Stop if solved, or if a limit says so."""
-        self.kkt = intercepts(self.problem, self.beta, self.f, self.f_error)
         violation = self.kkt[2]
         if self.stopping.callback is not None:
             effort = self.stopping.seconds, self.rounds, self.steps
@@ -188,12 +165,11 @@ class DenseSMO:
             self.status = Status.SOLVED
             return
         proof = self.watch(self.beta, self.f)
-        if proof is not None:
-            self.beta = proof.weights
-            self._sum_f()
-            self.kkt = None
         if self.flags & PairFlags.UNBOUNDED or proof is not None:
             self.status = Status.NOT_SEPARABLE
+            if proof is not None:
+                self.beta = proof.weights
+                self._sum_f()
         elif self.steps >= self.max_steps:
             self.status = Status.ITERATION_LIMIT
         else:
@@ -218,9 +194,7 @@ class DenseSMO:
         if is_slow:
             self.newton_after = self.steps + s.steps_per_slice
         if is_slow and newton_on_free(self.problem, self._matrix, self.beta, self.f, s):
-            restore_sums(self.problem, self.beta)
             self._sum_f()
-            self.kkt = None
         dual = self._dual()
         if violation < 0.9 * self.least:
             self.last_better = self.steps

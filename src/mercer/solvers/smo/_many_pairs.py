@@ -20,7 +20,6 @@ import numpy as np
 
 from mercer._numba import compiled
 from mercer._result import Result, Status
-from mercer._threads import single_threaded_blas
 from mercer.gram import BlockedGram
 from mercer.gram._sum_error import SumError
 from mercer.problems._dual_qp import BoxQP
@@ -142,8 +141,7 @@ def solve_class_pairs(
     )
     beta, f, bound = np.zeros(target.size), np.zeros(target.size), np.zeros(target.size)
     numbers, counts = np.empty((len(problems), 3)), np.empty((len(problems), 2), np.int64)
-    with single_threaded_blas():
-        K = gram.matrix(lasting=False)
+    K = gram.matrix(lasting=False)
     largest = float(K.diagonal().max(initial=0.0))
     if not 1 / settings.max_scale <= largest <= settings.max_scale:
         return [None] * len(problems)

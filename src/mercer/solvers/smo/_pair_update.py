@@ -9,7 +9,7 @@ those that may rise and j, of those that may fall, gives the largest decrease of
 (working-set selection 3 of Fan, Chen and Lin, JMLR 6, 2005, Eq. 10 to 13). In signed duals clipping
 is one minimum of three numbers: the Newton step and the distance of either variable to its bound.
 
-Reads K, lower, upper; changes beta and grad in place.
+Reads K, grad, lower, upper; changes beta in place. Gradients are kept in the precision of K.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import IntFlag
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled
+from mercer._numba import REASSOCIATE, compiled, key_value, least_key, order_key
 
 __all__ = ["LANE", "PairFlags", "solve_class_pair", "solve_pairs"]
 
@@ -46,61 +46,57 @@ ROUNDING = 1e-5
 # curvature, relative to the diagonal, is below what K of its precision can tell from zero.
 UNBOUNDED_STEP = 1e11
 FLOAT32_RESOLUTION, FLOAT64_RESOLUTION = 1e-7, 1e-13
+# With a float32 K the violation is reduced by this factor at most: gradients are float32, too.
+FLOAT32_REDUCTION = 1e-5
 _FAR = 1e300  # stands for "no such variable"
-# Larger slopes count as this one: their squares must stay within float32.
-_MAX_SLOPE = 1e15
+# In the masks of variables that may rise or fall; also above all keys of gains.
+_YES = 2**31 - 1
+_FLOAT32_MAX = 1e37  # larger gradients count as this one where K is float32
 
 
 @compiled(fastmath=REASSOCIATE)
-def _shift(grad, Ka, Kb, delta):
-    """grad += delta (Ka − Kb)."""
-    for k in range(grad.size):
-        grad[k] += delta * (Ka[k] - Kb[k])
+def _shift_and_extremes(g, Ka, Kb, delta, rise, fall):
+    """g += delta (Ka − Kb); the largest −g that may rise, the largest g that may fall, as keys."""
+    least = least_key(g[0])
+    top = bottom = least
+    for k in range(g.size):
+        x = g[k] + delta * (Ka[k] - Kb[k])
+        g[k] = x
+        top = max(top, order_key(-x) if rise[k] > 0 else least)
+        bottom = max(bottom, order_key(x) if fall[k] > 0 else least)
+    return top, bottom
 
 
 @compiled(fastmath=REASSOCIATE)
-def _extremes(grad, rise, fall, first, last):
-    """Over some lanes: the largest −grad that may rise, its lane, the smallest that may fall."""
-    top, top_lane, bottom = -_FAR, first, _FAR
-    for lane in range(first, last):
-        g = grad[lane * LANE : lane * LANE + LANE]
-        r = rise[lane * LANE : lane * LANE + LANE]
-        s = fall[lane * LANE : lane * LANE + LANE]
-        high, low = -_FAR, _FAR
-        for k in range(LANE):
-            high = max(high, r[k] - g[k])
-            low = min(low, s[k] - g[k])
-        if high >= top:  # of equal ones the last, as in LIBSVM
-            top, top_lane = high, lane
-        bottom = min(bottom, low)
-    return top, top_lane, bottom
+def _most_violating(g, rise, value):
+    """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
+    last = np.int32(0)
+    for k in range(g.size):
+        last = max(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
+    return last
 
 
 @compiled(fastmath=REASSOCIATE)
-def _gains(grad, fall, Ki, diag, kii, top, least, gain):
-    """The decrease by each partner, (grad + top)² / curvature; −1 for slopes below ``least``."""
-    two, none, floor = np.float32(2), np.float32(-1), np.float32(TINY_CURVATURE)
-    for k in range(gain.size):
-        slope = np.float32(min(grad[k] - fall[k] + top, _MAX_SLOPE))
+def _best_partner(g, Ki, diag, kii, top, inverse, fall, index_bits):
+    """The partner with the largest decrease, (g + top)² / curvature.
+
+    Slopes g + top are divided by the largest, so that their squares are within float32; those below
+    `LEAST_VIOLATION` do not count.
+    A non-negative float32 has the order of its bits read as an integer. The last ``index_bits`` of
+    them are replaced by the position, so that one integer maximum, which is vectorised, yields the
+    position; decreases that differ by less count as equal.
+    """
+    two, none, floor = np.float32(2), np.float32(0), np.float32(TINY_CURVATURE)
+    best, least = np.int32(-1), np.float32(LEAST_VIOLATION)
+    position = np.int32((1 << index_bits) - 1)
+    kept = np.int32(~position)
+    for k in range(g.size):
+        slope = np.float32((g[k] + top) * inverse)
+        slope = slope if slope > least else none
         curvature = max(kii + diag[k] - two * np.float32(Ki[k]), floor)
-        gain[k] = slope * slope / curvature if slope > least else none
-
-
-@compiled(fastmath=REASSOCIATE)
-def _largest(gain, first, last):
-    """The position of the largest gain on lanes first..last."""
-    best, best_lane = np.float32(-2), first
-    for lane in range(first, last):
-        part = gain[lane * LANE : lane * LANE + LANE]
-        high = np.float32(-2)
-        for k in range(LANE):
-            high = max(high, part[k])
-        if high > best:
-            best, best_lane = high, lane
-    k = best_lane * LANE
-    while gain[k] != best:
-        k += 1
-    return k
+        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
+        best = max(best, min(key, fall[k]))
+    return np.int64(best & position)
 
 
 @compiled
@@ -112,9 +108,27 @@ def _move(beta, lower, upper, rise, fall, i, j, newton):
     beta[i] = upper[i] if delta == room_i else beta[i] + delta
     beta[j] = lower[j] if delta == room_j else beta[j] - delta
     for k in (i, j):
-        rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
-        fall[k] = 0.0 if beta[k] > lower[k] else _FAR
+        _mark(beta, lower, upper, rise, fall, k)
     return delta
+
+
+@compiled
+def _mark(beta, lower, upper, rise, fall, k):
+    """The masks of variable k: the largest int32 where it may rise (fall), else −1."""
+    rise[k] = _YES if beta[k] < upper[k] else -1
+    fall[k] = _YES if beta[k] > lower[k] else -1
+
+
+@compiled
+def _level(beta, grad, lower, upper, first, last):
+    """The middle of −grad between the largest that may rise and the smallest that may fall."""
+    top, bottom = -_FAR, _FAR
+    for k in range(first, last):
+        if beta[k] < upper[k]:
+            top = max(top, -grad[k])
+        if beta[k] > lower[k]:
+            bottom = min(bottom, -grad[k])
+    return 0.5 * top + 0.5 * bottom if top > -_FAR and bottom < _FAR else 0.0
 
 
 @compiled
@@ -144,6 +158,8 @@ def _fill(K, i, first, cross, second):
 def solve_pairs(K, beta, grad, lower, upper, split, tol, max_steps):
     """Pair steps until the largest violating pair is at most ``tol``.
 
+    With a float32 K they may end before: see `FLOAT32_REDUCTION`.
+
     Parameters
     ----------
     K : (m, m) array, m a multiple of LANE; padding variables have lower = upper
@@ -172,51 +188,80 @@ def solve_class_pair(K, is_filled, first, cross, second, beta, grad, lower, uppe
 
 
 @compiled
-def _solve(
-    K, is_filled, first_block, cross, second_block, beta, grad, lower, upper, split, tol, max_steps
-):
-    m = beta.size
-    lanes = m // LANE
-    diag = np.empty(m, np.float32)
-    gain = np.empty(m, np.float32)
-    # rise − grad is −grad where a variable may rise, else −_FAR; fall likewise.
-    # (A loop: np.where takes two seconds to compile.)
-    rise, fall = np.empty(m), np.empty(m)
+def _solve(K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps):
+    m, begin_second = beta.size, split * LANE
+    index_bits = 1
+    while 1 << index_bits < m:
+        index_bits += 1
+    diag, g = np.empty(m, np.float32), np.empty_like(K[0])
+    rise, fall = np.empty(m, np.int32), np.empty(m, np.int32)
+    # Only differences within a group matter. Measured from the middle of the violating interval,
+    # the gradients that matter are small, and so is their rounding to the precision of K.
+    level = _level(beta, grad, lower, upper, 0, begin_second)
     for k in range(m):
+        if k == begin_second:
+            level = _level(beta, grad, lower, upper, begin_second, m)
         diag[k] = K[k, k]
-        rise[k] = 0.0 if beta[k] < upper[k] else -_FAR
-        fall[k] = 0.0 if beta[k] > lower[k] else _FAR
+        shifted = grad[k] + level
+        g[k] = min(max(shifted, -_FLOAT32_MAX), _FLOAT32_MAX) if K.itemsize == 4 else shifted
+        _mark(beta, lower, upper, rise, fall, k)
     flags = steps = 0
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
+    delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
     while True:
-        first, last = np.int64(0), split  # a literal would be compiled as a type of its own
-        top, top_lane, bottom = _extremes(grad, rise, fall, first, split)
-        if split < lanes:
-            top2, top_lane2, bottom2 = _extremes(grad, rise, fall, split, lanes)
+        begin, end = np.int64(0), begin_second  # a literal would be compiled as a type of its own
+        top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall, begin, end)
+        if begin_second < m:
+            top2, bottom2 = _group_extremes(g, row_i, row_j, delta, rise, fall, begin_second, m)
             if top2 - bottom2 > top - bottom:
-                top, top_lane, bottom, first, last = top2, top_lane2, bottom2, split, lanes
+                top, bottom, begin, end = top2, bottom2, begin_second, m
+        if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
+            tol = max(tol, FLOAT32_REDUCTION * (top - bottom))
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, max(top - bottom, 0.0), flags
-        i = top_lane * LANE + LANE - 1
-        while rise[i] - grad[i] != top:
-            i -= 1
+        own = g[begin:end]
+        i = begin + _most_violating(own, rise[begin:end], -top)
         if is_filled is not None and not is_filled[i]:
-            _fill(K, i, first_block, cross, second_block)
+            _fill(K, i, first, cross, second)
             is_filled[i] = True
-        least = np.float32(min(LEAST_VIOLATION * (top - bottom), 0.1 * _MAX_SLOPE))
-        _gains(grad, fall, K[i], diag, diag[i], top, least, gain)
-        j = _largest(gain, first, last)
+        row_i, own_diag = K[i], diag[begin:end]
+        j = begin + _best_partner(
+            own,
+            row_i[begin:end],
+            own_diag,
+            diag[i],
+            g.dtype.type(top),
+            g.dtype.type(1 / (top - bottom)),
+            fall[begin:end],
+            index_bits,
+        )
         if is_filled is not None and not is_filled[j]:
-            _fill(K, j, first_block, cross, second_block)
+            _fill(K, j, first, cross, second)
             is_filled[j] = True
+        row_j = K[j]
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
             flags |= _MET_NEGATIVE_CURVATURE
-        newton = (grad[j] - grad[i]) / max(curvature, TINY_CURVATURE)
+        newton = (np.float64(g[j]) - np.float64(g[i])) / max(curvature, TINY_CURVATURE)
         delta = _move(beta, lower, upper, rise, fall, i, j, newton)
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
-        _shift(grad, K[i], K[j], delta)
         steps += 1
+
+
+@compiled
+def _group_extremes(g, Ka, Kb, delta, rise, fall, begin, end):
+    """Shift the gradients of a group; then its largest −g that may rise, its least that may fall.
+
+    A group in which nothing may rise, or fall, has the violation −_FAR.
+    """
+    high, low = _shift_and_extremes(
+        g[begin:end], Ka[begin:end], Kb[begin:end], g.dtype.type(delta), rise[begin:end],
+        fall[begin:end],
+    )  # fmt: skip
+    least = least_key(g[0])
+    if high == least or low == least:
+        return -_FAR, 0.0
+    return np.float64(key_value(high)), -np.float64(key_value(low))

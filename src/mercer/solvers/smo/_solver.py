@@ -68,32 +68,24 @@ class SMO:
     def solve(
         self, problem: BoxQP, gram: BlockedGram, stopping: Stopping, start: np.ndarray | None = None
     ) -> Result:
-        """Solve from ``start``, a feasible β, or else from the problem's own."""
+        """Solve from ``start``, a feasible β, or else from the problem's own.
+
+        An estimator holds BLAS to one thread for the whole fit (`single_threaded_blas`).
+        """
         began = time.perf_counter()
         max_steps = np.inf if self.max_iter < 0 else self.max_iter
         beta = problem.start if start is None else start
-        run: DenseSMO | DecompositionSMO
+        if beta.size <= self.settings.dense_variables:
+            dense, status = self._solve_dense(problem, gram, stopping, max_steps, beta)
+            return make_result(problem, gram, dense, status, self.tol, began, self.gap_tol)
         with single_threaded_blas():
-            if beta.size <= self.settings.dense_variables:
-                run, status = self._solve_dense(problem, gram, stopping, max_steps, beta)
-            else:
-                run = DecompositionSMO(
-                    problem,
-                    gram,
-                    stopping,
-                    self.tol,
-                    max_steps,
-                    self.cache_bytes,
-                    beta,
-                    self.shrinking,
-                    self.gap_tol,
-                    self.settings,
-                )
-                status = run.run()
+            limits = stopping, self.tol, max_steps, self.cache_bytes
+            run = DecompositionSMO(
+                problem, gram, *limits, beta, self.shrinking, self.gap_tol, self.settings
+            )
+            status = run.run()
             result = make_result(problem, gram, run, status, self.tol, began, self.gap_tol)
-        if isinstance(run, DecompositionSMO):
-            return replace(result, reached=run.reached)
-        return result
+        return replace(result, reached=run.reached)
 
     def _solve_dense(
         self,

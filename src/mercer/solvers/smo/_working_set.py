@@ -89,7 +89,7 @@ class Subproblem:
         r = (self.target - self.f[self.row]) - self.b[self.group]
         error = error[self.row]
         if self.diag is not None:
-            sign = np.where(np.isinf(self.upper), 1.0, -1.0)
+            sign = np.where(self.upper > 0, 1.0, -1.0)
             low, terms, high = (
                 squared_gap_terms(sign * self.beta, sign * x, self.diag)
                 for x in (r - error, r, r + error)

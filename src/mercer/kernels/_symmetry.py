@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.kernels import Callable, Kernel, Precomputed
+from mercer.kernels._base import Kernel
 from mercer.kernels._samples import Samples
+from mercer.kernels._user_defined import Callable, Precomputed
 
 __all__ = ["require_symmetric", "require_symmetric_kernel", "symmetric_part"]
 

@@ -1,0 +1,138 @@
+"""``mercer doctor``: everything that is wrong with a file, and the command that trains on it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from mercer import diagnostics
+from mercer.cli._errors import CommandError, in_options, option
+from mercer.cli._output import Reporter, describe, read
+from mercer.cli._train import as_gamma
+from mercer.data import Table
+from mercer.diagnostics import Finding
+from mercer.diagnostics._report import sorted_by_severity
+from mercer.exceptions import FileError
+
+__all__ = ["run"]
+
+READING = ("target", "scale", "missing", "header", "categorical", "drop", "decimal", "na", "task")
+PARAMETERS = ("kernel", "C", "gamma", "epsilon", "class_weight")
+REPEATED = ("categorical", "drop", "na")
+
+
+def run(json: bool, **given: Any) -> None:
+    options = {name: value for name, value in given.items() if value is not None}
+    data, findings = _read(given, options)
+    parameters = {name: options[name] for name in PARAMETERS if name in options}
+    if "gamma" in parameters:
+        parameters["gamma"] = as_gamma(str(parameters["gamma"]))
+    names = data.schema.feature_names
+    if data.y is None:
+        parameters.pop("epsilon", None)
+    report = diagnostics.doctor(data.X, data.y, feature_names=names, **parameters)
+    for finding in report.findings:
+        _apply(finding.options, options, data)
+    findings = list(sorted_by_severity([*findings, *report.findings]))
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    words = _command(data, options)
+    lines = [describe(data), *(f"  {_line(finding)}" for finding in findings)]
+    lines += [] if findings else ["  nothing found"]
+    lines += [str(report.estimate)] if report.estimate else []
+    lines += [] if errors else ["to train:", f"  {words}"]
+    reporter = Reporter(json)
+    reporter.write(
+        "\n".join(lines),
+        command="doctor",
+        data=data.name,
+        subject=report.subject,
+        healthy=all(finding.severity == "note" for finding in findings),
+        findings=findings,
+        estimate=report.estimate,
+        train=None if errors else words,
+    )
+    reporter.end()
+    if errors:
+        raise CommandError(f"{data.name}: a fit would fail: {_line(errors[0])}")
+
+
+def _read(
+    given: dict[str, Any], options: dict[str, Any], most: int = 40
+) -> tuple[Table, list[Finding]]:
+    """The data, after every repair that the errors of the reader name; ``options`` gets them.
+
+    A file that needs more than ``most`` repairs is of another kind.
+    """
+    findings: list[Finding] = []
+    for _ in range(most):
+        try:
+            data = read({**given, **options}, notes=False)
+        except FileError as error:
+            repair = tuple(error.remedy.items())
+            if not repair:
+                raise
+            _apply(repair, options)
+            if "missing" not in error.remedy:
+                what = error.message.split(";")[0]
+                where = "" if error.line is None else f"line {error.line}"
+                findings.append(Finding("error", what[:1].upper() + what[1:], where, "", repair))
+            continue
+        if not data.id_columns:
+            break
+        repair = tuple(("drop", name) for name in data.id_columns)
+        _apply(repair, options)
+        what = "Columns that number the rows, and tell nothing about new ones"
+        findings.append(Finding("warning", what, ", ".join(data.id_columns), "", repair))
+    else:
+        raise CommandError(f"{given['data']}: more than {most} faults; is it a table?")
+    if data.n_missing:
+        counts = ", ".join(f"{name} {count:,}" for name, count in data.n_missing.items())
+        fill = (("missing", options["missing"]),)
+        total = sum(data.n_missing.values())
+        findings.append(Finding("warning", f"Missing values: {total:,}", counts, "", fill))
+    findings += [
+        Finding("note", note[:1].upper() + note[1:], "", "check that this is meant.")
+        for note in data.notes
+    ]
+    for column in data.schema.columns or ():
+        if column.parts is not None:
+            parts = ", ".join(column.parts)
+            remedy = f"they become numbers: {parts}; --drop {shlex.quote(column.name)} if not."
+            findings.append(Finding("note", "Dates", column.name, remedy))
+    return data, findings
+
+
+def _apply(repair: Any, options: dict[str, Any], data: Table | None = None) -> None:
+    """Add options to those of the command; columns that are none of the file are left alone."""
+    columns = data.schema.columns if data is not None else None
+    for name, value in repair:
+        if name not in REPEATED:
+            options[name] = value
+        elif columns is None or any(column.name == value for column in columns):
+            options[name] = [*options.get(name, ()), value]
+
+
+def _line(finding: Finding) -> str:
+    """A finding with its remedy on the command line."""
+    typed = finding.command or in_options(finding.remedy)
+    if finding.options:
+        typed = " ".join(_words(dict([pair])) for pair in finding.options)
+    return f"{finding.severity}: {finding.with_remedy(typed)}"
+
+
+def _command(data: Table, options: dict[str, Any]) -> str:
+    used = {name: options[name] for name in (*READING, *PARAMETERS) if name in options}
+    return f"mercer train {shlex.quote(data.name)} {_words(used)}".strip()
+
+
+def _words(options: dict[str, Any]) -> str:
+    """Options as they are typed."""
+    words = []
+    for name, value in options.items():
+        if name == "header":
+            words.append("--header" if value else "--no-header")
+            continue
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            text = f"{item:g}" if isinstance(item, float) else str(item)
+            words.append(f"{option(name)} {shlex.quote(text)}")
+    return " ".join(words)

@@ -1,0 +1,263 @@
+"""The `Schema` of a file that a model is trained on: what its columns hold, and their scales."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.data._columns import Options, Raw, Words
+from mercer.data._dates import find_order, to_days
+from mercer.data._schema import Column, Schema, as_labels, assemble, width
+from mercer.exceptions import FileError
+
+__all__ = ["count_missing", "find_id_columns", "learn"]
+
+
+@dataclass(frozen=True)
+class GuessSettings:
+    """When words are categories, and integers are classes.
+
+    Attributes
+    ----------
+    categories, few_categories : int
+        A column with more different words than ``categories``, or than both ``few_categories`` and
+        a quarter of the rows, holds names rather than categories.
+    few_classes, classes, rows_per_class : int
+        Different integers of a target are classes if there are at most ``few_classes``, or at most
+        ``classes`` with ``rows_per_class`` rows each, and if each occurs twice on average.
+    """
+
+    categories: int = 1000
+    few_categories: int = 50
+    few_classes: int = 20
+    classes: int = 1000
+    rows_per_class: int = 50
+
+
+GUESS = GuessSettings()
+
+
+@dataclass(frozen=True)
+class IdSettings:
+    """When a column names the rows rather than describes them.
+
+    Attributes
+    ----------
+    rows : int
+        A column that rises by one from each of at least so many rows to the next counts them.
+    index, name : pattern
+        Names of the index columns of other programs, and of columns of identifiers.
+    distinct : float
+        Ratio of different values to rows from which on a column called an id is one.
+    """
+
+    rows: int = 20
+    index: re.Pattern[str] = re.compile(r"Unnamed: \d+|column_0|rownames|index", re.IGNORECASE)
+    name: re.Pattern[str] = re.compile(r"(^|[_ .-])(id|ID|Id|uuid|key)$|[a-z]I[dD]$")
+    distinct: float = 0.9
+
+
+IDS = IdSettings()
+
+
+def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema, list[str]]:
+    """X, y, the schema that the file itself gives, and what is worth telling."""
+    notes = _leave_out_untargeted(raw)
+    columns = None if raw.names is None else _learn_columns(name, raw, options, notes)
+    y, task = _learn_target(name, raw, options.task)
+    schema = Schema(
+        columns,
+        n_features=raw.X.shape[1] if columns is None else sum(width(c) for c in columns),
+        sparse=sp.issparse(raw.X),
+        target=raw.target,
+        task=task,
+        labels=tuple(np.unique(y).tolist()) if task == "classification" else None,
+        zero_based=raw.zero_based,
+        decimal=options.decimal or ".",
+        na=options.na,
+    )
+    X, _ = assemble(name, raw, schema)
+    scale = options.scale
+    if scale == "auto":
+        scale = None if schema.sparse else "standard"
+    if scale is not None:
+        schema = replace(schema, **_learn_scaling(name, X, scale))
+    return schema.scale(X), y, schema, notes
+
+
+def _leave_out_untargeted(raw: Raw) -> list[str]:
+    """Remove the rows without a target, which a reader has let pass."""
+    if raw.y is None:
+        return []
+    has_words = isinstance(raw.y, Words)
+    kept = raw.y.codes >= 0 if has_words else ~np.isnan(raw.y)
+    if kept.all():
+        return []
+    raw.X = raw.X[kept]
+    for words in [*raw.words.values(), *([raw.y] if has_words else [])]:
+        words.codes = words.codes[kept]
+    raw.y = raw.y if has_words else raw.y[kept]
+    return [f"{np.count_nonzero(~kept):,} rows without a target are left out"]
+
+
+def _learn_columns(name: str, raw: Raw, options: Options, notes: list[str]) -> tuple[Column, ...]:
+    assert raw.names is not None
+    columns, place = [], 0
+    for k, column in enumerate(raw.names):
+        if k in raw.words:
+            words = raw.words[k]
+            order, is_certain = find_order(words.words)
+            if order and column not in raw.categorical:
+                columns.append(_learn_dates(column, words, order, options.missing))
+                if not is_certain:
+                    read = {"dmy": "day/month", "mdy": "month/day"}[order]
+                    notes.append(f"column {column!r}: {words.words[0]!r} is read as {read}")
+            else:
+                columns.append(_learn_words(name, column, words, options.missing))
+            continue
+        fill = None
+        if options.missing is not None:
+            fill = _learn_fill(name, column, raw.X[:, place], options.missing)
+        columns.append(Column(column, None, fill))
+        place += 1
+    return tuple(columns)
+
+
+def _learn_dates(column: str, words: Words, order: str, missing: str | None) -> Column:
+    days = to_days(words.words, order)
+    parts: tuple[str, ...] = () if order == "time" else ("day",)
+    if order != "time" and np.unique(np.floor(days)).size > 1:
+        parts += ("season",)
+    if order == "time" or np.unique(days % 1).size > 1:
+        parts += ("hour",)
+    fill = None
+    if missing is not None:
+        counts = np.bincount(words.codes[words.codes >= 0], minlength=days.size)
+        present = np.repeat(days, counts)
+        fill = float(np.mean(present) if missing == "mean" else np.median(present))
+    return Column(column, None, fill, parts, order)
+
+
+def _learn_words(name: str, column: str, words: Words, missing: str | None) -> Column:
+    n, count = len(words.codes), len(words.words)
+    if count > GUESS.categories or count > max(GUESS.few_categories, n / 4):
+        raise FileError(
+            name,
+            None,
+            f"column {column!r} has {count} different words in {n} rows, too many for "
+            f"categories; leave it out with drop=[{column!r}].",
+            drop=column,
+        )
+    if count == 0:
+        raise FileError(
+            name,
+            None,
+            f"column {column!r} has no values; leave it out with drop=[{column!r}].",
+            drop=column,
+        )
+    fill = None
+    if missing is not None:
+        counts = np.bincount(words.codes[words.codes >= 0], minlength=count)
+        fill = min(word for word, c in zip(words.words, counts, strict=True) if c == counts.max())
+    return Column(column, tuple(sorted(words.words)), fill)
+
+
+def _learn_fill(name: str, column: str, values: np.ndarray, how: str) -> float:
+    if how == "zero":
+        return 0.0
+    present = values[~np.isnan(values)]
+    if present.size == 0:
+        raise FileError(
+            name,
+            None,
+            f"column {column!r} has no values; leave it out with drop=[{column!r}].",
+            drop=column,
+        )
+    return float(np.median(present) if how == "median" else present.mean())
+
+
+def _learn_target(name: str, raw: Raw, task: str | None) -> tuple[Any, str | None]:
+    """Labels, or float64 targets, and which of them."""
+    y = raw.y
+    if y is None:
+        return None, None
+    if isinstance(y, Words):
+        if task == "regression":
+            raise FileError(
+                name,
+                None,
+                f"the target holds words such as {y.words[0]!r}, which cannot be "
+                "the numbers of a regression.",
+            )
+        count, n = len(y.words), len(y.codes)
+        if count > max(GUESS.few_classes, n / 2):
+            raise FileError(
+                name,
+                None,
+                f"the target {raw.target!r} has {count} different words in {n} rows (such as "
+                f"{y.words[0]!r}), too many for classes; give another target= column.",
+            )
+        return np.array(y.words)[y.codes], "classification"
+    if task is None:
+        task = "classification" if _is_few_integers(y) else "regression"
+    return (as_labels(y) if task == "classification" else y), task
+
+
+def _is_few_integers(y: np.ndarray) -> bool:
+    if not (y == np.rint(y)).all():
+        return False
+    count, n = np.unique(y).size, y.size
+    few = min(max(GUESS.few_classes, n / GUESS.rows_per_class), GUESS.classes, n / 2)
+    return count <= max(2, few)
+
+
+def _learn_scaling(name: str, X: Any, how: str) -> dict[str, Any]:
+    if how == "maxabs":
+        size = abs(X).max(axis=0)
+        size = size.toarray().ravel() if sp.issparse(size) else size
+        return {"scaling": how, "factor": _inverse(np.asarray(size, dtype=np.float64))}
+    if sp.issparse(X):
+        raise FileError(
+            name, None, f"scale={how!r} would fill the zeros of sparse rows; use scale='maxabs'."
+        )
+    if how == "standard":
+        shift, size = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    else:
+        shift = X.min(axis=0).astype(np.float64)
+        size = X.max(axis=0).astype(np.float64) - shift
+    return {"scaling": how, "shift": shift, "factor": _inverse(size)}
+
+
+def _inverse(size: np.ndarray) -> np.ndarray:
+    """1 / size; constant columns stay as they are."""
+    return np.divide(1.0, size, out=np.ones_like(size), where=size > 0)
+
+
+def count_missing(raw: Raw) -> dict[str, int]:
+    """Missing values of the features, by column."""
+    counts = {}
+    numbers = iter([] if raw.names is None else np.isnan(raw.X).sum(axis=0))
+    for k, name in enumerate(raw.names or ()):
+        counts[name] = int((raw.words[k].codes < 0).sum() if k in raw.words else next(numbers))
+    return {name: count for name, count in counts.items() if count}
+
+
+def find_id_columns(raw: Raw) -> tuple[str, ...]:
+    """Columns of numbers that count the rows, or are called an id and differ in most rows."""
+    found, place = [], 0
+    for k, name in enumerate(raw.names or ()):
+        if k in raw.words:
+            continue
+        values = raw.X[:, place]
+        place += 1
+        steps = np.diff(values)
+        counts = values.size >= IDS.rows and (steps == 1).all()
+        is_index = IDS.index.fullmatch(name) is not None and (steps == 1).all()
+        distinct = IDS.name.search(name) and np.unique(values).size >= IDS.distinct * values.size
+        if counts or is_index or (distinct and (values == np.rint(values)).all()):
+            found.append(name)
+    return tuple(found)

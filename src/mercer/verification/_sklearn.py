@@ -1,0 +1,239 @@
+"""Pipelines, and scikit-learn's own estimators, as `mercer.verify` takes them.
+
+A fitted model of scikit-learn has the objective of Mercer's estimator of the same name, and what
+`verify` reads: coefficients, intercepts, parameters. `as_mercer` puts them into one of Mercer's
+estimators, whose certificate is then recomputed. Where scikit-learn keeps no dual variables and
+they do not follow from the scores (hinge and ε-insensitive losses of linear models), a feasible
+dual point comes from a fit of Mercer: any such point bounds the optimum, and its value is
+recomputed, too.
+
+Logistic regression of k > 2 classes is multinomial, with the scores g = XWᵀ + b:
+
+    P = ½‖W‖² + Σ C (log Σₖ exp gₖ − g_y)
+    gap = Σ C KL(q ‖ softmax(g)) + ½‖W − BᵀX‖²,    Bₖ = C ([y = k] − qₖ)
+
+for any probabilities q of each row, with Σ Bₖ = 0 for each k where the intercept is not penalised:
+softmax(g + c) with the best constants c.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logsumexp, softmax
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mercer._result import Status
+from mercer.certificates._certificate import Certificate
+from mercer.estimators._registry import ESTIMATORS
+from mercer.estimators._validation import class_weights
+from mercer.exceptions import ConvergenceWarning
+from mercer.kernels import as_kernel
+from mercer.verification._linear import (
+    _as_precisely_as_needed,
+    _certificate,
+    _length,
+    _magnitudes,
+    _Recomputed,
+)
+from mercer.verification._rounding import EPS, UNIT_ROUNDOFF, column_sums, scores, total
+from mercer.verification._tasks import class_codes
+
+__all__ = [
+    "as_mercer",
+    "is_multinomial",
+    "judged",
+    "sklearn_name",
+    "unwrap",
+    "verify_multinomial",
+]
+
+_KERNEL_SVMS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+_LINEAR = ("LinearSVC", "LinearSVR", "LogisticRegression")
+_FITTED = (
+    "support_", "support_vectors_", "dual_coef_", "intercept_", "coef_", "classes_",
+    "class_weight_", "n_features_in_", "X_fit_",
+)  # fmt: skip
+
+
+def unwrap(model: Any, X: Any) -> tuple[Any, Any, str]:
+    """The last step of a pipeline, the rows as it gets them, and what was done to them."""
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(model, Pipeline):
+        return model, X, ""
+    check_is_fitted(model)
+    before = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+    note = "X was transformed by " + ", ".join(type(step).__name__ for step in before)
+    last, rows, more = unwrap(model.steps[-1][1], model[:-1].transform(X) if before else X)
+    return last, rows, "; ".join(part for part in (note if before else "", more) if part)
+
+
+def sklearn_name(model: Any) -> str:
+    """The class of scikit-learn that a model is of, if `as_mercer` takes it; else nothing."""
+    for cls in type(model).__mro__:
+        if cls.__name__ in (*_KERNEL_SVMS, *_LINEAR, "KernelRidge"):
+            return cls.__name__ if cls.__module__.startswith("sklearn.") else ""
+    return ""
+
+
+def is_multinomial(model: Any) -> bool:
+    """Whether a model of scikit-learn has a problem that none of Mercer's estimators has."""
+    return sklearn_name(model) == "LogisticRegression" and len(model.classes_) > 2
+
+
+def as_mercer(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
+    """Mercer's estimator with the parameters and the fitted attributes of scikit-learn's."""
+    name = sklearn_name(model)
+    cls: Any = ESTIMATORS[name].load()
+    known, given = cls._get_param_names(), model.get_params(deep=False)
+    made = cls(**{key: value for key, value in given.items() if key in known})
+    if name in _LINEAR:
+        _check_penalty(model)
+    for attribute in _FITTED:
+        value = getattr(model, attribute, None) if attribute != "coef_" or name in _LINEAR else None
+        if value is not None:
+            made.__dict__[attribute] = value
+    if name in _LINEAR:
+        _complete_linear(made, model, name, X, y, weight)
+        return made
+    d = np.shape(X)[1] if np.ndim(X) == 2 or sp.issparse(X) else 1
+    gamma = getattr(model, "_gamma", None) or getattr(model, "gamma", None) or 1.0 / d
+    made.kernel_ = as_kernel(model.kernel, gamma, model.degree, model.coef0)
+    if name == "KernelRidge":
+        made.alpha_, made._one_target = model.alpha, np.ndim(model.dual_coef_) == 1
+    elif callable(model.kernel):
+        made.support_vectors_ = check_array(X, accept_sparse="csr")[model.support_]
+    return made
+
+
+def _check_penalty(model: Any) -> None:
+    penalty, ratio = getattr(model, "penalty", "l2"), getattr(model, "l1_ratio", None)
+    if penalty not in ("l2", "deprecated") or ratio or not np.isfinite(model.C):
+        raise ValueError(
+            f"verify takes scikit-learn's {type(model).__name__} with an L2 penalty and a finite "
+            f"C, got penalty={penalty!r}, l1_ratio={ratio!r}, C={model.C!r}."
+        )
+
+
+def _complete_linear(made: Any, model: Any, name: str, X: Any, y: Any, weight: Any) -> None:
+    """Class weights, the penalty of the intercept, and a dual point where it must be known."""
+    tasks = np.atleast_2d(model.coef_).shape[0]
+    made.intercept_ = np.broadcast_to(np.ravel(np.asarray(model.intercept_, np.float64)), tasks)
+    if hasattr(model, "classes_"):
+        codes, used = class_codes(model, y, weight), weight > 0
+        made.class_weight_ = class_weights(
+            model.class_weight, model.classes_, codes[used], weight[used]
+        )
+    if name == "LogisticRegression":
+        made.intercept_scaling = model.intercept_scaling if model.solver == "liblinear" else None
+        return
+    is_joint = getattr(model, "multi_class", "ovr") == "crammer_singer"
+    if is_joint or "squared" not in model.loss:
+        names = ("C", "epsilon", "fit_intercept", "intercept_scaling", "class_weight")
+        same = {key: getattr(model, key) for key in names if hasattr(model, key)}
+        if is_joint:
+            same |= {"multi_class": model.multi_class, "loss": "hinge"}
+        else:
+            same |= {"loss": model.loss}
+        with warnings.catch_warnings():  # whatever it reaches is a dual point
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = type(made)(tol=0.01 * model.tol, **same).fit(X, y, sample_weight=weight)
+        made.dual_coef_ = fit.dual_coef_
+
+
+def judged(proof: Any, model: Any) -> Any:
+    """The certificate of a model of scikit-learn, with words for what it has not reached."""
+    limit = getattr(model, "max_iter", None) or -1
+    steps = np.max(getattr(model, "n_iter_", 0), initial=0)
+    missed = Status.ITERATION_LIMIT if 0 < limit <= steps else Status.NOT_REACHED
+
+    def of(status: Status) -> Status:
+        return missed if status is Status.STALLED else status
+
+    if isinstance(proof, Certificate):
+        tasks = tuple(replace(task, status=of(task.status)) for task in proof.tasks)
+        proof = replace(proof, tasks=tasks)
+    return replace(proof, status=of(proof.status))
+
+
+# ---------------------------------------------------------------------- multinomial
+
+
+def verify_multinomial(model: Any, X: Any, y: Any, weight: np.ndarray) -> Certificate:
+    """The certificate of scikit-learn's logistic regression of several classes."""
+    _check_penalty(model)
+    codes, rows = class_codes(model, y, weight), np.flatnonzero(weight > 0)
+    factors = class_weights(model.class_weight, model.classes_, codes[rows], weight[rows])
+    C = model.C * weight[rows] * factors[codes[rows]]
+    recompute = partial(_recompute_multinomial, model, X[rows], codes[rows], C)
+    return _certificate(model, _as_precisely_as_needed(recompute, X))
+
+
+def _recompute_multinomial(
+    model: Any, X: Any, y: np.ndarray, C: np.ndarray, precise: bool
+) -> _Recomputed:
+    W = np.asarray(model.coef_, np.float64)
+    k, has_b = len(W), bool(model.fit_intercept)
+    b = np.broadcast_to(np.ravel(np.asarray(model.intercept_, np.float64)), k)
+    found = [scores(X, W[c], float(b[c]), precise) for c in range(k)]
+    g, error = (np.stack([pair[i] for pair in found], axis=1) for i in (0, 1))
+    own = np.eye(k, dtype=bool)[y]
+    q, log_p = _probabilities(g, own, C, has_b), g - logsumexp(g, axis=1, keepdims=True)
+    B = C[:, np.newaxis] * (own - q)
+    drift = np.array([total(column) for column in B.T]) if has_b else np.zeros(k)
+    slack = int(np.argmax(C * q.min(axis=1)))  # the row that takes up what is left
+    shift = drift / C[slack]
+    ratio = np.where(q > 0, np.log(np.where(q > 0, q, 1.0)) - log_p, 0.0)
+    # Scores are known to within their errors; loss and divergence change by twice the largest.
+    size = 2 * np.abs(g).max(axis=1) + np.abs(ratio).max(axis=1) + np.log(k) + 1
+    lost = C * (2 * error.max(axis=1) + (k + 16) * EPS * size)
+    loss, rounding = total(C * -log_p[own]), total(lost)
+    gap = plain = max(total(C[:, np.newaxis] * q * ratio), 0.0)
+    gap += rounding + float(np.abs(drift).sum()) * (2 * float(np.abs(ratio[slack]).max()) + 2)
+    square = total(W**2) / 2
+    for c in range(k):
+        w_beta, w_error = column_sums(X, np.ascontiguousarray(B[:, c]), precise)
+        away = np.abs(W[c] - w_beta)
+        plain += total(away**2) / 2
+        # B is rounded, too, and the drift is moved onto one row.
+        w_error = w_error + 8 * UNIT_ROUNDOFF * column_sums(abs(X), np.abs(C), False)[0]
+        w_error = w_error + 1.01 * abs(drift[c]) * _magnitudes(X, slack)
+        gap += total((away * (1 + 4 * UNIT_ROUNDOFF) + w_error) ** 2) / 2
+    return _Recomputed(
+        primal=(loss - rounding + square, loss + rounding + square),
+        gap=gap,
+        plain_gap=plain,
+        is_infeasible=bool((np.abs(shift) > q[slack] / 2).any()) if has_b else False,
+        violation=0.0,
+        beta=B[own],
+        at_bound=np.zeros(len(y), dtype=bool),
+        interval=(float("nan"), float("nan")),
+        norm=max(_length(other - row) for row in W for other in W),
+    )
+
+
+def _probabilities(g: np.ndarray, own: np.ndarray, C: np.ndarray, has_b: bool) -> np.ndarray:
+    """softmax(g + c) whose sums over the rows are those of the classes, by Newton's method."""
+    c, wanted = np.zeros(g.shape[1]), C @ own
+
+    def value(c: np.ndarray) -> float:
+        return float(C @ logsumexp(g + c, axis=1) - wanted @ c)
+
+    for _ in range(50 if has_b else 0):
+        q = softmax(g + c, axis=1)
+        gradient = C @ q - wanted
+        if np.abs(gradient).max() <= 4 * EPS * wanted.sum():
+            break
+        hessian = np.diag(C @ q) - (C[:, np.newaxis] * q).T @ q
+        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        length = 1.0
+        while value(c - length * step) > value(c) and length > EPS:
+            length /= 2
+        c = c - length * step
+    return softmax(g + c, axis=1)

@@ -1,0 +1,153 @@
+"""Tables as they come: decimal commas, words for nothing, row numbers, rows without a target."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mercer.data import read_table
+from mercer.data._table import read_columns
+from mercer.exceptions import FileError
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(text, name="data.csv"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+NUMBERED = "y,a\n" + "".join(f"{i % 2},{i}.5\n" for i in range(30))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2023-01-01 00:30:00,1.5,0\n2023-01-02 12:30:00,2.5,1\n",
+        "5 12:30 0\n6 13:30 1\n",
+        "when value y\n5 12:30 0\n6 13:30 1\n7 14:30 0\n",
+        "1 3:4,5\n0 2:1,7\n",
+    ],
+)
+def test_colons_alone_are_no_svmlight(text, put):
+    assert read_table(put(text), target=-1).format == "csv"
+
+
+def test_svmlight_is_still_recognised(put):
+    for text in ("1 1:0.5 3:-1e-3 # c\n-1 2:1\n", "# c\n\n+1 qid:3 1:.5\n", "0.5 0:1\n"):
+        assert read_table(put(text)).format == "svmlight"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 1:1\n1 1:x\n", "a,b,y\n1,2,0\n1,2\n", 'a,y\n1,"2\n', "a,y\n\x00,2\n"],
+)
+def test_errors_of_the_format_name_the_option(text, put):
+    with pytest.raises(FileError, match="format="):
+        read_table(put(text))
+
+
+def test_a_stray_word_is_found_in_files_of_any_length(put):
+    for n in (3, 300):
+        rows = "".join(f"{i},{i % 2}\n" for i in range(n))
+        with pytest.raises(
+            FileError, match=rf":{n + 2}: column 'a' .* 'x'; .*na=\['x'\]"
+        ) as caught:
+            read_table(put(f"a,y\n{rows}x,1\n"))
+        assert caught.value.remedy == {"na": "x"}
+        found = read_table(put(f"a,y\n{rows}x,1\n"), na=["X"], missing="zero")
+        assert_array_equal(found.X[:, 0], [*range(n), 0])
+        assert found.n_missing == {"a": 1}
+        again = read_table(put("a\nx\n2\n", "new.csv"), schema=found.schema)
+        assert_array_equal(again.X[:, 0], [0, 2])
+
+
+def test_decimal_commas(put):
+    for n in (2, 200):
+        text = "a;b;y\n" + "".join(f"{i},25;{i};{i % 2}\n" for i in range(n))
+        with pytest.raises(
+            FileError, match=r"'a' has commas in its numbers .*decimal=','"
+        ) as caught:
+            read_table(put(text))
+        found = read_table(put(text), **caught.value.remedy)
+        assert_array_equal(found.X, np.c_[np.arange(n) + 0.25, np.arange(n)])
+        assert_array_equal(read_table(put(text), schema=found.schema).X, found.X)
+        points = put("a,b\n1.5,2\n", "points.csv")
+        assert_array_equal(read_table(points, schema=found.schema, decimal=".").X, [[1.5, 2]])
+        with pytest.raises(FileError, match=r"'1\.5'"):
+            read_table(points, schema=found.schema)
+    with pytest.raises(FileError, match="without thousands' signs"):
+        read_table(put("a;y\n1.234,5;0\n2.345,5;1\n"), decimal=",")
+    with pytest.raises(FileError, match="decimal= is for CSV"):
+        read_table(put("1 1:1\n", "d.svm"), decimal=",")
+
+
+def test_columns_that_number_the_rows_are_told(put):
+    rows = range(40)
+    for header, ids in (
+        (",a,y", ["column_0"]),
+        ("Unnamed: 0,a,y", ["Unnamed: 0"]),
+        ("customer_id,a,y", ["customer_id"]),
+        ("userId,a,y", ["userId"]),
+        ("fluid,a,y", []),
+        ("a,b,y", []),
+    ):
+        number = (7 * i % 40 for i in rows) if ids != ["column_0"] and "Unn" not in header else rows
+        text = f"{header}\n" + "".join(
+            f"{k},{np.sin(i)},{i % 2}\n" for i, k in zip(rows, number, strict=True)
+        )
+        assert read_table(put(text)).id_columns == tuple(ids)
+    assert read_table(put(NUMBERED)).id_columns == ("a",)  # rises by one from row to row
+
+
+def test_rows_without_a_target_are_left_out_where_missing_values_are_filled(put):
+    for name, labels in (("numbers", ["1", "", "0", "1"]), ("words", ["u", "NA", "v", "u"])):
+        text = "a,w,y\n" + "".join(f"{i},{'pq'[i % 2]},{y}\n" for i, y in enumerate(labels))
+        with pytest.raises(FileError, match=r":3: column 'y', the target, .*missing=") as caught:
+            read_table(put(text, f"{name}.csv"))
+        found = read_table(put(text, f"{name}.csv"), **caught.value.remedy)
+        assert_array_equal(found.X[:, 0], [0, 2, 3])
+        assert_array_equal(found.y.astype(str), [y for y in labels if y not in ("", "NA")])
+        assert found.notes == ("1 rows without a target are left out",)
+
+
+def test_options_are_never_ignored(put):
+    path = put("a,b,y\n1,2,0\n2,3,1\n")
+    for options in ({"drop": ["y"]}, {"drop": ["a"], "categorical": ["a"]}):
+        with pytest.raises(FileError, match="contradicts another option"):
+            read_table(path, target="y", **options)
+    with pytest.raises(FileError, match="did you mean 'size'"):
+        read_table(put("size,y\n1,0\n2,1\n"), drop=["sise"])
+
+
+def test_a_target_that_names_the_rows_is_refused(put):
+    text = "a,y\n" + "".join(f"{i},name{i}\n" for i in range(60))
+    with pytest.raises(FileError, match="'y' has 60 different words in 60 rows"):
+        read_table(put(text))
+
+
+def test_columns_named_by_numbers_go_by_their_names(put):
+    path = put("2010,2011,y\n5,6,0\n7,8,1\n")
+    assert read_table(path, drop=["2010"]).schema.feature_names == ["2011"]
+    assert read_table(path, drop=[0]).schema.feature_names == ["2011"]
+
+
+def test_columns_are_copied_as_they_are_written(put):
+    path = put('id,a,y\n007,1.50,0\n"x, y",2,1\n')
+    assert read_columns(path, ["id", "a"], "csv") == {"id": ["007", "x, y"], "a": ["1.50", "2"]}
+    with pytest.raises(FileError, match="keep="):
+        read_columns(put("1 1:1\n", "d.svm"), ["id"], "svmlight")
+
+
+def test_a_remedy_survives_a_copy():
+    error = pickle.loads(pickle.dumps(FileError("f", 3, "what.", drop="a")))
+    assert (str(error), error.line, error.remedy) == ("f:3: what.", 3, {"drop": "a"})
+
+
+def test_outcome_is_a_default_target(put):
+    assert read_table(put("a,outcome\n1,0\n2,1\n")).schema.target == "outcome"
