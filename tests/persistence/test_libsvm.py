@@ -198,5 +198,5 @@ def test_of_equal_votes_the_first_label_of_the_file_wins(tmp_path):
 
 @pytest.mark.parametrize("model", [mercer.LinearSVC(), mercer.LinearSVR()])
 def test_linear_models_have_another_format(model, tmp_path):
-    with pytest.raises(FileError, match="not Linear.*LIBLINEAR's: write_liblinear"):
+    with pytest.raises(FileError, match=r"not Linear.*LIBLINEAR's: write_liblinear"):
         write_libsvm(model.fit(X, CLASSES), tmp_path / "m")

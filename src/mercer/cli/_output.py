@@ -134,9 +134,8 @@ def open_model_and_data(
             f"{model}: the model has no schema, so files cannot be turned into its rows; save it "
             "with one (mercer train does)"
         )
-    rows = read_table(
-        data, schema=found.schema, format=format, decimal=decimal, may_be_wider=may_be_wider
-    )
+    how: dict[str, Any] = {"format": format, "decimal": decimal, "may_be_wider": may_be_wider}
+    rows = read_table(data, schema=found.schema, **how)
     if rows.X.shape[1] > found.schema.n_features:
         found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
     return found, _with_notes(rows)
