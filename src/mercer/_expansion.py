@@ -34,7 +34,7 @@ VECTORS_PER_TILE = 1024
 # vectors of one class is large, and its rounding would dominate once the classes cancel.
 TERMS_PER_SUM = 128
 # float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row are
-# evaluated in float64.
+# evaluated in float64; the exponential or other map of a kernel value counts as 64 of them.
 WORTH_FLOAT32 = 100_000
 # float32 values come with a bound on their error (`SumError`). Rows are evaluated again in float64
 # if a value may have the other sign, or if the bound is above LARGEST_ERROR of the largest value
@@ -134,7 +134,7 @@ class Expansion:
 
     @property
     def _is_worth_float32(self) -> bool:
-        worth = self.n_support * self.support.d >= WORTH_FLOAT32
+        worth = self.n_support * (self.support.d + 64) >= WORTH_FLOAT32
         return worth and self.kernel.is_shift_invariant and self.columns is None
 
     @property

@@ -60,7 +60,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def test_files() -> list[Path]:
+def files_that_use() -> list[Path]:
     """The test files of the installed scikit-learn that name one of the classes."""
     named = re.compile(rf"\b(svm|{'|'.join(NAMES)})\b")
     files = sorted((SITE / "sklearn").rglob("tests/test_*.py"))
@@ -69,7 +69,7 @@ def test_files() -> list[Path]:
 
 def files_about_the_classes() -> list[Path]:
     """Those of which every test is run."""
-    return [file for file in test_files() if file.as_posix().endswith(ABOUT_THE_CLASSES)]
+    return [file for file in files_that_use() if file.as_posix().endswith(ABOUT_THE_CLASSES)]
 
 
 def run(tests: Iterable[Path | str], *options: str) -> dict[str, tuple[str, str]]:
@@ -78,9 +78,11 @@ def run(tests: Iterable[Path | str], *options: str) -> dict[str, tuple[str, str]
         outcomes = Path(folder) / "outcomes.jsonl"
         paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
         command = [
-            *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"),
+            *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no"),
             *("-p", "tests.dropin.swap", "-c", os.devnull, "--rootdir", str(SITE), "-W", "default"),
-            *("--disable-warnings", "--outcomes", str(outcomes), *options, *map(str, tests)),
+            *("-p", "no:cacheprovider", "--disable-warnings", "--outcomes", str(outcomes)),
+            *options,
+            *map(str, tests),
         ]  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": paths, "SKLEARN_SKIP_NETWORK_TESTS": "1"}
         done = subprocess.run(
@@ -94,7 +96,7 @@ def run(tests: Iterable[Path | str], *options: str) -> dict[str, tuple[str, str]
 
 
 def compare(tests: Sequence[Path | str], *options: str) -> Comparison:
-    """Run tests with Mercer's classes, what fails with scikit-learn's, and compare with the list."""
+    """Run tests with Mercer's classes, what fails with scikit-learn's too, and compare."""
     found = run(tests, *options)
     failed = {test: says for test, (outcome, says) in found.items() if outcome == "failed"}
     if failed:
@@ -121,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="the files about the classes only")
     parser.add_argument("--jobs", default="0", help="processes, as pytest-xdist's -n")
     options = parser.parse_args(arguments)
-    files = files_about_the_classes() if options.quick else test_files()
+    files = files_about_the_classes() if options.quick else files_that_use()
     print(f"scikit-learn {sklearn.__version__}: {len(files)} files", flush=True)
     comparison = compare(files, "-n", options.jobs, "--maxprocesses", "4", "--dist", "loadfile")
     print(comparison)

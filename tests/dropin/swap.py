@@ -68,11 +68,11 @@ def _is_related(item: pytest.Item) -> bool:
     if path.endswith(OVER_ALL_ESTIMATORS):
         return any(f"{name}(" in names[-1] for name in NAMES)
     test = names[0].partition("[")[0]
-    return path.endswith(ABOUT_THE_CLASSES) or test in tests_that_use(item.path)
+    return path.endswith(ABOUT_THE_CLASSES) or test in names_that_use(item.path)
 
 
 @lru_cache
-def tests_that_use(path: Path) -> set[str]:
+def names_that_use(path: Path) -> set[str]:
     """Functions and classes of a file that name a replaced class, directly or by what they name."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     mentions: dict[str, set[str]] = {}

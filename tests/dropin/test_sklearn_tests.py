@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.dropin import run
-from tests.dropin.swap import ABOUT_THE_CLASSES, tests_that_use
+from tests.dropin.swap import ABOUT_THE_CLASSES, names_that_use
 
 
 @pytest.mark.parametrize("name", ABOUT_THE_CLASSES)
 def test_of_the_classes_themselves(name):
     """scikit-learn's tests of these classes pass, but for the deviations that are listed."""
-    (file,) = (file for file in run.test_files() if file.as_posix().endswith("/" + name))
+    (file,) = (file for file in run.files_that_use() if file.as_posix().endswith("/" + name))
     comparison = run.compare([file])
     assert comparison.passed
     assert comparison.holds, str(comparison)
@@ -36,7 +36,7 @@ def _swapped_tests(folder: Path) -> Path:
 
 def test_classes_are_swapped_and_unrelated_tests_left_out(tmp_path):
     path = _swapped_tests(tmp_path)
-    assert tests_that_use(path) >= {"helper", "test_is_mercers", "test_is_sklearns"}
+    assert names_that_use(path) >= {"helper", "test_is_mercers", "test_is_sklearns"}
     ours = {test.partition("::")[2]: how for test, (how, _) in run.run([path]).items()}
     own = {t.partition("::")[2]: how for t, (how, _) in run.run([path], "--own-classes").items()}
     assert ours == {"test_is_mercers": "passed", "test_is_sklearns": "failed"}

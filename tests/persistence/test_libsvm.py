@@ -137,7 +137,8 @@ GOOD = (
     ("old", "new", "says"),
     [
         ("c_svc", "d_svc", ":1: svm_type must be one of c_svc"),
-        ("rbf", "precomputed", ":2: kernel_type must be one of linear"),
+        ("rbf", "laplacian", ":2: kernel_type must be one of linear"),
+        ("kernel_type rbf\ngamma 1", "kernel_type precomputed", ":9: no support vector"),
         ("gamma 1", "gamma one", ":3: gamma must be numbers"),
         ("gamma 1\n", "", "there is no gamma"),
         ("label 1 0\n", "", "there is no label"),
@@ -147,7 +148,9 @@ GOOD = (
         ("1 1:1\n", "1 1:x\n", ":10: no support vector"),
         ("1 1:1\n", "1 0:1\n", ":10: no support vector"),
         ("1 1:1\n", "\n", ":10: no support vector"),
-        ("1 1:1\n", "1 1:1\n1 1:2\n", "has 2 support vectors, its header says 1"),
+        ("1 1:1\n", "1 1:1\n1 1:2\n", "has 2 support vectors, but total_sv says 1"),
+        ("total_sv 1", "total_sv 3", "has 1 support vectors, but total_sv says 3"),
+        ("nr_sv 1 0", "nr_sv 1 1", "has 1 support vectors, but nr_sv says 2"),
     ],
 )
 def test_wrong_files_say_where(old, new, says, tmp_path):
@@ -166,3 +169,34 @@ def test_what_the_format_has_no_place_for(tmp_path):
         with pytest.raises(FileError, match="LIBSVM's format has"):
             write_libsvm(model.fit(X, CLASSES > 1), tmp_path / "m")
     assert not is_libsvm(tmp_path / "m")
+
+
+def test_more_columns_than_support_vectors_have(tmp_path):
+    (tmp_path / "m").write_text(GOOD)
+    model, schema = read_libsvm(tmp_path / "m", n_features=3)
+    assert (model.n_features_in_, schema.n_features) == (3, 3)
+    values = model.decision_function([[1.0, 0, 0], [1, 0, 2]])
+    assert_allclose(np.abs(values), [1, np.exp(-4)])
+    (tmp_path / "m").write_text(GOOD.replace("1 1:1\n", "1 5:1\n"))
+    with pytest.raises(FileError, match="n_features=3 is too small"):
+        read_libsvm(tmp_path / "m", n_features=3)
+
+
+def test_of_equal_votes_the_first_label_of_the_file_wins(tmp_path):
+    """Without support vectors, ρ decides: 7 beats 3, 3 beats 5, 5 beats 7: a vote for each."""
+    text = (
+        "svm_type c_svc\nkernel_type linear\nnr_class 3\ntotal_sv 3\nrho -1 1 -1\nlabel 7 3 5\n"
+        "nr_sv 1 1 1\nSV\n0 0 1:1\n0 0 1:1\n0 0 1:1\n"
+    )
+    (tmp_path / "m").write_text(text)
+    model, schema = read_libsvm(tmp_path / "m")
+    assert svm_predict(text, np.ones((1, 1))).tolist() == [7]
+    assert model.predict([[1.0]]).tolist() == [7]
+    mercer.save(model, tmp_path / "m.mercer", schema=schema)
+    assert mercer.load(tmp_path / "m.mercer").predict([[1.0]]).tolist() == [7]
+
+
+@pytest.mark.parametrize("model", [mercer.LinearSVC(), mercer.LinearSVR()])
+def test_linear_models_have_another_format(model, tmp_path):
+    with pytest.raises(FileError, match=r"not Linear.*LIBLINEAR's: write_liblinear"):
+        write_libsvm(model.fit(X, CLASSES), tmp_path / "m")

@@ -176,6 +176,7 @@ def predict(
     output: o.PredictOutput = None,
     decision: o.Decision = False,
     proba: o.Proba = False,
+    b: o.PredictB = None,
     keep: o.Keep = None,
     format: o.Format = None,
     decimal: o.Decimal = None,

@@ -11,7 +11,16 @@ import numpy as np
 from mercer.cli._errors import UsageError, print_error
 from mercer.cli._output import Reporter, describe, open_model_and_data, read, table
 from mercer.data import Table, write_table
-from mercer.persistence import is_libsvm, open_model, read_libsvm, save, write_libsvm
+from mercer.persistence import (
+    is_liblinear,
+    is_libsvm,
+    open_model,
+    read_liblinear,
+    read_libsvm,
+    save,
+    write_liblinear,
+    write_libsvm,
+)
 
 __all__ = ["run"]
 
@@ -26,15 +35,15 @@ def run(
 ) -> None:
     reporter = Reporter(quiet=quiet)
     given = [f"--{name}" for name in CHOICES if how[name]]
-    if is_libsvm(source):
+    if is_libsvm(source) or is_liblinear(source):
         _refuse(given, like, "a model")
-        model, schema = read_libsvm(source)
+        model, schema = read_libsvm(source) if is_libsvm(source) else read_liblinear(source)
         save(model, destination, schema=schema)
         reporter.write(table({"model": f"{destination}: {model}"}))
-    elif to == "libsvm" or Path(destination).suffix == ".model":
+    elif to in ("libsvm", "liblinear") or Path(destination).suffix == ".model":
         _refuse(given, like, "a model")
-        _export(source, destination)
-        reporter.write(table({"model": f"{destination}, for svm-predict"}))
+        program = _export(source, destination, to)
+        reporter.write(table({"model": f"{destination}, for {program}"}))
     else:
         if like is not None and given:
             raise UsageError(f"{given[0]} cannot be combined with --like, whose model decides it")
@@ -63,11 +72,15 @@ def _refuse(given: list[str], like: str | None, what: str) -> None:
         raise UsageError(f"{(given or ['--like'])[0]} is for data, but the source is {what}")
 
 
-def _export(source: str, destination: str) -> None:
+def _export(source: str, destination: str, to: str | None) -> str:
+    """Write a model in the format of LIBSVM, or of LIBLINEAR; the program that reads it."""
     found = open_model(source)
-    write_libsvm(found.model, destination)
+    is_linear = to == "liblinear" or (to is None and not hasattr(found.model, "kernel_"))
+    program = "LIBLINEAR's predict" if is_linear else "svm-predict"
+    (write_liblinear if is_linear else write_libsvm)(found.model, destination)
     if found.schema is not None and found.schema.scaling is not None:
         print_error(
             f"note: the model takes scaled rows; mercer convert DATA rows.svm --like {source} "
-            "writes them for svm-predict"
+            f"writes them for {program}"
         )
+    return program

@@ -6,6 +6,7 @@ completion. The names of estimators and kernels are those of the registries.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli._errors import UsageError, option
+from mercer.cli._errors import UsageError, option, print_error
 from mercer.estimators._registry import ESTIMATORS, cli_names
 from mercer.kernels._registry import KERNELS
 
@@ -26,7 +27,9 @@ EstimatorName = _choice("EstimatorName", cli_names())
 KernelName = _choice("KernelName", (entry.names[0] for entry in KERNELS.values() if entry.names))
 ScaleName = StrEnum("ScaleName", ("standard", "minmax", "maxabs", "none"))
 FormatName = StrEnum("FormatName", ("svmlight", "csv", "parquet", "npy", "npz"))
-OutputFormat = StrEnum("OutputFormat", ("svmlight", "csv", "parquet", "npz", "mercer", "libsvm"))
+OutputFormat = StrEnum(
+    "OutputFormat", ("svmlight", "csv", "parquet", "npz", "mercer", "libsvm", "liblinear")
+)
 FillName = StrEnum("FillName", ("median", "mean", "zero"))
 DecimalSign = _choice("DecimalSign", ".,")
 TaskName = StrEnum("TaskName", ("classification", "regression"))
@@ -288,6 +291,12 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Copy this column of DATA, such as an id; again for more."),
 ]
+PredictB = Annotated[
+    int | None,
+    typer.Option(
+        "-b", min=0, max=1, help="As svm-predict: labels without a header; 1: probabilities too."
+    ),
+]
 Top = Annotated[int, typer.Option(help="Number of features with the largest weights.", min=0)]
 
 Feature = Annotated[
@@ -307,7 +316,7 @@ SVM_TRAIN_OPTIONS: dict[str, tuple[str, Any]] = {
     "s": ("machine", _SVM_TYPES.__getitem__),
     "t": ("kernel", _KERNEL_TYPES.__getitem__),
     "d": ("degree", int),
-    "g": ("gamma", str),
+    "g": ("gamma", lambda gamma: "auto" if gamma == 0 else str(gamma)),
     "r": ("coef0", float),
     "c": ("C", float),
     "n": ("nu", float),
@@ -337,7 +346,8 @@ def translate_svm_train_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of svm-train, where they are given, as those of ``mercer train``.
 
     With any of them, what is left out has svm-train's default too: a C-SVC, γ = 1 / number of
-    columns, and data that are not scaled. ``only_validate`` is added: -v makes no model.
+    columns, and data that are not scaled. Letters that do not matter for a type, such as -n of a
+    C-SVC, are left out, as svm-train does. ``only_validate`` is added: -v makes no model.
     """
     words = {name: value for name, value in options.items() if name not in SVM_TRAIN_OPTIONS}
     given = {
@@ -356,5 +366,20 @@ def translate_svm_train_options(options: Mapping[str, Any]) -> dict[str, Any]:
         }
         if words.get("gamma") is None and words["machine"] in _SVM_TYPES.values():
             words["gamma"] = "auto"
+        _leave_out_unused(words, given)
     words["only_validate"] = "v" in given
     return words
+
+
+def _leave_out_unused(words: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Leave out what letters of svm-train say and its type has no use for."""
+    entry = cli_names().get(words["machine"])
+    if entry is None or entry.libsvm_code is None:
+        return
+    taken = inspect.signature(entry.load()).parameters
+    for letter in given:
+        name = SVM_TRAIN_OPTIONS[letter][0]
+        if letter not in "stv" and name not in taken:
+            words[name] = None
+    if given.get("b") and "probability" not in taken:
+        print_error(f"note: -b 1 has no effect: {entry.cli_name} has no probabilities here")

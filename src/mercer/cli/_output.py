@@ -7,7 +7,7 @@ import math
 import shlex
 import tempfile
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from mercer.cli._errors import CommandError, UsageError, print_error, silence_stdout
+from mercer.cli._libsvm import kernel_matrix
 from mercer.data import Table, read_table
 from mercer.persistence import ModelFile, open_model
+from mercer.persistence._libsvm import with_columns
 
 __all__ = [
     "SCALED",
@@ -95,7 +97,8 @@ SCALED = {
 def read(options: dict[str, Any], notes: bool = True) -> Table:
     """Data read by the options of a command; by default dense rows are scaled."""
     scale = options["scale"] or "auto"
-    if scale == "none" or options.get("kernel") == "precomputed":
+    is_kernel_matrix = options.get("kernel") == "precomputed"
+    if scale == "none" or is_kernel_matrix:
         scale = None
     table = read_table(
         options["data"],
@@ -110,20 +113,33 @@ def read(options: dict[str, Any], notes: bool = True) -> Table:
         decimal=options["decimal"],
         na=options["na"] or (),
     )
+    if is_kernel_matrix and table.schema.sparse:
+        table = kernel_matrix(table)
     return _with_notes(table) if notes else table
 
 
 def open_model_and_data(
-    model: str, data: str, format: str | None, decimal: str | None = None
+    model: str,
+    data: str,
+    format: str | None,
+    decimal: str | None = None,
+    may_be_wider: bool = False,
 ) -> tuple[ModelFile, Table]:
-    """A model, and data in the form that it was trained on."""
+    """A model, and data in the form that it was trained on.
+
+    Rows may have indices that no training row had if ``may_be_wider``; the model is then one for
+    such rows.
+    """
     found = open_model(model)
     if found.schema is None:
         raise CommandError(
             f"{model}: the model has no schema, so files cannot be turned into its rows; save it "
             "with one (mercer train does)"
         )
-    rows = read_table(data, schema=found.schema, format=format, decimal=decimal)
+    how: dict[str, Any] = {"format": format, "decimal": decimal, "may_be_wider": may_be_wider}
+    rows = read_table(data, schema=found.schema, **how)
+    if rows.X.shape[1] > found.schema.n_features:
+        found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
     return found, _with_notes(rows)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_outlier_detector
 
 from mercer.cli._errors import CommandError, UsageError
+from mercer.cli._libsvm import write_as_svm_predict
 from mercer.cli._output import Reporter, open_model_and_data
 from mercer.cli._scores import describe_scores, score
 from mercer.data import write_predictions
@@ -29,14 +30,22 @@ def run(
     decimal: str | None,
     json: bool,
     quiet: bool,
+    b: int | None,
 ) -> None:
     if out is not None and output is not None:
         raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
         raise UsageError("--decision and --proba exclude each other: give one of them")
-    found, table = open_model_and_data(model, data, format, decimal)
+    found, table = open_model_and_data(model, data, format, decimal, may_be_wider=True)
     kept = read_columns(data, keep, table.format) if keep else {}
-    predicted = found.model.predict(table.X)
+    if b is not None:
+        if decision or proba or json or keep:
+            raise UsageError(
+                "-b writes as svm-predict does: leave out --decision, --proba, --keep, --json"
+            )
+        predicted = write_as_svm_predict(output or out or "-", found.model, table.X, bool(b))
+    else:
+        predicted = found.model.predict(table.X)
     more: dict[str, Any] = {"classes": getattr(found.model, "classes_", None)}
     if decision:
         more["decision"] = _values(found.model, "decision_function", table.X, model, "decision")
@@ -45,7 +54,9 @@ def run(
     path = output or out or "-"
     reporter = Reporter(json, quiet or json)
     reporter.write(command="predict", model=model, data=table.name, rows=table.X.shape[0])
-    if json and path == "-":
+    if b is not None:
+        pass  # written above
+    elif json and path == "-":
         reporter.write(predictions=predicted, **more, **({"keep": kept} if kept else {}))
     else:
         write_predictions(path, predicted, keep=kept, **more)

@@ -79,6 +79,7 @@ class Options:
     drop: tuple[str | int, ...] = ()
     decimal: str | None = None
     na: tuple[str, ...] = ()
+    may_be_wider: bool = False
 
     def notation(self, schema: Schema | None) -> Notation:
         """How numbers and missing values are written: as these options say, or the schema."""

@@ -120,6 +120,14 @@ class Schema:
             return None
         return [name for column in self.columns for name in column.feature_names]
 
+    @property
+    def is_kernel_matrix(self) -> bool:
+        """Whether svmlight lines are LIBSVM's of a precomputed kernel: 0:i 1:k(x, x₁) …
+
+        Others begin with 1, or are sparse rows.
+        """
+        return self.zero_based and not self.sparse and self.columns is None
+
     def check(self, n_features: int) -> None:
         """Raise a ValueError if it does not make rows of ``n_features`` columns."""
         n, columns = self.n_features, self.columns
@@ -182,12 +190,15 @@ def _are_texts(values: Any) -> bool:
     return isinstance(values, tuple) and all(isinstance(value, str) for value in values)
 
 
-def apply(name: str, raw: Raw, schema: Schema) -> tuple[Any, Any, list[str]]:
+def apply(
+    name: str, raw: Raw, schema: Schema, may_be_wider: bool = False
+) -> tuple[Any, Any, list[str]]:
     """X and y as the schema's model takes them, and what is worth telling."""
     X, notes = assemble(name, raw, schema)
     if schema.sparse != sp.issparse(X):
         X = sp.csr_matrix(X) if schema.sparse else X.toarray()
-    if X.shape[1] != schema.n_features:
+    is_wider = may_be_wider and X.shape[1] > schema.n_features and schema.scaling is None
+    if X.shape[1] != schema.n_features and not is_wider:
         what = f"has {X.shape[1]} features, but the model was trained on {schema.n_features}."
         raise FileError(name, None, what)
     y = raw.y

@@ -85,6 +85,7 @@ def read_table(
     drop: Sequence[str | int] = (),
     decimal: str | None = None,
     na: Sequence[str] = (),
+    may_be_wider: bool = False,
 ) -> Table:
     """Read rows and targets; format and compression are recognised by the content.
 
@@ -121,6 +122,10 @@ def read_table(
     na : sequence of str, optional
         Words of CSV files that stand for missing values, besides NA, NaN, null, none and ``?``.
 
+    may_be_wider : bool, default=False
+        With a schema of svmlight rows: indices beyond those of the training are read, too, and X
+        may have more columns than ``schema.n_features``.
+
     Returns
     -------
     Table
@@ -150,7 +155,16 @@ def read_table(
     array(['rose', 'violet', 'rose'], dtype='<U6')
     """
     options = Options(
-        target, task, scale, missing, header, tuple(categorical), tuple(drop), decimal, tuple(na)
+        target,
+        task,
+        scale,
+        missing,
+        header,
+        tuple(categorical),
+        tuple(drop),
+        decimal,
+        tuple(na),
+        may_be_wider,
     )
     _check(options, schema, format)
     with open_source(source) as opened:
@@ -161,7 +175,7 @@ def read_table(
             raw = _READERS[found](opened, options, schema)
     with as_file_errors(name, f"cannot be used as {found}"):
         if schema is not None:
-            X, y, notes = apply(name, raw, schema)
+            X, y, notes = apply(name, raw, schema, may_be_wider)
             return Table(X, y, schema, name, found, tuple(notes))
         n_missing, id_columns = count_missing(raw), find_id_columns(raw)
         X, y, schema, notes = learn(name, raw, options)
@@ -240,7 +254,9 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
         reader = SvmlightReader(source, None)
     else:
         trained = schema.n_features if schema.columns is None else len(schema.columns)
-        reader = SvmlightReader(source, schema.zero_based, trained)
+        trained += schema.is_kernel_matrix  # and the number of the row
+        wider = options.may_be_wider and schema.columns is None and schema.scaling is None
+        reader = SvmlightReader(source, schema.zero_based, None if wider else trained)
     try:
         X, y = reader.read()
     except FileError as error:
@@ -248,6 +264,10 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
             raise
         what = f"{error.message.rstrip('.')}; format='csv' if it is not svmlight."
         raise FileError(error.path, error.line, what) from error
+    if schema is not None and X.shape[1] < trained:
+        X.resize(X.shape[0], trained)
+    if schema is not None and schema.is_kernel_matrix:
+        X = X[:, 1:].toarray()
     if X.shape[0] == 0:
         raise FileError(source.name, None, "has no rows.")
     return Raw(X, None if options.target is False else y, None, zero_based=bool(reader.zero_based))

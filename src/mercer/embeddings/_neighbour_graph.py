@@ -27,6 +27,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.estimators._fields import COUNT, estimator
+from mercer.estimators._validation import as_numbers
 from mercer.exceptions import warn_user
 from mercer.kernels import Kernel
 from mercer.kernels._symmetry import require_symmetric
@@ -120,7 +121,7 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         is_matrix = self._similarity == "precomputed"
         X = validate_data(
             self,
-            X,
+            as_numbers(X),
             dtype=np.float64 if is_matrix else [np.float64, np.float32],
             accept_sparse="csr",
             ensure_min_samples=2 if reset else 1,

@@ -23,6 +23,7 @@ from mercer.kernels._compiled.products import DENSE_FROM
 
 __all__ = [
     "Data",
+    "as_numbers",
     "check_rows",
     "check_training",
     "class_codes",
@@ -102,7 +103,7 @@ def check_training(
         estimator.__dict__.pop("feature_names_in_", None)
     elif not is_finite:
         X, y = validate_data(
-            estimator, X, y, dtype=DTYPES, order="C", accept_sparse="csr",
+            estimator, as_numbers(X), y, dtype=DTYPES, order="C", accept_sparse="csr",
             accept_large_sparse=False, multi_output=several_targets, y_numeric=several_targets,
         )  # fmt: skip
     if precomputed and X.shape[0] != X.shape[1]:
@@ -152,17 +153,52 @@ def check_rows(estimator: Any, X: Any) -> Any:
     has_names = hasattr(estimator, "feature_names_in_")
     if has_names or not _is_plain(X) or X.shape[1] != estimator.n_features_in_:
         X = validate_data(
-            estimator, X, dtype=DTYPES, order="C", accept_sparse="csr", accept_large_sparse=False,
-            reset=False,
+            estimator, as_numbers(X), dtype=DTYPES, order="C", accept_sparse="csr",
+            accept_large_sparse=False, reset=False,
         )  # fmt: skip
     if sp.issparse(X):
-        if not model_is_sparse:
-            raise ValueError(
-                f"cannot use sparse input in {type(estimator).__name__!r} trained on dense data; "
-                "convert it with X.toarray()."
-            )
-        return X
+        return X if model_is_sparse else X.toarray()
     return sp.csr_matrix(X) if model_is_sparse else X
+
+
+def as_numbers(X: Any) -> Any:
+    """X unless it holds text, which NumPy would turn into numbers silently, or refuse elsewhere.
+
+    Sparse rows whose indices have 64 bits (as `sklearn.datasets.load_svmlight_file` reads them) get
+    indices of 32 bits, if these suffice: compiled code takes no others.
+    """
+    if sp.issparse(X):
+        return _with_short_indices(X)
+    if _is_frame(X) and _is_numeric_frame(X):
+        return X
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    if kind in ("b", "i", "u", "f"):
+        return X
+    try:
+        array = np.asarray(X)
+    except (ValueError, TypeError):  # ragged, or not an array: the validation says so
+        return X
+    if array.dtype.kind in "SU" or (
+        array.dtype == object and any(isinstance(item, (str, bytes)) for item in array.flat)
+    ):
+        first = next(item for item in array.flat if isinstance(item, (str, bytes)))
+        raise ValueError(
+            f"X must hold numbers, but it holds text, such as {str(first)[:40]!r}. Convert numbers "
+            "written as text with X.astype(float), and encode categories, for example with "
+            "OneHotEncoder."
+        )
+    return X
+
+
+def _with_short_indices(X: Any) -> Any:
+    """CSR with indices of 32 bits, where all of them fit."""
+    X = X.tocsr()
+    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    if X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return type(X)(parts, shape=X.shape)
 
 
 def dense_if_small(X: Any) -> Any:

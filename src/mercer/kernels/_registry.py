@@ -197,6 +197,7 @@ for _entry in (
         reference=_REFERENCE + "precomputed",
         precise=_REFERENCE + "exact_values",
         libsvm_code=4,
+        libsvm_name="precomputed",
     ),
     KernelEntry("mercer.kernels._histogram:AllSubsets", reference=_REFERENCE + "all_subsets"),
     KernelEntry(_USER + "Callable", precise=_REFERENCE + "exact_values"),

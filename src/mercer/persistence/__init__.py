@@ -8,20 +8,25 @@ _registry.py      the classes a file may name, and their earlier names
 _model_arrays.py  what the arrays of a fitted model are
 _validity.py      a file's content checked before use
 _libsvm.py        models of LIBSVM, read and written
+_liblinear.py     models of LIBLINEAR, read and written
 ================  =================================================================
 """
 
 from mercer.exceptions import FileError
+from mercer.persistence._liblinear import is_liblinear, read_liblinear, write_liblinear
 from mercer.persistence._libsvm import is_libsvm, read_libsvm, write_libsvm
 from mercer.persistence._model_file import ModelFile, load, open_model, save
 
 __all__ = [
     "FileError",
     "ModelFile",
+    "is_liblinear",
     "is_libsvm",
     "load",
     "open_model",
+    "read_liblinear",
     "read_libsvm",
     "save",
+    "write_liblinear",
     "write_libsvm",
 ]

@@ -9,6 +9,7 @@ and its sigmoid 1 / (1 + exp(A f + B)) keeps A and has −B.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +28,7 @@ from mercer.kernels._registry import KERNELS, kernel_entry
 from mercer.kernels._samples import Samples
 from mercer.persistence._validity import check_before, try_model
 
-__all__ = ["is_libsvm", "read_libsvm", "write_libsvm"]
+__all__ = ["is_libsvm", "read_libsvm", "with_columns", "write_libsvm"]
 
 # Entries of the registries by LIBSVM's names.
 SVM_TYPES = {entry.libsvm_name: entry for entry in ESTIMATORS.values() if entry.libsvm_name}
@@ -58,10 +59,24 @@ def is_libsvm(path: str | os.PathLike) -> bool:
         return False
 
 
-def read_libsvm(path: str | os.PathLike) -> tuple[Any, Schema]:
+def read_libsvm(path: str | os.PathLike, n_features: int | None = None) -> tuple[Any, Schema]:
     """The model of a file of LIBSVM's, and how svmlight files become its rows.
 
     Such a file has neither C nor ν nor the rows of the training set, so there is no certificate.
+
+    Parameters
+    ----------
+    path : path
+    n_features : int, optional
+        Columns of the rows to predict (of a precomputed kernel: training rows). The file does not
+        say; by default it is the largest index of a support vector.
+
+    Returns
+    -------
+    model : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+        Of classes with equal votes it predicts the one that comes first in the file, as
+        svm-predict.
+    schema : Schema
 
     Examples
     --------
@@ -81,11 +96,14 @@ def read_libsvm(path: str | os.PathLike) -> tuple[Any, Schema]:
             lines = enumerate(file, start=1)
             header = _read_header(name, lines)
             coef, vectors = _read_vectors(name, lines, header)
+        if n_features is not None:
+            vectors = with_width(vectors, n_features)
         return _fitted(header, coef, vectors)
 
 
 def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any, Schema]:
     model = _make_model(header)
+    width = vectors.shape[1]
     classes = None
     if isinstance(model, (SVC, NuSVC)):
         classes, coef, b, vectors = _sort_classes(model, header, coef, vectors)
@@ -96,8 +114,13 @@ def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any
         model.offset_ = -b
     blocks = None if classes is None else block_outputs(model._n_support)
     model.intercept_, model.dual_coef_ = b, sp.csr_matrix(coef)
-    model.support_vectors_, model.n_features_in_ = vectors, vectors.shape[1]
-    model.expansion_ = Expansion(model.kernel_, Samples(vectors), coef, b, blocks)
+    model.support_vectors_, model.n_features_in_, columns = vectors, width, None
+    if model.kernel == "precomputed":  # each vector is a one in the column of its training row
+        columns, model.support_vectors_ = vectors.indices, np.empty((0, 0))
+        model.support_ = columns.astype(np.int32)
+        model.dual_coef_ = coef
+    support = Samples(model.support_vectors_)
+    model.expansion_ = Expansion(model.kernel_, support, coef, b, blocks, columns)
     parameters = model.get_params(deep=False)
     state = {name: value for name, value in vars(model).items() if name not in parameters}
     check_before(type(model), parameters, state)
@@ -105,8 +128,9 @@ def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any
     task = "regression" if isinstance(model, (SVR, NuSVR)) else "classification"
     return model, Schema(
         columns=None,
-        n_features=vectors.shape[1],
-        sparse=True,
+        n_features=width,
+        sparse=model.kernel != "precomputed",
+        zero_based=model.kernel == "precomputed",  # lines begin with 0:i
         task=None if isinstance(model, OneClassSVM) else task,
         labels=None if classes is None else tuple(classes.tolist()),
     )
@@ -115,15 +139,23 @@ def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any
 def write_libsvm(model: Any, path: str | os.PathLike) -> None:
     """Write an SVC, NuSVC, SVR, NuSVR or OneClassSVM as LIBSVM does.
 
-    Labels that are no integers are written as their number in ``classes_``.
+    Labels that are no integers are written as their number in ``classes_``. Linear models have a
+    format of their own: `write_liblinear`.
     """
-    svm, kernel = ESTIMATORS.get(type(model).__name__), kernel_entry(model.kernel_)
+    svm = ESTIMATORS.get(type(model).__name__)
+    fitted = getattr(model, "kernel_", None)
+    kernel = None if fitted is None else kernel_entry(fitted)
     if not (svm and svm.libsvm_name and kernel and kernel.libsvm_name):
+        remedy = (
+            "; linear models have LIBLINEAR's: write_liblinear" if hasattr(model, "coef_") else ""
+        )
         raise FileError(
             os.fspath(path),
             None,
-            "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf or "
-            f"sigmoid kernels, not {type(model).__name__} with {model.kernel_!r}",
+            "LIBSVM's format has SVC, NuSVC, SVR, NuSVR and OneClassSVM with linear, poly, rbf, "
+            f"sigmoid or precomputed kernels, not {type(model).__name__}"
+            + (f" with {fitted!r}" if fitted is not None else "")
+            + remedy,
         )
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
@@ -131,13 +163,17 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
     sign = -1.0 if two else 1.0
     header |= _class_lines(model, -sign * model.intercept_)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
-    vectors = sp.csr_matrix(model.support_vectors_)
+    vectors, first = sp.csr_matrix(model.support_vectors_), 1
+    if kernel.libsvm_name == "precomputed":  # 0:i, the number of a training row from 1 on
+        rows = model.expansion_.columns + 1.0
+        shape, first = (rows.size, 1), 0
+        vectors = sp.csr_matrix((rows, np.zeros(rows.size, int), np.arange(rows.size + 1)), shape)
     with replacing(path) as file:
         for key, value in header.items():
             file.write(f"{key} {value}\n".encode())
         file.write(b"SV\n")
         for numbers, row in zip(sign * coef.T, vectors, strict=True):
-            entries = zip(row.indices + 1, row.data, strict=True)
+            entries = zip(row.indices + first, row.data, strict=True)
             words = [f"{number:.17g}" for number in numbers]
             words += [f"{index}:{value:.17g}" for index, value in entries]
             file.write((" ".join(words) + "\n").encode())
@@ -159,6 +195,35 @@ def _class_lines(model: Any, rho: np.ndarray) -> dict[str, str]:
                 lines[key] = _join(value)
         lines["nr_sv"] = _join(model.n_support_)
     return lines
+
+
+def with_width(vectors: Any, n_features: int) -> Any:
+    """CSR rows with more columns."""
+    if n_features < vectors.shape[1]:
+        raise ValueError(
+            f"n_features={n_features} is too small: a support vector has {vectors.shape[1]}"
+        )
+    parts = vectors.data, vectors.indices, vectors.indptr
+    return sp.csr_matrix(parts, shape=(vectors.shape[0], n_features))
+
+
+def with_columns(model: Any, n_features: int) -> Any:
+    """The model for rows of more columns, in which its vectors or weights are zero.
+
+    svm-predict takes rows with indices that no training row had; so does ``mercer predict``.
+    """
+    wider = copy.copy(model)
+    wider.n_features_in_ = n_features
+    old = getattr(model, "expansion_", None)
+    if old is not None and old.columns is None:
+        wider.support_vectors_ = with_width(sp.csr_matrix(old.support.X), n_features)
+        wider.expansion_ = Expansion(
+            old.kernel, Samples(wider.support_vectors_), old.coef, old.b, old.blocks
+        )
+    elif old is None:
+        more = [(0, 0)] * (model.coef_.ndim - 1) + [(0, n_features - model.coef_.shape[-1])]
+        wider.coef_ = np.pad(model.coef_, more)
+    return wider
 
 
 def _join(numbers: np.ndarray) -> str:
@@ -202,8 +267,12 @@ def _read_header(name: str, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
 def _read_vectors(
     name: str, lines: Iterator[tuple[int, str]], header: dict[str, Any]
 ) -> tuple[np.ndarray, Any]:
-    """Coefficients, one row per other class, and support vectors as CSR."""
+    """Coefficients, one row per other class, and support vectors as CSR.
+
+    Of a precomputed kernel, ``0:i`` becomes a one in column i − 1.
+    """
     n_coef = int(header["nr_class"][0]) - 1 if "label" in header else 1
+    is_precomputed = header["kernel_type"] == "precomputed"
     coef, data, indices, indptr = [], [], [], [0]
     for number, line in lines:
         words = line.split()
@@ -211,6 +280,8 @@ def _read_vectors(
             coef.append([float(word) for word in words[:n_coef]])
             for word in words[n_coef:]:
                 index, _, value = word.partition(":")
+                if is_precomputed:
+                    index, value = (str(int(float(value))), "1") if index == "0" else ("", "")
                 indices.append(int(index) - 1)
                 data.append(float(value))
         except ValueError:
@@ -218,9 +289,14 @@ def _read_vectors(
         if len(coef[-1]) < n_coef or (indices and not 0 <= indices[-1] < LARGEST_INDEX):
             raise FileError(name, number, f"no support vector: {line[:60]!r}")
         indptr.append(len(data))
-    total = sum(header["nr_sv"]) if "nr_sv" in header else header.get("total_sv", [len(coef)])[0]
-    if total != len(coef):
-        raise FileError(name, None, f"has {len(coef)} support vectors, its header says {total:g}")
+        if is_precomputed and indptr[-1] - indptr[-2] != 1:
+            raise FileError(name, number, f"no support vector: {line[:60]!r}")
+    for key in ("total_sv", "nr_sv"):
+        total = sum(header.get(key, [len(coef)]))
+        if total != len(coef):
+            raise FileError(
+                name, None, f"has {len(coef)} support vectors, but {key} says {total:g}"
+            )
     width = max(indices, default=0) + 1
     vectors = sp.csr_matrix((data, indices, indptr), shape=(len(coef), width), dtype=np.float64)
     vectors.sort_indices()
@@ -281,4 +357,6 @@ def _sort_classes(
     if model._probA.size:
         model.probability = True
     model._n_support = counts[order].astype(np.int32)
+    if k > 2 and not np.array_equal(order, np.arange(k)):
+        model._vote_order = np.array(rank)
     return model.classes_, full[:, columns], b, vectors[columns]

@@ -79,6 +79,7 @@ def _unify(form: list[str], shape: tuple[int, ...], sizes: dict[str, int]) -> bo
 ATTRIBUTES = {
     "classes_": Array("k", "any"),
     "class_weight_": Array("k"),
+    "_vote_order": Array("k", "count", below="k"),
     "support_": Array("s", "count", below="r"),
     "_support_rows": Array("s", "count", below="r"),
     "support_vectors_": Array("s d | s | 0 0"),

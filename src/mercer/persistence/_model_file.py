@@ -29,6 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 from mercer.persistence._container import read_tensors, write_tensors
+from mercer.persistence._liblinear import is_liblinear
+from mercer.persistence._libsvm import is_libsvm
 from mercer.persistence._registry import (
     ESTIMATORS,
     TRANSFORMERS,
@@ -176,8 +178,15 @@ def open_model(
     path: str | os.PathLike, *, callables: Mapping[str, Callable] | None = None
 ) -> ModelFile:
     """The model of a file together with its schema and header; as `load`."""
-    metadata, tensors = read_tensors(path)
     name = str(path)
+    if is_libsvm(path) or is_liblinear(path):
+        raise FileError(
+            name,
+            None,
+            "is a model of LIBSVM or LIBLINEAR: mercer convert OLD NEW.mercer makes a model of "
+            "Mercer of it (in Python read_libsvm and read_liblinear of mercer.persistence).",
+        )
+    metadata, tensors = read_tensors(path)
     try:
         header = json.loads(metadata["mercer"])
         is_model = header["format"] == FORMAT and type(header["version"]) is int

@@ -25,6 +25,7 @@ from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import (
     DTYPES,
     Data,
+    as_numbers,
     check_training,
     class_codes,
     class_weights,
@@ -294,7 +295,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        X = validate_data(self, as_numbers(X), dtype=DTYPES, accept_sparse="csr", reset=False)
         scores = X @ self.coef_.T
         return (scores.toarray() if sp.issparse(scores) else scores) + self.intercept_
 

@@ -27,7 +27,7 @@ from mercer.estimators._fields import (
 )
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._parameters import CONSTRAINTS, resolve_kernel
-from mercer.estimators._validation import Data, check_rows, check_training
+from mercer.estimators._validation import Data, as_numbers, check_rows, check_training
 from mercer.estimators.pegasos._certificates import Effort, certify_bound
 from mercer.estimators.pegasos._streaming import StreamMixin
 from mercer.gram import BlockedGram
@@ -274,6 +274,6 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
         """f of every task, shape (n, n_tasks)."""
         check_is_fitted(self, "intercept_")
         if hasattr(self, "coef_"):
-            X = validate_data(self, X, accept_sparse="csr", reset=False)
+            X = validate_data(self, as_numbers(X), accept_sparse="csr", reset=False)
             return np.asarray(X @ self.coef_.T) + self.intercept_
         return self.expansion_(check_rows(self, X), self.n_jobs)

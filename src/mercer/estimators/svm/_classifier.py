@@ -226,7 +226,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if k == 2:
             return self.classes_[(values[:, 0] > 0).astype(np.intp)]
         score = ovr_scores(values, k) if self.break_ties else votes(values, k)
-        return self.classes_[np.argmax(score, axis=1)]
+        order = getattr(self, "_vote_order", None)  # of a model of LIBSVM: that of its labels
+        if order is None:
+            return self.classes_[np.argmax(score, axis=1)]
+        return self.classes_[order[np.argmax(score[:, order], axis=1)]]
 
     @property
     def _is_decided(self) -> Any:
