@@ -16,6 +16,7 @@ import mercer
 from mercer import SVC, SVR
 from mercer._result import Status
 from mercer.estimators.svm._solve import FitSettings
+from mercer.exceptions import InterruptWarning
 from mercer.solvers import SMO, Stopping
 from tests.solvers.small import make_data, small
 
@@ -117,6 +118,26 @@ def test_ctrl_c_answers_at_once_and_goes_through(dense, Machine, labels):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert model.certificate_.status is Status.STOPPED
     check_usable(model, labels)
+
+
+def test_tasks_not_begun_before_a_stop_are_fitted_to_samples():
+    """Without it most pairs of classes would have no support vectors, and no say."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 6, 3000)
+    rows = 1.5 * rng.normal(size=(6, 5))[labels] + rng.normal(size=(3000, 5))
+    model = SVC(callback=lambda progress: True)
+    with pytest.warns(ConvergenceWarning, match="stopped"):
+        model.fit(rows, labels)
+    assert model.score(rows, labels) > 0.9 * SVC().fit(rows, labels).score(rows, labels)
+    assert all(task.n_free + task.n_bound > 0 for task in model.certificate_.tasks)
+    assert np.isfinite(model.certificate_.gap)
+
+
+def test_the_message_of_ctrl_c_counts_the_tasks_fitted_to_samples():
+    stopping = Stopping(on_interrupt="return")
+    stopping.note = "12 of 21 tasks were fitted to samples only"
+    with pytest.warns(InterruptWarning, match="12 of 21 tasks"), stopping:
+        stopping._on_interrupt(signal.SIGINT, None)
 
 
 def test_ctrl_c_outside_the_main_thread_is_left_alone():

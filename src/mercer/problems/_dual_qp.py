@@ -119,6 +119,12 @@ class BoxQP:
             self, lower=np.maximum(self.lower, -reach), upper=np.minimum(self.upper, reach)
         )
 
+    def take(self, points: np.ndarray) -> BoxQP:
+        """The problem of some data points, each of which is one variable; a start of zero."""
+        part = {name: getattr(self, name)[points] for name in ("target", "lower", "upper")}
+        group, diag = (None if v is None else v[points] for v in (self.group, self.diag))
+        return BoxQP(**part, start=np.zeros(points.size), group=group, diag=diag)
+
     def at_variables(self, f: np.ndarray) -> np.ndarray:
         """Values at the data points, repeated for each variable."""
         return f if self.row is None else f[self.row]

@@ -81,6 +81,7 @@ class Stopping:
         self.time_limit = time_limit
         self.callback = callback
         self.on_interrupt = on_interrupt
+        self.note = ""  # what the message of an interrupted fit adds
         self.began = time.perf_counter()
         self._interrupted = False
         self._stop_asked = False
@@ -99,12 +100,13 @@ class Stopping:
             self._old_handler = None
         if not self.interrupted:
             return
+        note = f"; {self.note}" if self.note else ""
+        message = f"Ctrl-C ended the fit after {self.seconds:.3g} s{note}"
         if self.on_interrupt == "raise":  # also where the fit raised: its error is the context
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(message)
         if exc_type is None:
             warn_user(
-                f"Ctrl-C ended the fit after {self.seconds:.3g} s; the model is the one reached so "
-                "far (on_interrupt='return').",
+                f"{message}; the model is the one reached so far (on_interrupt='return').",
                 InterruptWarning,
             )
 
@@ -173,7 +175,7 @@ class _Part(Stopping):
     def __init__(self, fit: Stopping):
         self.fit = fit
         self.time_limit, self.callback, self.began = fit.time_limit, None, fit.began
-        self.on_interrupt = fit.on_interrupt
+        self.on_interrupt, self.note = fit.on_interrupt, ""
 
     @property
     def interrupted(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class FitSettings:
         Multiply-adds of all kernel values from which on threads are started (a millisecond).
     map_cost : int
         Multiply-adds that the map from a dot product to a kernel value counts as.
+    sample_points : int
+        After Ctrl-C: points to which a task that was not begun is fitted, in some milliseconds.
     certified_from : int
         Variables from which on the certificate is computed in ``fit``, so that the arrays it needs
         are freed; for smaller problems it is computed at the first access.
@@ -48,6 +50,7 @@ class FitSettings:
     task_time_fraction: float = 0.8
     threads_from: int = 100_000_000
     map_cost: int = 50
+    sample_points: int = 200
     certified_from: int = 20_000
 
 
@@ -173,6 +176,31 @@ class SolvesTasks:
                 cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 order = cut if has_time else []
                 fair *= 2  # going on takes time, too
+            rest = [
+                t for t, r in answers.items() if r.status is Status.STOPPED and not r.beta.any()
+            ]
+            if rest:
+                stopping.note = f"{len(rest)} of {len(tasks)} tasks were fitted to samples only"
+
+            def coarse(t: int) -> Result:
+                part = gram.take(tasks[t].of_rows(np.arange(gram.n)), inner)
+                return _from_sample(solver, problems[t], part, self._fit_settings.sample_points)
+
+            answers |= dict(zip(rest, outer.map(coarse, rest), strict=True))
+
+
+def _from_sample(solver: Any, problem: BoxQP, gram: BlockedGram, n_points: int) -> Result:
+    """A task that was not begun before Ctrl-C: the solution of a small sample of both classes."""
+    rng, seconds = np.random.default_rng(0), 0.01
+    sides = [np.flatnonzero(side) for side in (problem.target > 0, problem.target <= 0)]
+    sample = np.concatenate([rng.permutation(side)[: n_points // 2] for side in sides])
+    beta = problem.start.copy()
+    if not beta.any():
+        part = gram.take(sample)
+        found = solve_within_reach(solver, problem.take(sample), part, Stopping(seconds), None)
+        beta[sample] = found.beta
+    result = solve_within_reach(solver, problem, gram, Stopping(0.0), beta)
+    return result if result.status.is_solved else replace(result, status=Status.STOPPED)
 
 
 def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:
