@@ -23,7 +23,7 @@ from mercer.persistence._validity import check_before, try_model
 __all__ = ["is_liblinear", "read_liblinear", "write_liblinear"]
 
 # LIBLINEAR's names of problems: class and parameters here. The first of each pair is written.
-SOLVER_TYPES: dict[str, tuple[type, dict[str, Any]]] = {
+SOLVER_TYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "L2R_LR": (LogisticRegression, {}),
     "L2R_LR_DUAL": (LogisticRegression, {}),
     "L1R_LR": (LogisticRegression, {}),
