@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.kernels import RBF, AllSubsets, Chi2, Cosine, Laplacian, Linear, Polynomial
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums, bounded_sums, precise_sums
+from mercer.verification._sklearn import as_mercer
 from mercer.verification._verify import verify
 from tests.oracles.exact_certificate import exact_numbers, kernel_sums, mp_context, mpf
 
@@ -53,7 +54,7 @@ def draw(kind, kernel, data, seed, n=24, d=3, **params):
         y = rng.normal(size=n)
     weight = np.where(rng.random(n) < 0.5, 1.0, rng.uniform(0.5, 2.0, n))
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1).clip(max=600)) + np.eye(n)
-    model = libsvm(kind, "precomputed", K, y, weight, **params)
+    model = as_mercer(libsvm(kind, "precomputed", K, y, weight, **params), K, y, weight)
     model.kernel_, model._gamma = kernel, 1.0
     model.support_vectors_ = X[model.support_]
     model.n_features_in_, model.shape_fit_ = d, X.shape
@@ -143,7 +144,7 @@ def test_hard_margins(kernel, offset):
     X[:, 0] += y
     K = X @ X.T if isinstance(kernel, Linear) else np.exp(-0.2 * cdist(X, X) ** 2)
     X = X + offset
-    model = svm.SVC(kernel="precomputed", C=1e6).fit(K, y)
+    model = as_mercer(svm.SVC(kernel="precomputed", C=1e6).fit(K, y), K, y, np.ones(16))
     model.set_params(C=np.inf)
     model.kernel_, model.support_vectors_, model.n_features_in_ = kernel, X[model.support_], 2
     beta = np.zeros(16)

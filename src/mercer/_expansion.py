@@ -167,7 +167,10 @@ class Expansion:
         if self.kernel.is_linear:
             origin = self.support.origin
             centred = X if origin is None else X - origin
-            return np.asarray(centred @ self.weights(centred=False).T) + self.b
+            W = self.weights()
+            if origin is not None:
+                W = W + self._linear_factor * self._rounding_of_sums[:, None] * origin
+            return np.asarray(centred @ W.T) + self.b
         out = np.tile(self.b, (n, 1))
         self._add_shift_terms(X, out)
         pieces = self._pieces(dtype)
@@ -239,16 +242,24 @@ class Expansion:
             self._prepared["sums"] = np.array([math.fsum(each) for each in columns])
         return self._prepared["sums"]
 
+    @property
+    def _rounding_of_sums(self) -> np.ndarray:
+        """Σ c where it is the rounding of zero; else (k-means) f is one of centred rows: 0."""
+        sizes = np.zeros(self.b.size)
+        for start, stop, outputs in self.blocks:
+            sizes[outputs] += np.abs(self.coef[:, start:stop]).sum(axis=1)
+        return np.where(np.abs(self._coef_sums) <= 1e-6 * sizes, self._coef_sums, 0.0)
+
     def _add_shift_terms(self, X: Any, out: np.ndarray) -> None:
         """Σ c times a(x) − a(origin) (`Kernel.shift_terms`): the coefficients need not sum to zero.
 
         ν-SVR publishes differences of two duals, whose rounding is not that of the difference.
         """
         origin = self.support.origin
-        if origin is None or self.kernel.is_shift_invariant or not self._coef_sums.any():
+        if origin is None or self.kernel.is_shift_invariant or not self._rounding_of_sums.any():
             return
         terms, _ = self.kernel.shift_terms(X - origin, origin)
-        out += terms[:, None] * self._coef_sums
+        out += terms[:, None] * self._rounding_of_sums
 
     @property
     def _linear_factor(self) -> float:

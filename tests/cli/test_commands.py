@@ -102,7 +102,9 @@ def test_letters_and_words_give_the_estimator(words, expected, mercer, tube, tmp
     model = package.load(tmp_path / "m")
     assert type(model) is type(expected)
     expected.set_params(tol=1e-8).fit(X, y)
-    assert_allclose(model.predict(X), expected.predict(X), atol=1e-6)
+    # A one-class SVM's f is zero on its border, where signs are rounding.
+    method = "decision_function" if hasattr(expected, "decision_function") else "predict"
+    assert_allclose(getattr(model, method)(X), getattr(expected, method)(X), atol=1e-6)
 
 
 def test_class_weights_in_both_spellings(tmp_path, mercer):

@@ -34,7 +34,6 @@ DEVIATIONS = {
     # LinearSVC and LinearSVR
     "sklearn/feature_selection/tests/test_rfe.py::test_rfe_wrapped_estimator": _INTERCEPT,
     _BOUNDS + "test_l1_min_c": _L1,
-    _SPARSE + "test_linearsvc_iris": _L1,
     _SVM + "test_linearsvc_parameters": _L1,
     _SVM + "test_linearsvc": _L1,
     _SVM + "test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0]": _L1,

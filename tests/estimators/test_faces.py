@@ -305,7 +305,7 @@ def test_hard_margin_and_its_refusal():
         ([[1.0], [np.nan]], [0, 1], None, "NaN"),
         ([[1.0], [np.inf]], [0, 1], None, "infinity"),
         (np.empty((0, 2)), [], None, "0 sample"),
-        ([["a"], ["b"]], [0, 1], None, "could not convert"),
+        ([["a"], ["b"]], [0, 1], None, "must hold numbers"),
         ([[1.0], [2.0]], [0, 1], [1.0], "incompatible shapes"),
         ([[1.0], [2.0]], [0, 1], [1.0, np.nan], "sample_weight must be finite"),
         ([[1.0], [2.0]], [0, 1], [0.0, 0.0], "zero or negative weights"),

@@ -117,7 +117,7 @@ def test_composites_take_the_stricter_sample_type():
     function = Callable(shared_letters)
     assert function.sample_type == (2 * function + 1).sample_type == "objects"
     assert (RBF() + function).sample_type == (function * RBF()).sample_type == "vectors"
-    with pytest.raises(ValueError, match="could not convert string to float"):
+    with pytest.raises(ValueError, match="must hold numbers, but it holds text"):
         mercer.SVC(kernel=RBF() + function).fit(WORDS, LABELS)
 
 

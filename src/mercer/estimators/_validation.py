@@ -151,7 +151,7 @@ def check_rows(estimator: Any, X: Any) -> Any:
     if estimator.expansion_.support.are_objects:
         return _as_objects(X)
     has_names = hasattr(estimator, "feature_names_in_")
-    if has_names or not _is_plain(X) or X.shape[1] != estimator.n_features_in_:
+    if has_names or not _is_plain(X) or X.shape[1] != vars(estimator).get("n_features_in_"):
         X = validate_data(
             estimator, as_numbers(X), dtype=DTYPES, order="C", accept_sparse="csr",
             accept_large_sparse=False, reset=False,
