@@ -105,13 +105,8 @@ class BoundaryDisplay(Display):
         ticks = [plane.ticks(axis, grid_resolution) for axis in (0, 1)]
         spans = [float(np.ptp(each)) for each in ticks]
         one_scale = view.is_linear and max(spans) <= cls.most_stretch * min(spans)
-        if one_scale:  # a wider picture than its data, rather than a strip
-            middles = [(each[0] + each[-1]) / 2 for each in ticks]
-            halves = [max(span, 0.62 * max(spans)) / 2 for span in spans]
-            ticks = [
-                np.linspace(middle - half, middle + half, grid_resolution)
-                for middle, half in zip(middles, halves, strict=True)
-            ]
+        if one_scale:
+            ticks = [_widened(each, 0.62 * max(spans)) for each in ticks]
         xx0, xx1 = np.meshgrid(*ticks)
         places = np.column_stack([xx0.ravel(), xx1.ravel()])
         values = plane.values(view, places).reshape(xx0.shape)
@@ -276,6 +271,12 @@ class BoundaryDisplay(Display):
         disc = {"s": largest * relative, "c": colours, "alpha": 0.22, "linewidths": 0}
         self.discs_ = ax.scatter(*self.points[used].T, zorder=3, **disc)
         self._legend_point(ax, "area of a disc: α", s=90, c=style.GREY, alpha=0.3, linewidths=0)
+
+
+def _widened(ticks: np.ndarray, least: float) -> np.ndarray:
+    """Over a span of at least ``least``: a wider picture than its data, rather than a strip."""
+    middle, half = (ticks[0] + ticks[-1]) / 2, max(float(np.ptp(ticks)), least) / 2
+    return np.linspace(middle - half, middle + half, ticks.size)
 
 
 def _groups_without_duals(view: FittedView) -> np.ndarray:

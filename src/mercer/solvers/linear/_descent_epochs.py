@@ -127,8 +127,7 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
                 csr_add(columns, values, change, w, start, end)
         if k < size:
             numbers[0], numbers[1], numbers[2], numbers[3] = b, distance, gap, worst
-            counts[0], counts[1], counts[2] = k, stay, size
-            counts[5] += visits
+            counts[0], counts[1], counts[2], counts[5] = k, stay, size, counts[5] + visits
             return False, False
         if is_free:  # b₀ of the next epoch
             total = 0.0
@@ -145,7 +144,6 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
         is_last = visits >= call_visits or counts[5] + visits >= all_visits
         if is_small or is_last or counts[4] >= all_epochs:
             numbers[0], numbers[1], numbers[2], numbers[3] = b, distance, gap, 0.0
-            counts[0], counts[1], counts[2] = 0, 0, size
-            counts[5] += visits
+            counts[0], counts[1], counts[2], counts[5] = 0, 0, size, counts[5] + visits
             return True, is_small
         k, stay, gap, worst = 0, 0, 0.0, 0.0

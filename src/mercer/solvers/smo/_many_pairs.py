@@ -126,7 +126,7 @@ def solve_class_pairs(
         np.concatenate([getattr(problem, name) for problem in problems])
         for name in ("target", "lower", "upper")
     )
-    beta, f, bound = np.zeros(target.size), np.zeros(target.size), np.zeros(target.size)
+    beta, f, bound = np.zeros((3, target.size))
     numbers, counts = np.empty((len(problems), 3)), np.empty((len(problems), 2), np.int64)
     K = gram.matrix(lasting=False)
     largest = float(K.diagonal().max(initial=0.0))
@@ -139,16 +139,15 @@ def solve_class_pairs(
     pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
     data = K, starts, pairs, target, lower, upper, scale, tol
     limits = np.array([settings.steps_per_pair, settings.steps_per_call])
-    largest_pair = max(problem.target.size for problem in problems)
-    side = -(-largest_pair // LANE) * LANE
+    side = -(-max(problem.target.size for problem in problems) // LANE) * LANE
     scratch = np.empty((side, side)), np.empty((5, side)), *pair_scratch(side, K.dtype)
     out, done, begin = (beta, f, bound, numbers, counts, *scratch), 0, 0
     while done < len(problems) and stopping.stopped is None:
         done, begin = map(int, _solve_some(*data, limits, done, begin, *out))
-    seconds = (time.perf_counter() - began) / max(done, 1)
-    ends = np.cumsum([0, *(problem.target.size for problem in problems[:done])])
     if done == 0:
         return [None] * len(problems)
+    seconds = (time.perf_counter() - began) / done
+    ends = np.cumsum([0, *(problem.target.size for problem in problems[:done])])
     rows = np.concatenate([part for i, j in classes[:done] for part in (of_class[i], of_class[j])])
     known = slice(0, int(ends[-1]))
     f_error = _errors(error, rows, ends, beta[known], bound[known])

@@ -159,6 +159,15 @@ def _group_extremes(g, Ka, Kb, delta, rise, fall, begin, end):
     return np.float64(key_value(high)), -np.float64(key_value(low))
 
 
+@compiled(inner=True)
+def _row(K, i, is_filled, first, cross, second, m):
+    """The first m entries of row i of K, which is filled if it is not yet."""
+    if is_filled is not None and not is_filled[i]:
+        _fill(K, i, first, cross, second)
+        is_filled[i] = True
+    return K[i][:m]
+
+
 @compiled
 def pair_steps(
     K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps, diag, g,
@@ -202,18 +211,12 @@ def pair_steps(
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, larger(top - bottom, 0.0), flags
         i = begin + _most_violating(g[begin:end], rise[begin:end], -top)
-        if is_filled is not None and not is_filled[i]:
-            _fill(K, i, first, cross, second)
-            is_filled[i] = True
-        row_i, inverse = K[i][:m], 1.0 / (top - bottom)
+        row_i, inverse = _row(K, i, is_filled, first, cross, second, m), 1.0 / (top - bottom)
         j = begin + _best_partner(
             g[begin:end], row_i[begin:end], diag[begin:end], diag[i], g.dtype.type(top),
             g.dtype.type(inverse), fall[begin:end], index_bits,
         )  # fmt: skip
-        if is_filled is not None and not is_filled[j]:
-            _fill(K, j, first, cross, second)
-            is_filled[j] = True
-        row_j = K[j][:m]
+        row_j = _row(K, j, is_filled, first, cross, second, m)
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
