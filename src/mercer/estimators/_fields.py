@@ -26,6 +26,7 @@ __all__ = [
     "POSITIVE",
     "KernelParameters",
     "RunParameters",
+    "SVMParameters",
     "SmoothingParameters",
     "estimator",
 ]
@@ -86,3 +87,17 @@ class RunParameters:
     callback: Any = None
     on_interrupt: str = "raise"
     verbose: Any = False
+
+
+@estimator
+class SVMParameters(RunParameters, KernelParameters):
+    """What all kernel SVMs have."""
+
+    tol: float = 1e-3
+    shrinking: bool = True
+    cache_size: float = 200
+    max_iter: int = -1
+    solver: Any = "auto"
+    warm_start: bool = False
+    fit_intercept: bool = True
+    gap_tol: float | None = None

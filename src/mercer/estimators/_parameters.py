@@ -15,11 +15,7 @@ from mercer.kernels._registry import KernelNames
 from mercer.kernels._user_defined import takes_pairs
 from mercer.solvers._registry import NAMES
 
-__all__ = [
-    "CONSTRAINTS",
-    "constraints",
-    "resolve_kernel",
-]
+__all__ = ["CONSTRAINTS", "resolve_kernel"]
 
 # The default's kind first: constraints are tried in turn, in every fit.
 CONSTRAINTS: dict[str, list] = {
@@ -54,11 +50,6 @@ CONSTRAINTS: dict[str, list] = {
     "gap_tol": [None, Interval(Real, 0.0, None, closed="neither")],
     "loss": [StrOptions({"hinge", "squared_hinge"})],
 }
-
-
-def constraints(*without: str) -> dict[str, list]:
-    """The checks of an estimator that has all parameters but these."""
-    return {name: allowed for name, allowed in CONSTRAINTS.items() if name not in without}
 
 
 def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[Kernel, float]:

@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import _num_samples
 
 from mercer._multiclass import Task
-from mercer.estimators._parameters import constraints
+from mercer.estimators._fields import SVMParameters, estimator
 from mercer.estimators._validation import Data
 from mercer.estimators.svm._base import KernelMachine
 from mercer.problems import BoxQP, one_class
@@ -18,7 +18,8 @@ from mercer.problems import BoxQP, one_class
 __all__ = ["OneClassSVM"]
 
 
-class OneClassSVM(OutlierMixin, KernelMachine):
+@estimator
+class OneClassSVM(SVMParameters, OutlierMixin, KernelMachine):
     """One-class SVM: the region where most of the data lie.
 
     Minimises ½‖w‖² − νρ Σsᵢ + Σ sᵢ max(0, ρ − w·φ(xᵢ)); f(x) = w·φ(x) − ρ is negative for outliers.
@@ -49,52 +50,8 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
     array([ 1, -1])
     """
 
-    _parameter_constraints = constraints(
-        "C", "epsilon", "class_weight", "probability", "random_state", "decision_function_shape",
-        "break_ties", "loss",
-    )  # fmt: skip
     _needs_intercept = True
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        gap_tol: float | None = None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.gap_tol = gap_tol
+    nu: float = 0.5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit the region.

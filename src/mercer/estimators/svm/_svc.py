@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._multiclass import Task, by_class, pairs
 from mercer._result import Result, Status
-from mercer.estimators._parameters import constraints
+from mercer.estimators._fields import SVMParameters, estimator
 from mercer.estimators._validation import Data
 from mercer.estimators.svm._classifier import KernelClassifier
 from mercer.gram import BlockedGram
@@ -20,7 +20,19 @@ from mercer.solvers import Stopping, solve_class_pairs
 __all__ = ["SVC", "NuSVC"]
 
 
-class SVC(KernelClassifier):
+@estimator
+class ClassifierParameters(SVMParameters):
+    """What `SVC` and `NuSVC` have."""
+
+    probability: Any = "deprecated"
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+
+
+@estimator
+class SVC(ClassifierParameters, KernelClassifier):
     """C-support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ f(xᵢ)) for every pair of classes, with
@@ -134,60 +146,8 @@ class SVC(KernelClassifier):
     2.0
     """
 
-    _parameter_constraints = constraints("nu", "epsilon")
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: Any = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        gap_tol: float | None = None,
-        loss: str = "hinge",
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.gap_tol = gap_tol
-        self.loss = loss
+    C: float = 1.0
+    loss: str = "hinge"
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return svc(
@@ -210,7 +170,8 @@ class SVC(KernelClassifier):
         return {t: result for t, result in enumerate(results) if result is not None}
 
 
-class NuSVC(KernelClassifier):
+@estimator
+class NuSVC(ClassifierParameters, KernelClassifier):
     """ν-support vector classification.
 
     ν bounds the share of margin errors from above and that of support vectors from below; it takes
@@ -245,62 +206,11 @@ feature_names_in_, shape_fit_
     array([1])
     """
 
-    _parameter_constraints = constraints("C", "epsilon", "loss")
     _needs_intercept = True
     _one_class_left = (
         "specified nu is infeasible: all samples with positive weights belong to the same class."
     )
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: Any = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        gap_tol: float | None = None,
-    ):
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.gap_tol = gap_tol
+    nu: float = 0.5
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return nu_svc(task.y, self.nu, self._weights(task, data))

@@ -9,22 +9,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
 from mercer._multiclass import Task
-from mercer.estimators._parameters import constraints
+from mercer.estimators._fields import SVMParameters, estimator
 from mercer.estimators._validation import Data
 from mercer.estimators.svm._base import KernelMachine
 from mercer.problems import BoxQP, nu_svr, svr
 from mercer.solvers.separability._hull import HullProof
 
 __all__ = ["SVR", "NuSVR"]
-
-_NOT_FOR_REGRESSION = (
-    "class_weight",
-    "probability",
-    "random_state",
-    "decision_function_shape",
-    "break_ties",
-    "loss",
-)
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):
@@ -58,7 +49,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         return self._decide(X)[:, 0]
 
 
-class SVR(KernelRegressor):
+@estimator
+class SVR(SVMParameters, KernelRegressor):
     """ε-support vector regression.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − f(xᵢ)) − ε) with f(x) = w·φ(x) + b and sample
@@ -101,54 +93,11 @@ n_features_in_, feature_names_in_, shape_fit_
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **constraints("nu", *_NOT_FOR_REGRESSION),
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        gap_tol: float | None = None,
-        loss: str = "epsilon_insensitive",
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.gap_tol = gap_tol
-        self.loss = loss
+    C: float = 1.0
+    epsilon: float = 0.1
+    loss: str = "epsilon_insensitive"
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return svr(
@@ -160,7 +109,8 @@ n_features_in_, feature_names_in_, shape_fit_
         )
 
 
-class NuSVR(KernelRegressor):
+@estimator
+class NuSVR(SVMParameters, KernelRegressor):
     """ν-support vector regression.
 
     As `SVR`, but the tube finds its own width: ν bounds the share of rows outside it from above and
@@ -192,51 +142,9 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
     array([7.])
     """
 
-    _parameter_constraints = constraints("epsilon", *_NOT_FOR_REGRESSION)
     _needs_intercept = True
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Any = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: Any = False,
-        max_iter: int = -1,
-        solver: Any = "auto",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-        fit_intercept: bool = True,
-        gap_tol: float | None = None,
-    ):
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
-        self.fit_intercept = fit_intercept
-        self.gap_tol = gap_tol
+    nu: float = 0.5
+    C: float = 1.0
 
     def _pose(self, task: Task, data: Data) -> BoxQP:
         return nu_svr(task.y, self._bounds(data), self.nu)
