@@ -196,7 +196,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
     ) -> list[StoredModel]:
         """The stored models with their gaps; ``same_rows``: those of the last fit, another C."""
         solver, self.solver_ = choose_linear(
-            design, problems[0].kind, self.dual, self.tol, self.max_iter, self._seed()
+            design, problems[0], self.dual, self.tol, self.max_iter, self._seed()
         )
         shifted = ShiftedDesign.of(design, problems[0].intercept_penalty)
         starts = self._starts(shifted, problems, same_rows)

@@ -55,6 +55,7 @@ class HardMarginClassifier(CrammerSingerClassifier):
             super()._check_parameters()
             return
         allowed = {
+            "penalty": "l2",
             "multi_class": "ovr",
             "intercept_scaling": None,
             "class_weight": None,

@@ -1,0 +1,280 @@
+"""Coordinate descent for ‖w‖₁ + Σ C max(0, 1 − y g)², with Newton steps on the nonzero weights.
+
+Each coordinate takes a Newton step with a line search (Chang, Hsieh and Lin, JMLR 2008; Yuan et
+al., JMLR 2010), and columns whose weight is zero, with a derivative well below the penalty, become
+inactive. In rounds: the duals −L'(g), scaled to be feasible, give the gap and the columns to be
+active; the weights that are not zero take Newton steps up to their first change of sign; epochs
+over the active columns follow. The Newton steps make the end fast where columns are correlated, the
+epochs find which weights are zero.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from mercer._result import LinearResult, Status
+from mercer.problems._losses import UNBOUNDED, UNIT, directional_derivatives, negative_gradient
+from mercer.problems._regularized_loss import L1Primal
+from mercer.solvers._stopping import Progress, Stopping
+from mercer.solvers.linear._coordinate_descent import StallDetector
+from mercer.solvers.linear._design_matrix import LocalMatrix
+from mercer.solvers.linear._l1_epochs import column_curvatures, descend
+from mercer.solvers.linear._path_following import Start
+from mercer.solvers.linear._smooth_newton import line_search
+
+__all__ = ["L1CoordinateDescent", "L1DescentSettings"]
+
+
+@dataclass(frozen=True)
+class L1DescentSettings:
+    """Tuning of coordinate descent for the L1 penalty."""
+
+    # Numbers read in one call of compiled code: some milliseconds.
+    numbers_per_call: int = 1 << 21
+    # Epochs of a round at the most; it ends when the sum of violations is below this fraction.
+    epochs: int = 10
+    violation_fraction: float = 0.1
+    # A step of a coordinate counts as a decrease from this fraction of the model's; it is as long
+    # as needed where a further Newton step is below this fraction, after so many steps at the most.
+    decrease: float = 0.1
+    accuracy: float = 0.1
+    coordinate_steps: float = 12.0
+    # Newton steps of a round, for up to this many nonzero weights, each with a ridge that is this
+    # fraction of the mean of the diagonal; as many numbers of work are as fast as one of epochs.
+    newton_steps: int = 4
+    newton_columns: int = 2000
+    ridge: float = 1e-13
+    newton_speed: float = 8.0
+    # A gap that is still above this fraction after this many epochs: rounding stops the method.
+    stall_epochs: int = 3000
+    stall_fraction: float = 0.9
+
+
+@dataclass(frozen=True)
+class L1CoordinateDescent:
+    """Settings: relative gap ``tol``, at most ``max_iter`` epochs and Newton steps (−1: any)."""
+
+    tol: float = 1e-4
+    max_iter: int = -1
+    seed: int = 0
+    settings: L1DescentSettings = field(default=L1DescentSettings(), repr=False)
+
+    def solve(
+        self,
+        problem: L1Primal,
+        design: LocalMatrix,
+        stopping: Stopping,
+        start: Start | None = None,
+    ) -> LinearResult:
+        """The model, its duals and its gap."""
+        began, settings, rounds = time.perf_counter(), self.settings, 0
+        state = _State(problem, design, start, self)
+        best = state.solution()
+        stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
+        seen, status = 0, Status.SOLVED if best.meets(self.tol) and state.is_stationary else None
+        while status is None:
+            rounds += 1
+            state.newton_steps()
+            state.epochs_of_round(stopping)
+            found = state.solution()
+            best = min(found, best, key=attrgetter("finite_gap"))
+            stall.add(found.finite_gap, True, state.iterations - seen)
+            seen = state.iterations
+            done = (stopping.seconds, rounds, seen, best.relative_gap, self.tol)
+            stopping.report(Progress(*done, state=lambda found=best: [(problem, found)]))
+            if best.meets(self.tol):
+                status = Status.SOLVED
+            elif 0 <= self.max_iter <= seen:
+                status = Status.ITERATION_LIMIT
+            elif stall.is_stalled or not np.isfinite(found.primal):
+                status = Status.STALLED
+            else:
+                status = stopping.stopped
+        seconds = time.perf_counter() - began
+        return replace(
+            best, status=status, iterations=state.iterations, rounds=rounds, seconds=seconds
+        )
+
+
+class _State:
+    """The model (w, b), how far margins are short, and the active columns."""
+
+    def __init__(
+        self,
+        problem: L1Primal,
+        design: LocalMatrix,
+        start: Start | None,
+        solver: L1CoordinateDescent,
+    ):
+        self.problem, self.design, self.settings = problem, design, solver.settings
+        n, d, penalty = design.n, design.d, problem.intercept_penalty
+        self.y = np.where(problem.low > -UNBOUNDED, 1.0, np.where(problem.high < UNBOUNDED, -1, 0))
+        self.columns = _signed_columns(design, self.y)
+        self.C = np.where(self.y == 0, 0.0, problem.C)
+        self.penalties = np.append(np.ones(d), penalty or 0.0)
+        self.curvatures = np.empty(d + 1)
+        column_curvatures(*self.columns, self.C, self.curvatures[:d])
+        self.curvatures[d] = 2 * float(self.C.sum())
+        self.has_intercept = penalty is not None
+        self.w = np.zeros(d + 1)
+        if start is not None:
+            self.w[:d], self.w[d] = start.w, start.b if self.has_intercept else 0.0
+        self.slack = np.empty(n)
+        self.active = np.arange(d + self.has_intercept)
+        self.is_stationary = False
+        # Changed by `descend`, which says what they are.
+        self.numbers, self.counts = np.zeros(5), np.zeros(6, np.int64)
+        self.counts[5] = np.random.default_rng(solver.seed).integers(1, 1 << 62)
+        self.max_iter = solver.max_iter if solver.max_iter >= 0 else np.iinfo(np.int64).max
+        self.newton_count, self.newton_work = 0, 0.0
+
+    @property
+    def iterations(self) -> int:
+        return int(self.counts[2]) + self.newton_count
+
+    def solution(self) -> LinearResult:
+        """The model with feasible duals; the columns that violate, or nearly, become active."""
+        problem, design, d = self.problem, self.design, self.design.d
+        w, b = self.w[:d].copy(), float(self.w[d])
+        g = design.matvec(w, b)
+        self.slack[:] = 1 - self.y * g
+        beta = np.empty(design.n)
+        negative_gradient(problem.kind, g, *problem.arrays, beta)
+        beta = problem.feasible(beta)
+        w_beta = design.rmatvec(beta)
+        self._activate(np.append(w_beta, beta.sum()))
+        scale = problem.best_scale(beta, w_beta)
+        beta, w_beta = scale * beta, scale * w_beta
+        return LinearResult(w, b, beta, g, w_beta, *problem.primal_and_gap(w, b, beta, g, w_beta))
+
+    def _activate(self, sums: np.ndarray) -> None:
+        """From Xᵀβ and Σβ of the duals −L'(g)."""
+        w, penalties = self.w, self.penalties
+        off = np.where(w != 0, np.abs(sums - penalties * np.sign(w)), np.abs(sums) - penalties)
+        off = off / np.where(penalties > 0, penalties, 1.0)
+        off = off if self.has_intercept else off[:-1]
+        worst = float(np.max(off, initial=0.0))
+        self.is_stationary = worst <= (self.design.n + 8) * UNIT
+        self.active = np.flatnonzero((off >= -worst) | (w[: off.size] != 0))
+        if self.has_intercept and penalties[-1] == 0 and not (self.active == self.design.d).any():
+            self.active = np.append(self.active, self.design.d)
+        self.counts[:2] = 0, self.active.size
+        total = float(np.maximum(off, 0.0).sum())
+        self.numbers[:] = worst, 0.0, 0.0, 0.0, self.settings.violation_fraction * total
+
+    def epochs_of_round(self, stopping: Stopping) -> None:
+        """Epochs over the active columns, or a part of one if time is up."""
+        settings, counts = self.settings, self.counts
+        left = max(self.max_iter - self.iterations, 0)
+        if left == 0 or self.active.size == 0:
+            return
+        counts[3] = counts[2] + min(left, settings.epochs)
+        limits = (
+            float(settings.numbers_per_call), settings.decrease, settings.accuracy,
+            settings.coordinate_steps,
+        )  # fmt: skip
+        model = self.w, self.slack, self.C
+        given = self.columns, self.y, self.penalties, self.curvatures, model, self.active
+        while not descend(*given, self.numbers, counts, limits):
+            if stopping.stopped is not None:
+                return
+
+    def newton_steps(self) -> None:
+        """Newton steps on the nonzero weights, as long as they have cost no more than epochs."""
+        problem, d = self.problem, self.design.d
+        for _ in range(self.settings.newton_steps):
+            free = np.flatnonzero(self.w)
+            if self.has_intercept and self.w[d] == 0 and self.penalties[d] == 0:
+                free = np.append(free, d)
+            used = np.flatnonzero((self.slack > 0) & (self.C > 0))
+            work = used.size * float(free.size) ** 2 / self.settings.newton_speed
+            is_affordable = self.newton_work + work <= self.counts[4]
+            if not 0 < free.size <= self.settings.newton_columns or not is_affordable:
+                return
+            if self.iterations >= self.max_iter:
+                return
+            self.newton_work, self.newton_count = self.newton_work + work, self.newton_count + 1
+            V = self._free_columns(free)
+            A = V[used]
+            C, slack = self.C[used], self.slack[used]
+            signs = self.penalties[free] * np.sign(self.w[free])
+            gradient = signs - 2 * (A.T @ (C * slack))
+            step = _solve(2 * _weighted_gram(A, C), -gradient, self.settings.ridge)
+            if step is None:
+                return
+            h = V @ step
+            linear = float(signs @ step)
+
+            def derivatives(t: float, h: np.ndarray = h, linear: float = linear) -> tuple:
+                ends = np.ones_like(h), np.full_like(h, UNBOUNDED)
+                first, second = directional_derivatives(
+                    problem.kind, 1 - self.slack, h, t, *ends, self.C
+                )
+                return linear + first, second
+
+            t = line_search(derivatives, float(gradient @ step))
+            crossing = np.full(free.size, np.inf)
+            falls = (self.w[free] * step < 0) & (self.penalties[free] > 0)
+            crossing[falls] = -self.w[free][falls] / step[falls]
+            k = int(np.argmin(crossing))
+            is_cut = crossing[k] <= t
+            t = float(crossing[k]) if is_cut else t
+            if not t > 0:
+                return
+            self.w[free] += t * step
+            self.slack -= t * h
+            if is_cut:
+                self.w[free[k]] = 0.0
+            elif t == 1.0:
+                return
+
+    def _free_columns(self, free: np.ndarray) -> np.ndarray | sp.csr_matrix:
+        """Some of the signed columns, that of b as the last."""
+        indptr, rows, values = self.columns
+        n, d = self.design.n, self.design.d
+        of_w = free[free < d]
+        ones = [self.y[:, np.newaxis]] if of_w.size < free.size else []
+        if not self.design.is_sparse:
+            return np.hstack([values.reshape(d, n)[of_w].T.astype(np.float64), *ones])
+        some = sp.csc_matrix((values, rows, indptr), shape=(n, d))[:, of_w]
+        return sp.csr_matrix(sp.hstack([some, *ones]) if ones else some, dtype=np.float64)
+
+
+def _signed_columns(design: LocalMatrix, y: np.ndarray) -> tuple:
+    """indptr, rows and values of the columns, each row times its label; of dense ones no rows."""
+    if not design.is_sparse:
+        values = np.ascontiguousarray(design.X.T * y.astype(design.X.dtype))
+        indptr = design.n * np.arange(design.d + 1)
+        return indptr, np.empty(0, np.int32), values.ravel()
+    csc = design.csr.tocsc()
+    values = csc.data * y[csc.indices].astype(csc.dtype)
+    return csc.indptr.astype(np.int64), csc.indices.astype(np.int32), values
+
+
+def _weighted_gram(A: np.ndarray | sp.csr_matrix, C: np.ndarray) -> np.ndarray:
+    """Aᵀ diag(C) A."""
+    if sp.issparse(A):
+        return (A.T @ A.multiply(C[:, np.newaxis]).tocsr()).toarray()
+    scaled = np.sqrt(C)[:, np.newaxis] * A
+    return scaled.T @ scaled
+
+
+def _solve(H: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray | None:
+    """H⁻¹ right for columns scaled to one, with a ridge; None where it is not definite."""
+    scale = np.sqrt(np.diag(H))
+    if not (np.isfinite(scale).all() and (scale > 0).all()):
+        return None
+    scaled = H / scale / scale[:, np.newaxis]
+    scaled[np.diag_indices_from(scaled)] += ridge * scale.size
+    try:
+        factor = scipy.linalg.cho_factor(scaled)
+    except scipy.linalg.LinAlgError:
+        return None
+    step = scipy.linalg.cho_solve(factor, right / scale) / scale
+    return step if np.isfinite(step).all() else None
