@@ -17,6 +17,7 @@ from operator import attrgetter
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 from mercer._result import LinearResult, Status
 from mercer.problems._losses import UNBOUNDED, UNIT, directional_derivatives, negative_gradient
@@ -45,12 +46,17 @@ class L1DescentSettings:
     decrease: float = 0.1
     accuracy: float = 0.1
     coordinate_steps: float = 12.0
-    # Newton steps of a round, for up to this many nonzero weights, each with a ridge that is this
-    # fraction of the mean of the diagonal; as many numbers of work are as fast as one of epochs.
+    # Newton steps of a round; up to this many nonzero weights they are solved for by Cholesky, with
+    # a ridge that is this fraction of the trace. ``newton_speed`` of their products are as fast as
+    # one number of an epoch.
     newton_steps: int = 4
-    newton_columns: int = 2000
+    newton_columns: int = 1000
     ridge: float = 1e-13
     newton_speed: float = 8.0
+    # Conjugate gradients for more: number, relative residual, ridge of columns of length one.
+    cg_steps: int = 100
+    cg_tol: float = 1e-3
+    cg_ridge: float = 1e-8
     # A gap that is still above this fraction after this many epochs: rounding stops the method.
     stall_epochs: int = 3000
     stall_fraction: float = 0.9
@@ -187,52 +193,74 @@ class _State:
 
     def newton_steps(self) -> None:
         """Newton steps on the nonzero weights, as long as they have cost no more than epochs."""
-        problem, d = self.problem, self.design.d
-        for _ in range(self.settings.newton_steps):
+        settings, d = self.settings, self.design.d
+        for _ in range(settings.newton_steps):
             free = np.flatnonzero(self.w)
             if self.has_intercept and self.w[d] == 0 and self.penalties[d] == 0:
                 free = np.append(free, d)
             used = np.flatnonzero((self.slack > 0) & (self.C > 0))
-            work = used.size * float(free.size) ** 2 / self.settings.newton_speed
-            is_affordable = self.newton_work + work <= self.counts[4]
-            if not 0 < free.size <= self.settings.newton_columns or not is_affordable:
+            per_row = self.design.nnz / self.design.n
+            cost = used.size * min(float(free.size) ** 2, settings.cg_steps * 2 * per_row)
+            self.newton_work += cost / settings.newton_speed
+            if not free.size or self.newton_work > self.counts[4]:
+                self.newton_work -= cost / settings.newton_speed
                 return
             if self.iterations >= self.max_iter:
                 return
-            self.newton_work, self.newton_count = self.newton_work + work, self.newton_count + 1
+            self.newton_count += 1
             V = self._free_columns(free)
-            A = V[used]
-            C, slack = self.C[used], self.slack[used]
+            A, C = V[used], self.C[used]
             signs = self.penalties[free] * np.sign(self.w[free])
-            gradient = signs - 2 * (A.T @ (C * slack))
-            step = _solve(2 * _weighted_gram(A, C), -gradient, self.settings.ridge)
-            if step is None:
+            gradient = signs - 2 * (A.T @ (C * self.slack[used]))
+            step = _newton_direction(A, 2 * C, gradient, settings)
+            if step is None or not self._take_step(V, free, step, signs, gradient):
                 return
-            h = V @ step
-            linear = float(signs @ step)
 
-            def derivatives(t: float, h: np.ndarray = h, linear: float = linear) -> tuple:
-                ends = np.ones_like(h), np.full_like(h, UNBOUNDED)
-                first, second = directional_derivatives(
-                    problem.kind, 1 - self.slack, h, t, *ends, self.C
-                )
-                return linear + first, second
+    def _take_step(
+        self,
+        V: np.ndarray | sp.csr_matrix,
+        free: np.ndarray,
+        step: np.ndarray,
+        signs: np.ndarray,
+        gradient: np.ndarray,
+    ) -> bool:
+        """A step up to the first change of sign or, where it is lower, one with weights cut at 0.
 
-            t = line_search(derivatives, float(gradient @ step))
-            crossing = np.full(free.size, np.inf)
-            falls = (self.w[free] * step < 0) & (self.penalties[free] > 0)
-            crossing[falls] = -self.w[free][falls] / step[falls]
-            k = int(np.argmin(crossing))
-            is_cut = crossing[k] <= t
-            t = float(crossing[k]) if is_cut else t
-            if not t > 0:
-                return
+        Returns whether another Newton step may help: some weight has become zero.
+        """
+        w, h, kind = self.w[free], V @ step, self.problem.kind
+        ends, linear = (np.ones_like(h), np.full_like(h, UNBOUNDED)), float(signs @ step)
+
+        def derivatives(t: float) -> tuple[float, float]:
+            first, second = directional_derivatives(kind, 1 - self.slack, h, t, *ends, self.C)
+            return linear + first, second
+
+        t = line_search(derivatives, float(gradient @ step))
+        crossing = np.full(free.size, np.inf)
+        falls = (w * step < 0) & (self.penalties[free] > 0)
+        crossing[falls] = -w[falls] / step[falls]
+        first = float(crossing.min())
+        if not t > 0:
+            return False
+        if first > t:
             self.w[free] += t * step
             self.slack -= t * h
-            if is_cut:
-                self.w[free[k]] = 0.0
-            elif t == 1.0:
-                return
+            return False
+        best = np.where(crossing == first, 0.0, w + first * step), self.slack - first * h
+        value = self._value(free, *best)
+        while t > 4 * first:
+            moved = np.where(crossing <= t, 0.0, w + t * step)
+            slack = self.slack - V @ (moved - w)
+            if self._value(free, moved, slack) < value:
+                best = moved, slack
+                break
+            t /= 4
+        self.w[free], self.slack[:] = best
+        return True
+
+    def _value(self, free: np.ndarray, w: np.ndarray, slack: np.ndarray) -> float:
+        penalty = float(self.penalties[free] @ np.abs(w))
+        return penalty + float(self.C @ np.square(np.maximum(slack, 0.0)))
 
     def _free_columns(self, free: np.ndarray) -> np.ndarray | sp.csr_matrix:
         """Some of the signed columns, that of b as the last."""
@@ -257,24 +285,37 @@ def _signed_columns(design: LocalMatrix, y: np.ndarray) -> tuple:
     return csc.indptr.astype(np.int64), csc.indices.astype(np.int32), values
 
 
-def _weighted_gram(A: np.ndarray | sp.csr_matrix, C: np.ndarray) -> np.ndarray:
-    """Aᵀ diag(C) A."""
-    if sp.issparse(A):
-        return (A.T @ A.multiply(C[:, np.newaxis]).tocsr()).toarray()
-    scaled = np.sqrt(C)[:, np.newaxis] * A
-    return scaled.T @ scaled
+def _newton_direction(
+    A: np.ndarray | sp.csr_matrix, D: np.ndarray, gradient: np.ndarray, settings: L1DescentSettings
+) -> np.ndarray | None:
+    """−H⁻¹ gradient with H = Aᵀ diag(D) A, by Cholesky or conjugate gradients; None: no direction.
 
-
-def _solve(H: np.ndarray, right: np.ndarray, ridge: float) -> np.ndarray | None:
-    """H⁻¹ right for columns scaled to one, with a ridge; None where it is not definite."""
-    scale = np.sqrt(np.diag(H))
+    Columns are scaled to one, and a ridge is added.
+    """
+    squares = A.multiply(A) if sp.issparse(A) else A * A
+    scale = np.sqrt(np.asarray(squares.T @ D).ravel())
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         return None
-    scaled = H / scale / scale[:, np.newaxis]
-    scaled[np.diag_indices_from(scaled)] += ridge * scale.size
-    try:
-        factor = scipy.linalg.cho_factor(scaled)
-    except scipy.linalg.LinAlgError:
-        return None
-    step = scipy.linalg.cho_solve(factor, right / scale) / scale
+    size, right = scale.size, -gradient / scale
+    if size <= settings.newton_columns:
+        roots = np.sqrt(D)
+        scaled = sp.diags(roots) @ A @ sp.diags(1 / scale) if sp.issparse(A) else None
+        scaled = roots[:, np.newaxis] * (A / scale) if scaled is None else scaled
+        H = scaled.T @ scaled
+        H = H.toarray() if sp.issparse(H) else H
+        H[np.diag_indices(size)] += settings.ridge * size
+        try:
+            step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), right)
+        except scipy.linalg.LinAlgError:
+            return None
+    else:
+        H = scipy.sparse.linalg.LinearOperator(
+            (size, size),
+            matvec=lambda v: (A.T @ (D * (A @ (v / scale)))) / scale + settings.cg_ridge * v,
+            dtype=np.float64,
+        )
+        step, _ = scipy.sparse.linalg.cg(
+            H, right, rtol=settings.cg_tol, maxiter=settings.cg_steps
+        )
+    step = step / scale
     return step if np.isfinite(step).all() else None
