@@ -49,7 +49,7 @@ class L1DescentSettings:
     # Newton steps of a round; up to this many nonzero weights they are solved for by Cholesky, with
     # a ridge that is this fraction of the trace. ``newton_speed`` of their products are as fast as
     # one number of an epoch.
-    newton_steps: int = 4
+    newton_steps: int = 20
     newton_columns: int = 1000
     ridge: float = 1e-13
     newton_speed: float = 8.0
@@ -133,7 +133,7 @@ class _State:
             self.w[:d], self.w[d] = start.w, start.b if self.has_intercept else 0.0
         self.slack = np.empty(n)
         self.active = np.arange(d + self.has_intercept)
-        self.is_stationary = False
+        self.is_stationary, self.tol = False, solver.tol
         # Changed by `descend`, which says what they are.
         self.numbers, self.counts = np.zeros(5), np.zeros(6, np.int64)
         self.counts[5] = np.random.default_rng(solver.seed).integers(1, 1 << 62)
@@ -145,19 +145,34 @@ class _State:
         return int(self.counts[2]) + self.newton_count
 
     def solution(self) -> LinearResult:
-        """The model with feasible duals; the columns that violate, or nearly, become active."""
-        problem, design, d = self.problem, self.design, self.design.d
+        """The model with feasible duals; the columns that violate, or nearly, become active.
+
+        The duals are those of the scores or, where it is not small enough and these give a smaller
+        gap, of the updated margins: steps below the rounding of w change them as well.
+        """
+        design, d = self.design, self.design.d
         w, b = self.w[:d].copy(), float(self.w[d])
-        g = design.matvec(w, b)
+        g, updated = design.matvec(w, b), self.slack.copy()
         self.slack[:] = 1 - self.y * g
-        beta = np.empty(design.n)
-        negative_gradient(problem.kind, g, *problem.arrays, beta)
+        found, sums = self._with_duals(w, b, g, g)
+        if self.iterations and not found.meets(self.tol):
+            other, _ = self._with_duals(w, b, g, self.y * (1 - updated))
+            found = min(found, other, key=attrgetter("finite_gap"))
+        self._activate(sums)
+        return found
+
+    def _with_duals(
+        self, w: np.ndarray, b: float, g: np.ndarray, dual_g: np.ndarray
+    ) -> tuple[LinearResult, np.ndarray]:
+        """The model with the duals −L'(dual_g), scaled to be feasible; before that, Xᵀβ and Σβ."""
+        problem, beta = self.problem, np.empty(self.design.n)
+        negative_gradient(problem.kind, dual_g, *problem.arrays, beta)
         beta = problem.feasible(beta)
-        w_beta = design.rmatvec(beta)
-        self._activate(np.append(w_beta, beta.sum()))
-        scale = problem.best_scale(beta, w_beta)
+        w_beta = self.design.rmatvec(beta)
+        sums, scale = np.append(w_beta, beta.sum()), problem.best_scale(beta, w_beta)
         beta, w_beta = scale * beta, scale * w_beta
-        return LinearResult(w, b, beta, g, w_beta, *problem.primal_and_gap(w, b, beta, g, w_beta))
+        values = problem.primal_and_gap(w, b, beta, g, w_beta)
+        return LinearResult(w, b, beta, g, w_beta, *values), sums
 
     def _activate(self, sums: np.ndarray) -> None:
         """From Xᵀβ and Σβ of the duals −L'(g)."""
@@ -186,7 +201,8 @@ class _State:
             settings.coordinate_steps,
         )  # fmt: skip
         model = self.w, self.slack, self.C
-        given = self.columns, self.y, self.penalties, self.curvatures, model, self.active
+        y = self.y.astype(self.columns[2].dtype)
+        given = self.columns, y, self.penalties, self.curvatures, model, self.active
         while not descend(*given, self.numbers, counts, limits):
             if stopping.stopped is not None:
                 return
@@ -226,7 +242,7 @@ class _State:
     ) -> bool:
         """A step up to the first change of sign or, where it is lower, one with weights cut at 0.
 
-        Returns whether another Newton step may help: some weight has become zero.
+        Returns whether another Newton step may help: the value has fallen, by more than rounding.
         """
         w, h, kind = self.w[free], V @ step, self.problem.kind
         ends, linear = (np.ones_like(h), np.full_like(h, UNBOUNDED)), float(signs @ step)
@@ -235,7 +251,8 @@ class _State:
             first, second = directional_derivatives(kind, 1 - self.slack, h, t, *ends, self.C)
             return linear + first, second
 
-        t = line_search(derivatives, float(gradient @ step))
+        slope, old = float(gradient @ step), self._value(free, w, self.slack)
+        t = line_search(derivatives, slope)
         crossing = np.full(free.size, np.inf)
         falls = (w * step < 0) & (self.penalties[free] > 0)
         crossing[falls] = -w[falls] / step[falls]
@@ -245,7 +262,7 @@ class _State:
         if first > t:
             self.w[free] += t * step
             self.slack -= t * h
-            return False
+            return -slope * t > UNIT * free.size * old
         best = np.where(crossing == first, 0.0, w + first * step), self.slack - first * h
         value = self._value(free, *best)
         while t > 4 * first:
