@@ -111,7 +111,7 @@ def problem(seed):
 
 
 def _varied(case, signal, rng):
-    """Some classifiers as hard margins, most of them on separable classes, or with an L1 penalty."""
+    """Some classifiers as hard margins, most on separable classes, or with an L1 penalty."""
     params = case["params"]
     if case["name"] == "LinearSVC" and rng.random() < HARD_PART:
         for name in ("intercept_scaling", "class_weight", "dual", "multi_class"):

@@ -183,9 +183,7 @@ class LinearSVC(HardMarginClassifier):
         if not is_alike or last.shape[1] != shifted.design.d:
             return [None] * len(problems)
         weights = [model.solution.w for model in last.models]
-        return [
-            Start(w, shifted.seen_b(w, b)) for w, b in zip(weights, last.stored_b, strict=True)
-        ]
+        return [Start(w, shifted.seen_b(w, b)) for w, b in zip(weights, last.stored_b, strict=True)]
 
 
 class LinearSVR(RegressorMixin, LinearEstimator):

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -92,8 +94,8 @@ class L1CoordinateDescent:
             best = min(found, best, key=attrgetter("finite_gap"))
             stall.add(found.finite_gap, True, state.iterations - seen)
             seen = state.iterations
-            done = (stopping.seconds, rounds, seen, best.relative_gap, self.tol)
-            stopping.report(Progress(*done, state=lambda found=best: [(problem, found)]))
+            done = Progress(stopping.seconds, rounds, seen, best.relative_gap, self.tol)
+            stopping.report(replace(done, state=partial(list, [(problem, best)])))
             if best.meets(self.tol):
                 status = Status.SOLVED
             elif 0 <= self.max_iter <= seen:
@@ -303,7 +305,7 @@ def _signed_columns(design: LocalMatrix, y: np.ndarray) -> tuple:
 
 
 def _newton_direction(
-    A: np.ndarray | sp.csr_matrix, D: np.ndarray, gradient: np.ndarray, settings: L1DescentSettings
+    A: Any, D: np.ndarray, gradient: np.ndarray, settings: L1DescentSettings
 ) -> np.ndarray | None:
     """−H⁻¹ gradient with H = Aᵀ diag(D) A, by Cholesky or conjugate gradients; None: no direction.
 
@@ -331,8 +333,6 @@ def _newton_direction(
             matvec=lambda v: (A.T @ (D * (A @ (v / scale)))) / scale + settings.cg_ridge * v,
             dtype=np.float64,
         )
-        step, _ = scipy.sparse.linalg.cg(
-            H, right, rtol=settings.cg_tol, maxiter=settings.cg_steps
-        )
+        step, _ = scipy.sparse.linalg.cg(H, right, rtol=settings.cg_tol, maxiter=settings.cg_steps)
     step = step / scale
     return step if np.isfinite(step).all() else None
