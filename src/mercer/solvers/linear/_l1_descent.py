@@ -43,6 +43,9 @@ class L1DescentSettings:
     # Epochs of a round at the most; it ends when the sum of violations is below this fraction.
     epochs: int = 10
     violation_fraction: float = 0.1
+    # Columns of zero weight become inactive if their derivative is below the penalty by more than
+    # this fraction of the largest violation.
+    shrink_fraction: float = 1.0
     # A step of a coordinate counts as a decrease from this fraction of the model's; it is as long
     # as needed where a further Newton step is below this fraction, after so many steps at the most.
     decrease: float = 0.1
@@ -184,7 +187,9 @@ class _State:
         off = off if self.has_intercept else off[:-1]
         worst = float(np.max(off, initial=0.0))
         self.is_stationary = worst <= (self.design.n + 8) * UNIT
-        self.active = np.flatnonzero((off >= -worst) | (w[: off.size] != 0))
+        self.active = np.flatnonzero(
+            (off >= -self.settings.shrink_fraction * worst) | (w[: off.size] != 0)
+        )
         if self.has_intercept and penalties[-1] == 0 and not (self.active == self.design.d).any():
             self.active = np.append(self.active, self.design.d)
         self.counts[:2] = 0, self.active.size
@@ -199,8 +204,8 @@ class _State:
             return
         counts[3] = counts[2] + min(left, settings.epochs)
         limits = (
-            float(settings.numbers_per_call), settings.decrease, settings.accuracy,
-            settings.coordinate_steps,
+            float(settings.numbers_per_call), settings.shrink_fraction, settings.decrease,
+            settings.accuracy, settings.coordinate_steps,
         )  # fmt: skip
         model = self.w, self.slack, self.C
         y = self.y.astype(self.columns[2].dtype)

@@ -102,8 +102,9 @@ def _best_step(rows, values, first, last, w, slope, curvature, largest, penalty,
 def descend(columns, intercept, penalties, curvatures, model, active, numbers, counts, limits):
     """Epochs over the active columns, until the violation or the number of epochs is reached.
 
-    Columns whose derivative is further below the penalty than the largest violation of the last
-    epoch become inactive. ``intercept`` is y, the column of b, the last one.
+    Columns whose derivative is further below the penalty than a fraction, ``limits[1]``, of the
+    largest violation of the last epoch become inactive. ``intercept`` is y, the column of b, which
+    is the last one.
 
     ``numbers``: largest violation of the last epoch, and so far in this one; its sum so far and in
     the last epoch; the sum at which to end. ``counts``: position, active columns, epochs, epochs at
@@ -113,10 +114,11 @@ def descend(columns, intercept, penalties, curvatures, model, active, numbers, c
     indptr, rows, values = columns
     w, slack, C = model
     dense = rows[:0]
-    d, read, step_limits = indptr.size - 1, 0, limits[1:]
+    max_read, shrink_fraction = limits[:2]
+    d, read, step_limits = indptr.size - 1, 0, limits[2:]
     while True:
         while counts[0] < counts[1]:
-            if read >= limits[0]:
+            if read >= max_read:
                 counts[4] += read
                 return False
             k = counts[0]
@@ -140,7 +142,7 @@ def descend(columns, intercept, penalties, curvatures, model, active, numbers, c
                 violation = abs(slope - penalty)
             else:
                 violation = max(abs(slope) - penalty, 0.0)
-                if abs(slope) < penalty * (1.0 - numbers[0]):
+                if abs(slope) < penalty * (1.0 - shrink_fraction * numbers[0]):
                     counts[1] -= 1
                     active[k], active[counts[1]] = active[counts[1]], active[k]
                     continue
