@@ -5,7 +5,8 @@ al., JMLR 2010), and columns whose weight is zero, with a derivative well below 
 inactive. In rounds: the duals −L'(g), scaled to be feasible, give the gap and the columns to be
 active; the weights that are not zero take Newton steps up to their first change of sign; epochs
 over the active columns follow. The Newton steps make the end fast where columns are correlated, the
-epochs find which weights are zero.
+epochs find which weights are zero. Large C are reached from small ones, where few weights are not
+zero.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ class L1DescentSettings:
     # Numbers read in one call of compiled code: some milliseconds.
     numbers_per_call: int = 1 << 21
     # Epochs of a round at the most; it ends when the sum of violations is below this fraction.
-    epochs: int = 10
+    epochs: int = 5
     violation_fraction: float = 0.1
     # Columns of zero weight become inactive if their derivative is below the penalty by more than
     # this fraction of the largest violation.
-    shrink_fraction: float = 1.0
+    shrink_fraction: float = 0.1
     # A step of a coordinate counts as a decrease from this fraction of the model's; it is as long
     # as needed where a further Newton step is below this fraction, after so many steps at the most.
     decrease: float = 0.1
@@ -57,14 +58,26 @@ class L1DescentSettings:
     newton_steps: int = 20
     newton_columns: int = 1000
     ridge: float = 1e-13
-    newton_speed: float = 8.0
+    newton_speed: float = 16.0
     # Conjugate gradients for more: number, relative residual, ridge of columns of length one.
     cg_steps: int = 100
     cg_tol: float = 1e-3
     cg_ridge: float = 1e-8
+    # Without a start C grows by this factor, from where the weights are zero, but not from less
+    # than C over this number; to this relative gap each, with this many rounds at the most.
+    C_growth: float = 3.0
+    max_violation: float = 1e12
+    coarse_tol: float = 0.1
+    coarse_rounds: int = 20
     # A gap that is still above this fraction after this many epochs: rounding stops the method.
     stall_epochs: int = 3000
     stall_fraction: float = 0.9
+
+    def C_factors(self, violation: float) -> np.ndarray:
+        """Fractions of C below one, where weights are zero up to the fraction 1/(1 + violation)."""
+        violation = violation if violation < self.max_violation else self.max_violation  # also nan
+        stages = np.ceil(np.log1p(violation) / np.log(self.C_growth)) - 1
+        return self.C_growth ** -np.arange(max(stages, 0.0), 0.0, -1.0)
 
 
 @dataclass(frozen=True)
@@ -83,15 +96,21 @@ class L1CoordinateDescent:
         stopping: Stopping,
         start: Start | None = None,
     ) -> LinearResult:
-        """The model, its duals and its gap."""
+        """The model, its duals and its gap; without a start, from models of smaller C."""
         began, settings, rounds = time.perf_counter(), self.settings, 0
         state = _State(problem, design, start, self)
         best = state.solution()
+        if start is None:
+            for factor in settings.C_factors(state.worst):
+                state.solve_coarsely(float(factor), stopping)
+            best = min(state.solution(), best, key=attrgetter("finite_gap"))
         stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
-        seen, status = 0, Status.SOLVED if best.meets(self.tol) and state.is_stationary else None
+        seen, status = 0, stopping.stopped
+        if best.meets(self.tol) and state.is_stationary:
+            status = Status.SOLVED
         while status is None:
             rounds += 1
-            state.newton_steps()
+            state.newton_steps(stopping)
             state.epochs_of_round(stopping)
             found = state.solution()
             best = min(found, best, key=attrgetter("finite_gap"))
@@ -138,7 +157,7 @@ class _State:
             self.w[:d], self.w[d] = start.w, start.b if self.has_intercept else 0.0
         self.slack = np.empty(n)
         self.active = np.arange(d + self.has_intercept)
-        self.is_stationary, self.tol = False, solver.tol
+        self.is_stationary, self.worst, self.tol = False, 0.0, solver.tol
         # Changed by `descend`, which says what they are.
         self.numbers, self.counts = np.zeros(5), np.zeros(6, np.int64)
         self.counts[5] = np.random.default_rng(solver.seed).integers(1, 1 << 62)
@@ -186,7 +205,7 @@ class _State:
         off = off / np.where(penalties > 0, penalties, 1.0)
         off = off if self.has_intercept else off[:-1]
         worst = float(np.max(off, initial=0.0))
-        self.is_stationary = worst <= (self.design.n + 8) * UNIT
+        self.worst, self.is_stationary = worst, worst <= (self.design.n + 8) * UNIT
         self.active = np.flatnonzero(
             (off >= -self.settings.shrink_fraction * worst) | (w[: off.size] != 0)
         )
@@ -195,6 +214,20 @@ class _State:
         self.counts[:2] = 0, self.active.size
         total = float(np.maximum(off, 0.0).sum())
         self.numbers[:] = worst, 0.0, 0.0, 0.0, self.settings.violation_fraction * total
+
+    def solve_coarsely(self, factor: float, stopping: Stopping) -> None:
+        """Some rounds on the problem with C times a factor, in the first half of the iterations."""
+        given = self.problem, self.C, self.curvatures
+        self.problem = replace(self.problem, C=factor * self.problem.C)
+        self.C, self.curvatures = factor * self.C, factor * self.curvatures
+        for _ in range(self.settings.coarse_rounds):
+            if 2 * self.iterations >= self.max_iter or stopping.stopped is not None:
+                break
+            if self.solution().meets(self.settings.coarse_tol):
+                break
+            self.newton_steps(stopping)
+            self.epochs_of_round(stopping)
+        self.problem, self.C, self.curvatures = given
 
     def epochs_of_round(self, stopping: Stopping) -> None:
         """Epochs over the active columns, or a part of one if time is up."""
@@ -214,7 +247,7 @@ class _State:
             if stopping.stopped is not None:
                 return
 
-    def newton_steps(self) -> None:
+    def newton_steps(self, stopping: Stopping) -> None:
         """Newton steps on the nonzero weights, as long as they have cost no more than epochs."""
         settings, d = self.settings, self.design.d
         for _ in range(settings.newton_steps):
@@ -228,7 +261,7 @@ class _State:
             if not free.size or self.newton_work > self.counts[4]:
                 self.newton_work -= cost / settings.newton_speed
                 return
-            if self.iterations >= self.max_iter:
+            if self.iterations >= self.max_iter or stopping.stopped is not None:
                 return
             self.newton_count += 1
             V = self._free_columns(free)
@@ -316,28 +349,35 @@ def _newton_direction(
 
     Columns are scaled to one, and a ridge is added.
     """
-    squares = A.multiply(A) if sp.issparse(A) else A * A
-    scale = np.sqrt(np.asarray(squares.T @ D).ravel())
+    size, is_direct = gradient.size, gradient.size <= settings.newton_columns
+    if is_direct:
+        roots = np.sqrt(D)
+        weighted = sp.diags(roots) @ A if sp.issparse(A) else roots[:, np.newaxis] * A
+        H = weighted.T @ weighted
+        H = H.toarray() if sp.issparse(H) else H
+        scale = np.sqrt(np.diag(H))
+    else:
+        squares = A.multiply(A) if sp.issparse(A) else A * A
+        scale = np.sqrt(np.asarray(squares.T @ D).ravel())
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         return None
-    size, right = scale.size, -gradient / scale
-    if size <= settings.newton_columns:
-        roots = np.sqrt(D)
-        scaled = sp.diags(roots) @ A @ sp.diags(1 / scale) if sp.issparse(A) else None
-        scaled = roots[:, np.newaxis] * (A / scale) if scaled is None else scaled
-        H = scaled.T @ scaled
-        H = H.toarray() if sp.issparse(H) else H
+    right = -gradient / scale
+    if is_direct:
+        H /= scale
+        H /= scale[:, np.newaxis]
         H[np.diag_indices(size)] += settings.ridge * size
         try:
             step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), right)
-        except scipy.linalg.LinAlgError:
+        except (scipy.linalg.LinAlgError, ValueError):  # not definite, or not finite
             return None
     else:
-        H = scipy.sparse.linalg.LinearOperator(
+        operator = scipy.sparse.linalg.LinearOperator(
             (size, size),
             matvec=lambda v: (A.T @ (D * (A @ (v / scale)))) / scale + settings.cg_ridge * v,
             dtype=np.float64,
         )
-        step, _ = scipy.sparse.linalg.cg(H, right, rtol=settings.cg_tol, maxiter=settings.cg_steps)
+        step, _ = scipy.sparse.linalg.cg(
+            operator, right, rtol=settings.cg_tol, maxiter=settings.cg_steps
+        )
     step = step / scale
     return step if np.isfinite(step).all() else None
