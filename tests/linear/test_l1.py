@@ -261,3 +261,16 @@ def test_warm_start_and_path(rng):
         changed = model.set_params(penalty="l2").fit(X, y)
     fresh = LinearSVC(dual=False, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(changed.coef_, fresh.coef_, atol=1e-3)
+
+
+def test_intercept_is_penalised_by_its_scaling():
+    """The classes differ at x₂ = 2: without a penalty b is about −2 w₂, with a large one zero."""
+    X, y = [[2, 1], [3, 1], [1, 3], [2, 3]], [0, 0, 1, 1]
+    penalised, nearly_free, free, unpenalised = (
+        LinearSVC(**L1, C=4.0, tol=1e-7, intercept_scaling=scaling).fit(X, y).intercept_[0]
+        for scaling in (1.0, 100.0, 1000.0, None)
+    )
+    assert penalised == pytest.approx(0.0, abs=1e-5)
+    assert nearly_free < -1
+    assert free == pytest.approx(nearly_free, abs=0.01)
+    assert unpenalised == pytest.approx(free, abs=0.01)
