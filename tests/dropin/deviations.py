@@ -9,12 +9,10 @@ __all__ = ["DEVIATIONS"]
 
 _SVM = "sklearn/svm/tests/test_svm.py::"
 _SPARSE = "sklearn/svm/tests/test_sparse.py::"
-_BOUNDS = "sklearn/svm/tests/test_bounds.py::"
 _SGD = "sklearn/linear_model/tests/test_sgd.py::"
 _PCA = "sklearn/decomposition/tests/test_kernel_pca.py::"
 
 _NU_SVC = "counts the checks that scikit-learn's NuSVC fails; Mercer's passes one of them"
-_L1 = "LinearSVC has no L1 penalty yet"
 _INTERCEPT = "intercept_scaling=None is the default: the intercept is not penalised"
 
 DEVIATIONS = {
@@ -33,10 +31,9 @@ DEVIATIONS = {
     "sklearn/utils/tests/test_estimator_checks.py::test_check_estimator_callback": _NU_SVC,
     # LinearSVC and LinearSVR
     "sklearn/feature_selection/tests/test_rfe.py::test_rfe_wrapped_estimator": _INTERCEPT,
-    _BOUNDS + "test_l1_min_c": _L1,
-    _SVM + "test_linearsvc_parameters": _L1,
-    _SVM + "test_linearsvc": _L1,
-    _SVM + "test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0]": _L1,
+    _SVM
+    + "test_linearsvc_parameters[42-False-l2-hinge]": "asks for an error since LIBLINEAR has no "
+    "primal method for the hinge; here it is solved",
     _SVM + "test_dense_liblinear_intercept_handling": _INTERCEPT,
     _SPARSE + "test_sparse_liblinear_intercept_handling": _INTERCEPT,
     _SVM + "test_linear_svm_convergence_warnings": "the toy problem is solved in two iterations",

@@ -3,7 +3,8 @@
 Everything is written from the problem statements, with balls of 400 bits (python-flint's arb), so
 that a comparison is proved or not; nothing is shared with the package. Tasks are plain dicts:
 ``kind`` ("interval", "squared", "logistic", "hard"), ``X`` (rows of floats), ``low``, ``high``
-(or None), ``cost`` (arb), ``intercept_penalty`` (arb, 0 or None).
+(or None), ``cost`` (arb), ``intercept_penalty`` (arb, 0 or None), ``l1`` (‖w‖₁ + κ|b| in place of
+the squares; False where it is missing).
 """
 
 import math
@@ -51,9 +52,9 @@ def softplus(x):
 
 def primal(task, w, b):
     """P(w, b); of a hard margin that of the smallest multiple that is feasible."""
-    value = sum((v * v for v in w), arb(0)) / 2
+    value = sum((abs(v) if task.get("l1") else v * v / 2 for v in w), arb(0))
     if task["intercept_penalty"] is not None:
-        value += task["intercept_penalty"] * b * b / 2
+        value += task["intercept_penalty"] * (abs(b) if task.get("l1") else b * b / 2)
     if task["kind"] == "hard":
         least = arb.pos_inf()
         for y, g in zip(task["y"], scores(task, w, b), strict=True):
@@ -68,6 +69,8 @@ def dual(task, beta):
     """D(β) of a feasible β; of a hard margin that of its best multiple."""
     if task["kind"] == "hard":
         return _hard_dual(task, beta)
+    if task.get("l1"):
+        return _l1_dual(task, beta)
     value = arb(0)
     for i, v in enumerate(beta):
         value += gain(task, i, v)
@@ -78,6 +81,17 @@ def dual(task, beta):
         total = sum(beta, arb(0))
         value -= total * total / (2 * task["intercept_penalty"])
     return value
+
+
+def _l1_dual(task, beta):
+    """That of the largest multiple up to one with |Xᵀβ| ≤ 1 and |Σβ| ≤ κ."""
+    largest = arb(1)
+    for j in range(len(task["X"][0])):
+        column = sum((v * row[j] for v, row in zip(beta, task["X"], strict=True)), arb(0))
+        largest = largest.max(abs(column))
+    if task["intercept_penalty"] is not None and task["intercept_penalty"] > 0:
+        largest = largest.max(abs(sum(beta, arb(0))) / task["intercept_penalty"])
+    return sum((gain(task, i, v / largest) for i, v in enumerate(beta)), arb(0))
 
 
 def _hard_dual(task, beta):

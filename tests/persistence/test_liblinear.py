@@ -22,6 +22,7 @@ MODELS = {
     "two": (mercer.LinearSVC(), CLASSES > 1),
     "two, hinge": (mercer.LinearSVC(loss="hinge"), CLASSES > 1),
     "three": (mercer.LinearSVC(), CLASSES),
+    "L1 penalty": (mercer.LinearSVC(penalty="l1"), CLASSES),
     "crammer-singer": (mercer.LinearSVC(loss="hinge", multi_class="crammer_singer"), CLASSES),
     "crammer-singer of two": (
         mercer.LinearSVC(loss="hinge", multi_class="crammer_singer"),

@@ -23,6 +23,7 @@ __all__ = [
     "is_converged",
     "prove_not_separable",
     "raise_not_separable",
+    "warn_linear_not_converged",
     "warn_not_converged",
     "warn_stopped_early",
 ]
@@ -77,6 +78,31 @@ def warn_not_converged(estimator: Any, data: Data, results: Sequence[Result]) ->
         f"{opening} {which}{name}, {worst.rounds:,} rounds, {worst.iterations:,} steps, "
         f"{worst.seconds:.3g} s; violation {worst.violation:.3g} (tol={tol:g}), relative gap "
         f"{estimator.certificate_.relative_gap:.3g}. {_lever(estimator, data, status)}",
+        ConvergenceWarning,
+    )
+
+
+def warn_linear_not_converged(estimator: Any) -> None:
+    """The warning of linear models, unless the user stopped the fit."""
+    certificate = estimator.certificate_
+    status = certificate.status
+    if status is Status.STOPPED:
+        return
+    remedy = {
+        Status.ITERATION_LIMIT: f"Raise max_iter={estimator.max_iter} (-1: no limit).",
+        Status.TIME_LIMIT: f"Raise time_limit={estimator.time_limit}.",
+    }.get(status, "Scale the columns (StandardScaler), or raise tol.")
+    if status is Status.STALLED and estimator.coef_.dtype == np.float32:
+        remedy = "Give X as float64: coefficients in float32 are rounded too far for this tol."
+    opening = ""
+    if status is Status.ITERATION_LIMIT and hasattr(estimator, "loss"):
+        # As scikit-learn's warning begins, by which programs and tests filter it.
+        opening = "Liblinear failed to converge, increase the number of iterations. "
+    warn_user(
+        f"{opening}{type(estimator).__name__} failed to converge ({status}): "
+        f"{estimator.solver_.reason}; {certificate.iterations:,} iterations, "
+        f"{certificate.seconds:.3g} s, relative gap {certificate.relative_gap:.3g} "
+        f"(tol={estimator.tol:g}). {remedy}",
         ConvergenceWarning,
     )
 

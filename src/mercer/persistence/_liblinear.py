@@ -29,7 +29,7 @@ SOLVER_TYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "L1R_LR": (LogisticRegression, {}),
     "L2R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
     "L2R_L2LOSS_SVC_DUAL": (LinearSVC, {"loss": "squared_hinge"}),
-    "L1R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
+    "L1R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge", "penalty": "l1"}),
     "L2R_L1LOSS_SVC_DUAL": (LinearSVC, {"loss": "hinge"}),
     "MCSVM_CS": (LinearSVC, {"multi_class": "crammer_singer"}),
     "L2R_L2LOSS_SVR": (LinearSVR, {"loss": "squared_epsilon_insensitive"}),
@@ -205,7 +205,9 @@ def write_liblinear(model: Any, path: str | os.PathLike) -> None:
 def _solver_type(model: Any) -> str | None:
     """LIBLINEAR's name of a model's problem."""
     for name, (cls, parameters) in SOLVER_TYPES.items():
-        asked = {"multi_class": "ovr", **parameters} if cls is LinearSVC else parameters
+        asked = parameters
+        if cls is LinearSVC and "multi_class" not in parameters:
+            asked = {"multi_class": "ovr", "penalty": "l2", **parameters}
         has = model.get_params(deep=False) if isinstance(model, cls) else None
         if has is not None and all(has[key] == value for key, value in asked.items()):
             return name

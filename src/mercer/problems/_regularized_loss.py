@@ -42,6 +42,7 @@ from mercer.problems._losses import (
 __all__ = [
     "NO_PENALTY",
     "Bounds",
+    "L1Primal",
     "LinearPrimal",
     "bounds_of_sums",
     "classification",
@@ -201,6 +202,16 @@ class LinearPrimal:
         losses = self.gap_terms(beta, *g)[1]
         sums = bounds_of_sums(losses, w, b, w_beta, total, self.intercept_penalty)
         bounds = Bounds.of(*sums, self.n, w.size)
+        return replace(bounds, gap=bounds.gap + self._absorbing_cost(beta, g, total, absorbing))
+
+    def _absorbing_cost(
+        self,
+        beta: np.ndarray,
+        g: tuple[np.ndarray, np.ndarray],
+        total: tuple[float, float],
+        absorbing: Sequence[int],
+    ) -> float:
+        """By how much the terms of the absorbing rows grow at most."""
         more = 0.0
         for k in absorbing:
             one, at = self.take(np.array([k])), (g[0][k : k + 1], g[1][k : k + 1])
@@ -208,7 +219,7 @@ class LinearPrimal:
             now = one.gap_terms(old, *at)[1][2]
             then = one.gap_terms(old - np.sign(old) * total[1], *at)[1][2]
             more += max(then - now, 0.0) + 16 * UNIT * max(now, then)
-        return replace(bounds, gap=bounds.gap + 1.01 * more)
+        return 1.01 * more
 
     def clipped(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
         """A copy of β within its bounds, and Σ of the absolute changes."""
@@ -251,15 +262,86 @@ class LinearPrimal:
         return up - down * (more / less) if less > 0 else beta
 
 
+@dataclass(frozen=True, eq=False)
+class L1Primal(LinearPrimal):
+    """The squared hinge with ‖w‖₁ + κ|b| in place of the squares.
+
+    The dual D = −Σ Lᵢ*(−βᵢ) has the constraints |Xᵀβ| ≤ 1 for every column and |Σβ| ≤ κ, and
+
+        P − D = Σ (|wⱼ| − wⱼ (Xᵀβ)ⱼ) + κ|b| − bΣβ + Σ (Lᵢ(gᵢ) + Lᵢ*(−βᵢ) + βᵢ gᵢ)
+
+    D is concave with D(0) = 0: where a constraint is violated by a factor m > 1, β/m is feasible,
+    and P − D(β/m) exceeds P − D(β) by at most (1 − 1/m) P.
+    """
+
+    def violation(self, w_beta: np.ndarray, total: float) -> float:
+        """The factor m: the largest |Xᵀβ| and |Σβ|/κ."""
+        largest = float(np.abs(w_beta).max(initial=0.0))
+        return max(largest, abs(total) / self.intercept_penalty if self.intercept_penalty else 0.0)
+
+    def best_scale(self, beta: np.ndarray, w_beta: np.ndarray) -> float:
+        """The factor of β, within the constraints, with the largest dual value."""
+        linear, square = float(np.abs(beta).sum()), float((beta * (beta / self.C)).sum()) / 4
+        best = linear / (2 * square) if square > 0 else 1.0
+        largest = self.violation(w_beta, float(beta.sum()))
+        return min(best, 1.0 / largest) if largest > 0 else best
+
+    def primal_and_gap(
+        self, w: np.ndarray, b: float, beta: np.ndarray, g: np.ndarray, w_beta: np.ndarray
+    ) -> tuple[float, float]:
+        """Primal value and gap, from g = X w + b and w_beta = Xᵀβ."""
+        loss, gap = loss_and_gap(self.kind, g, beta, self.low, self.high, self.C)
+        total, penalty = float(beta.sum()), self.intercept_penalty
+        primal = float(np.abs(w).sum()) + loss
+        gap += float((np.abs(w) - w * w_beta).sum())
+        if penalty:
+            primal += penalty * abs(b)
+            gap += penalty * abs(b) - b * total
+        outside = max(1 - 1 / max(self.violation(w_beta, total), 1.0), 0.0)
+        return float(primal), float(gap + outside * primal)
+
+    def bounds(
+        self,
+        w: np.ndarray,
+        b: float,
+        beta: np.ndarray,
+        g: tuple[np.ndarray, np.ndarray],
+        w_beta: tuple[np.ndarray, np.ndarray | float],
+        total: tuple[float, float],
+        absorbing: Sequence[int] = (),
+    ) -> Bounds:
+        """As for squares; β is taken (1 − 3u)/m times as large."""
+        least, most, gap = self.gap_terms(beta, *g)[1]
+        least, most = (1 - _C_FACTORS * UNIT) * least, (1 + _C_FACTORS * UNIT) * most
+        gap += _C_FACTORS * UNIT * most
+        (sums, error), penalty = w_beta, self.intercept_penalty
+        below = 1 - np.sign(w) * sums + error + 2 * UNIT * (1 + np.abs(sums))
+        gap += float((np.abs(w) * np.maximum(below, 0.0)).sum())
+        norm = float(np.abs(w).sum())
+        if penalty:
+            norm += penalty * abs(b)
+            below_b = penalty - math.copysign(total[0], total[0] * b) + total[1]
+            gap += abs(b) * max(below_b + 4 * UNIT * (penalty + abs(total[0])), 0.0)
+        largest = self.violation(np.abs(sums) + error, abs(total[0]) + total[1]) * (1 + 4 * UNIT)
+        gap += (max(1 - 1 / max(largest, 1.0), 0.0) + 8 * UNIT) * (most + norm)
+        bounds = Bounds.of(least + norm, most + norm, gap, self.n, w.size)
+        return replace(bounds, gap=bounds.gap + self._absorbing_cost(beta, g, total, absorbing))
+
+
 def classification(
-    y: np.ndarray, C: np.ndarray, *, squared: bool, intercept_penalty: float | None
+    y: np.ndarray,
+    C: np.ndarray,
+    *,
+    squared: bool,
+    intercept_penalty: float | None,
+    l1: bool = False,
 ) -> LinearPrimal:
-    """Hinge, or its square: labels y = ±1."""
+    """Hinge, or its square: labels y = ±1; ``l1``: with ‖w‖₁."""
     kind = SQUARED if squared else EPSILON_INSENSITIVE
     is_penalised = C > NO_PENALTY
     low = np.where((y > 0) & is_penalised, 1.0, -UNBOUNDED)
     high = np.where((y > 0) | ~is_penalised, UNBOUNDED, -1.0)
-    return LinearPrimal(kind, low, high, C, intercept_penalty)
+    return (L1Primal if l1 else LinearPrimal)(kind, low, high, C, intercept_penalty)
 
 
 def regression(

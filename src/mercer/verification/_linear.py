@@ -10,6 +10,8 @@ intercept is not penalised):
     P = ½‖W‖² + ½κ‖b‖² + Σ C max_r u_r,  u_r = [r ≠ y] + g_r − g_y
     gap = Σ a_r (max u − u_r) + the same squares,  a_r = C [r = y] − β_r
 
+    L1 penalty: see `_l1`
+
     hard margin (C = ∞), with t ≥ 0 the smallest for which t (w, b) satisfies y g ≥ 1:
     P = ½‖t w‖²,  gap = ½‖t w − Xᵀβ‖² + Σ |β| (t y g − 1)
 
@@ -34,6 +36,7 @@ import scipy.sparse as sp
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
+from mercer.verification._l1 import excess, feasible_factor, norm_terms
 from mercer.verification._losses import (
     HINGE,
     LOGISTIC,
@@ -60,6 +63,7 @@ class _Task:
     beta: np.ndarray | None
     kappa: float | None
     name: str
+    is_l1: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,7 @@ def recompute_linear(
                 None if duals is None else duals[t],
                 _kappa(model),
                 "" if len(coef) == 1 else f"{model.classes_[t]} / rest",
+                _is_l1(model),
             )
             recompute = _recompute_hard_margin if np.isinf(model.C) else _recompute
             values = _as_precisely_as_needed(partial(recompute, task), X)
@@ -115,10 +120,16 @@ def _loss(model: Any) -> Loss:
     return SQUARED_HINGE if "squared" in model.loss else HINGE
 
 
+def _is_l1(model: Any) -> bool:
+    return getattr(model, "penalty", "l2") == "l1"
+
+
 def _kappa(model: Any) -> float | None:
     if not model.fit_intercept:
         return None
-    return 0.0 if model.intercept_scaling is None else model.intercept_scaling**-2
+    if model.intercept_scaling is None:
+        return 0.0
+    return model.intercept_scaling ** (-1 if _is_l1(model) else -2)
 
 
 def _row_C(model: Any, y: np.ndarray, weight: np.ndarray, task: int | None = None) -> np.ndarray:
@@ -165,7 +176,8 @@ def _recompute(task: _Task, precise: bool) -> _Recomputed:
         is_infeasible = is_infeasible or moves_too_far
         gap += cost
         w_error = w_error + 1.01 * abs(drift) * _magnitudes(task.X, of.row[k])
-    squares = _squares(task.w, task.b, w_beta, w_error, total(beta), task.kappa)
+    given = task.w, task.b, w_beta, w_error, total(beta), task.kappa
+    squares = norm_terms(*given, most) if task.is_l1 else _squares(*given)
     at_bound = np.zeros(n, dtype=bool)
     if loss is HINGE:
         at_bound[of.row[alpha >= of.C * SETTINGS.at_bound]] = True
@@ -244,13 +256,18 @@ def _squares(
 
 def _gradient_duals(task: _Task, a: np.ndarray) -> np.ndarray:
     """α = L'(a) of a smooth loss; scaled so that Σβ = 0 where the intercept is not penalised."""
-    alpha = task.loss.dual(task.edges.C, a)
-    if task.kappa != 0:
-        return alpha
-    up = task.edges.sign > 0
-    sums = total(alpha[up]), total(alpha[~up])
-    factors = [min(sums) / each if each else 1.0 for each in sums]
-    return np.where(up, alpha * factors[0], alpha * factors[1])
+    of = task.edges
+    alpha = task.loss.dual(of.C, a)
+    if task.kappa == 0:
+        up = of.sign > 0
+        sums = total(alpha[up]), total(alpha[~up])
+        factors = [min(sums) / each if each else 1.0 for each in sums]
+        alpha = np.where(up, alpha * factors[0], alpha * factors[1])
+    if task.is_l1:
+        beta = of.beta(alpha, task.X.shape[0])
+        largest = excess(column_sums(task.X, beta, False)[0], total(beta), task.kappa)
+        alpha = alpha * feasible_factor(alpha, of.C, largest)
+    return alpha
 
 
 def _is_infeasible(task: _Task, alpha: np.ndarray, n: int) -> bool:

@@ -114,9 +114,11 @@ def as_mercer(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
 
 def _check_penalty(model: Any) -> None:
     penalty, ratio = getattr(model, "penalty", "l2"), getattr(model, "l1_ratio", None)
-    if penalty not in ("l2", "deprecated") or ratio or not np.isfinite(model.C):
+    known = ("l1", "l2") if sklearn_name(model) == "LinearSVC" else ("l2", "deprecated")
+    if penalty not in known or ratio or not np.isfinite(model.C):
         raise ValueError(
-            f"verify takes scikit-learn's {type(model).__name__} with an L2 penalty and a finite "
+            f"verify takes scikit-learn's {type(model).__name__} with an L2 penalty"
+            f"{' or L1 penalty' if 'l1' in known else ''} and a finite "
             f"C, got penalty={penalty!r}, l1_ratio={ratio!r}, C={model.C!r}."
         )
 

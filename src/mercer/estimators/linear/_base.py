@@ -16,10 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._result import LinearResult, Status
+from mercer._result import LinearResult
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_linear
+from mercer.estimators._convergence import warn_linear_not_converged
 from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import (
@@ -31,7 +32,6 @@ from mercer.estimators._validation import (
     class_weights,
     dense_if_small,
 )
-from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.problems._regularized_loss import NO_PENALTY, LinearPrimal
 from mercer.solvers import Choice, Stopping
 from mercer.solvers.linear import (
@@ -196,7 +196,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
     ) -> list[StoredModel]:
         """The stored models with their gaps; ``same_rows``: those of the last fit, another C."""
         solver, self.solver_ = choose_linear(
-            design, problems[0].kind, self.dual, self.tol, self.max_iter, self._seed()
+            design, problems[0], self.dual, self.tol, self.max_iter, self._seed()
         )
         shifted = ShiftedDesign.of(design, problems[0].intercept_penalty)
         starts = self._starts(shifted, problems, same_rows)
@@ -217,8 +217,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
             return cold
         solutions = [model.solution for model in last.models]
         if same_rows:
-            given = zip(problems, solutions, last.C, strict=True)
-            return [warm_start(problem, solution, C) for problem, solution, C in given]
+            return list(map(warm_start, problems, solutions, last.C))
         if last.shape[1] != shifted.design.d:
             return cold
         seen = [
@@ -251,13 +250,13 @@ class LinearEstimator(HasDualView, BaseEstimator):
             del self.dual_coef_  # an earlier fit's
         self._last = None
         if getattr(self, "warm_start", False):
+            C, b = [problem.C for problem in problems], [result.b for result in stored]
             kind = getattr(problems[0], "kind", None)
-            C, stored_b = [problem.C for problem in problems], [result.b for result in stored]
-            self._last = LastFit(list(models), C, stored_b, kind, (design.n, design.d))
+            self._last = LastFit(list(models), C, b, kind, (design.n, design.d))
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")
         if not self.certificate_.status.is_solved and not stopping.interrupted:
-            self._warn_not_converged()
+            warn_linear_not_converged(self)
 
     def _coefficients(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:
         """``coef_`` and ``intercept_`` in float64, a row for each task."""
@@ -275,23 +274,6 @@ class LinearEstimator(HasDualView, BaseEstimator):
     def _duals(self, results: Sequence[LinearResult]) -> Sequence[np.ndarray] | None:
         """β of each task, where it does not follow from the scores."""
         return None if all(r.is_gradient_dual for r in results) else [r.beta for r in results]
-
-    def _warn_not_converged(self) -> None:
-        certificate = self.certificate_
-        remedy = {
-            Status.ITERATION_LIMIT: f"Raise max_iter={self.max_iter} (-1: no limit).",
-            Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}.",
-        }.get(certificate.status, "Scale the columns (StandardScaler), or raise tol.")
-        if certificate.status is Status.STALLED and self.coef_.dtype == np.float32:
-            remedy = "Give X as float64: coefficients in float32 are rounded too far for this tol."
-        if certificate.status is not Status.STOPPED:
-            warn_user(
-                f"{type(self).__name__} failed to converge ({certificate.status}): "
-                f"{self.solver_.reason}; {certificate.iterations:,} iterations, "
-                f"{certificate.seconds:.3g} s, relative gap {certificate.relative_gap:.3g} "
-                f"(tol={self.tol:g}). {remedy}",
-                ConvergenceWarning,
-            )
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")

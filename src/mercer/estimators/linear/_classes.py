@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from mercer.estimators._validation import Data
 from mercer.estimators.linear._base import LinearEstimator, LinearTask, constraints_without
 from mercer.estimators.linear._hard_margin import HardMarginClassifier
 from mercer.problems._regularized_loss import LinearPrimal, classification, regression
+from mercer.solvers.linear import ShiftedDesign, Start
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
@@ -23,14 +25,16 @@ class LinearSVC(HardMarginClassifier):
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ (w·xᵢ + b))^p with p = 1 ("hinge") or 2
     ("squared_hinge") and sample weights s; several classes one against the rest. The intercept is
     not penalised, so that ``loss="hinge"`` is the problem of ``SVC(kernel="linear")``.
+    ``penalty="l1"`` has ‖w‖₁ in place of ½‖w‖²: most weights of columns that do not help are zero.
 
     Parameters
     ----------
-    penalty : {"l2"}, default="l2"
+    penalty : {"l1", "l2"}, default="l2"
+        "l1" needs ``loss="squared_hinge"``, and ``dual`` "auto" or False.
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
     dual : {"auto"} or bool, default="auto"
         "auto" chooses by the shape of the data; True asks for dual coordinate descent, False for
-        Newton's method.
+        Newton's method. The L1 penalty has a method of its own.
     tol : float, default=1e-4
         Relative duality gap.
     C : float, default=1.0
@@ -43,7 +47,8 @@ class LinearSVC(HardMarginClassifier):
         ``loss="hinge"``; a fit warns that another ``loss`` or ``dual`` is not used.
     fit_intercept : bool, default=True
     intercept_scaling : float or None, default=None
-        A number s penalises the intercept by ½ (b/s)²: LIBLINEAR's problem.
+        A number s penalises the intercept by ½ (b/s)², with an L1 penalty by abs(b)/s:
+        LIBLINEAR's problem.
     class_weight : dict or "balanced", optional
         Factors of C for the classes.
     verbose : int, default=0
@@ -76,8 +81,8 @@ class LinearSVC(HardMarginClassifier):
     solver_ : Choice
         Which method was chosen (``name``), and why (``reason``).
     dual_coef_ : CSR of shape (n_tasks, n_samples)
-        Signed duals, for the hinge, and for squared losses by coordinate descent; for
-        "crammer_singer" a row for each class.
+        Signed duals, for the hinge, the L1 penalty, and for squared losses by coordinate descent;
+        for "crammer_singer" a row for each class.
     n_iter_ : int
 
     Examples
@@ -91,7 +96,7 @@ class LinearSVC(HardMarginClassifier):
     _parameter_constraints: ClassVar[dict] = {
         **constraints_without("epsilon"),
         "C": CONSTRAINTS["C"],
-        "penalty": [StrOptions({"l2"})],
+        "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
@@ -135,6 +140,28 @@ class LinearSVC(HardMarginClassifier):
         self.on_interrupt = on_interrupt
         self.warm_start = warm_start
 
+    @property
+    def _is_l1(self) -> bool:
+        return self.penalty == "l1" and not self._is_crammer_singer
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self._is_l1 and (self.loss == "hinge" or self.dual not in (False, "auto")):
+            # scikit-learn's sentences, which programs and tests look for.
+            which = "is not supported"
+            if self.loss != "hinge":
+                which = f"are not supported when dual={self.dual}"
+            raise ValueError(
+                "Unsupported set of arguments: The combination of penalty='l1' and "
+                f"loss={self.loss!r} {which}, Parameters: penalty='l1', loss={self.loss!r}, "
+                f"dual={self.dual!r}. The L1 penalty needs loss='squared_hinge' and dual=False."
+            )
+
+    def _intercept_penalty(self) -> float | None:
+        if self._is_l1 and self.fit_intercept and self.intercept_scaling is not None:
+            return 1.0 / self.intercept_scaling
+        return super()._intercept_penalty()
+
     def _pose(self, task: LinearTask, data: Data) -> Any:
         if self._is_crammer_singer:
             return super()._pose(task, data)
@@ -143,7 +170,20 @@ class LinearSVC(HardMarginClassifier):
             self._sample_C(task, data),
             squared=self.loss == "squared_hinge" and bool(np.isfinite(self.C)),
             intercept_penalty=self._intercept_penalty(),
+            l1=self._is_l1,
         )
+
+    def _starts(
+        self, shifted: ShiftedDesign, problems: Sequence[LinearPrimal], same_rows: bool
+    ) -> Sequence[Start | None]:
+        last = getattr(self, "_last", None) if self.warm_start else None
+        if not self._is_l1 or last is None:
+            return super()._starts(shifted, problems, same_rows)
+        is_alike = len(last.models) == len(problems) and last.kind == problems[0].kind
+        if not is_alike or last.shape[1] != shifted.design.d:
+            return [None] * len(problems)
+        weights = [model.solution.w for model in last.models]
+        return [Start(w, shifted.seen_b(w, b)) for w, b in zip(weights, last.stored_b, strict=True)]
 
 
 class LinearSVR(RegressorMixin, LinearEstimator):

@@ -55,6 +55,7 @@ class HardMarginClassifier(CrammerSingerClassifier):
             super()._check_parameters()
             return
         allowed = {
+            "penalty": "l2",
             "multi_class": "ovr",
             "intercept_scaling": None,
             "class_weight": None,
@@ -86,7 +87,7 @@ def _solve(
         C=np.inf,
         gap_tol=_TOL_FRACTION * estimator.tol,
         fit_intercept=estimator.fit_intercept,
-        time_limit=None if stopping.time_limit is None else max(stopping.remaining, 1e-3),
+        time_limit=None if stopping.time_limit is None else stopping.remaining,
         n_jobs=estimator.n_jobs,
         callback=estimator.callback,
         on_interrupt=estimator.on_interrupt,

@@ -31,6 +31,7 @@ class CrammerSingerClassifier(LinearClassifier):
     """One problem for each class or, with ``multi_class="crammer_singer"``, one for all."""
 
     multi_class: str
+    penalty: str
     loss: str
     dual: Any
 
@@ -42,6 +43,8 @@ class CrammerSingerClassifier(LinearClassifier):
         super()._check_parameters()
         if self._is_crammer_singer:
             unused = []
+            if self.penalty != "l2":
+                unused.append(f'penalty={self.penalty!r} is not used: pass penalty="l2"')
             if self.loss != "hinge":
                 unused.append(f'loss={self.loss!r} is not used: pass loss="hinge"')
             if self.dual != "auto":

@@ -10,6 +10,8 @@ _gradient_dual.py       value and gap of a model; the dual β = −L'(g)
 _coordinate_descent.py  dual coordinate descent with shrinking
 _descent_epochs.py      its compiled epochs
 _free_variable_cg.py    beside it: conjugate gradients on the free duals
+_l1_descent.py          primal coordinate descent and Newton steps for the L1 penalty
+_l1_epochs.py           its compiled epochs
 _crammer_singer.py      the sequential dual method for all classes at once
 _design_matrix.py       the contract `DesignMatrix`; dense and sparse rows in memory
 _matvec.py              compiled products with the data matrix, also with bounds of rounding

@@ -8,11 +8,12 @@ from typing import Any
 
 from mercer._result import LinearResult, Status
 from mercer.problems._losses import EPSILON_INSENSITIVE, LOGISTIC
-from mercer.problems._regularized_loss import LinearPrimal
+from mercer.problems._regularized_loss import L1Primal, LinearPrimal
 from mercer.solvers._registry import Choice
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.linear._coordinate_descent import CoordinateDescent
 from mercer.solvers.linear._design_matrix import LocalMatrix
+from mercer.solvers.linear._l1_descent import L1CoordinateDescent
 from mercer.solvers.linear._newton import Newton
 from mercer.solvers.linear._path_following import Start
 from mercer.solvers.linear._smooth_newton import NewtonSettings
@@ -76,9 +77,18 @@ class CoordinateDescentThenNewton:
 
 
 def choose_linear(
-    design: LocalMatrix, kind: int, dual: bool | str, tol: float, max_iter: int, seed: int
+    design: LocalMatrix,
+    problem: LinearPrimal,
+    dual: bool | str,
+    tol: float,
+    max_iter: int,
+    seed: int,
 ) -> tuple[Any, Choice]:
     """The solver, and why. ``dual`` True or False asks for one; "auto" leaves it to the shape."""
+    if isinstance(problem, L1Primal):
+        reason = "primal coordinate descent with Newton steps: the penalty is an L1 norm"
+        return L1CoordinateDescent(tol, max_iter, seed), Choice("l1-coordinate-descent", reason)
+    kind = problem.kind
     newton, descent = Newton(tol, max_iter, seed), CoordinateDescent(tol, max_iter, seed)
     direct_columns = newton.settings.direct_columns
     shape = f"{design.n:,} {'sparse' if design.is_sparse else 'dense'} rows of {design.d:,} columns"
