@@ -244,11 +244,14 @@ class Expansion:
 
     @property
     def _rounding_of_sums(self) -> np.ndarray:
-        """Σ c where it is the rounding of zero; else (k-means) f is one of centred rows: 0."""
+        """Σ c where it is the rounding of zero.
+
+        In k-means all c of an output are positive, and f is one of centred rows: there 0.
+        """
         sizes = np.zeros(self.b.size)
         for start, stop, outputs in self.blocks:
             sizes[outputs] += np.abs(self.coef[:, start:stop]).sum(axis=1)
-        return np.where(np.abs(self._coef_sums) <= 1e-6 * sizes, self._coef_sums, 0.0)
+        return np.where(np.abs(self._coef_sums) < 0.5 * sizes, self._coef_sums, 0.0)
 
     def _add_shift_terms(self, X: Any, out: np.ndarray) -> None:
         """Σ c times a(x) − a(origin) (`Kernel.shift_terms`): the coefficients need not sum to zero.
@@ -256,10 +259,10 @@ class Expansion:
         ν-SVR publishes differences of two duals, whose rounding is not that of the difference.
         """
         origin = self.support.origin
-        if origin is None or self.kernel.is_shift_invariant or not self._rounding_of_sums.any():
+        if origin is None or self.kernel.is_shift_invariant or not self._coef_sums.any():
             return
         terms, _ = self.kernel.shift_terms(X - origin, origin)
-        out += terms[:, None] * self._rounding_of_sums
+        out += terms[:, None] * self._coef_sums
 
     @property
     def _linear_factor(self) -> float:
