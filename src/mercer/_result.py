@@ -186,9 +186,6 @@ class LinearResult:
         For a fit with another C.
     is_gradient_dual : bool
         Whether β = −L'(g), scaled to be feasible: then it follows from the scores.
-    is_product : bool
-        Whether g and w_beta are products of w and β with the rows, but for a few roundings; False
-        where they are sums of updates.
     bounded : bool
         Whether ``primal`` and ``gap`` are upper bounds, rounding included, and ``primal − gap`` is
         at most the optimal value.
@@ -207,7 +204,6 @@ class LinearResult:
     seconds: float = 0.0
     warm_start: WarmStartState | None = None
     is_gradient_dual: bool = False
-    is_product: bool = False
     bounded: bool = False
 
     def meets(self, tol: float) -> bool:

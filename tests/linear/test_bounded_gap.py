@@ -1,11 +1,14 @@
 """Bounds of value and gap of a linear model, against balls of 400 bits (`exact`)."""
 
+import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from flint import arb, ctx
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer import LinearSVC, LogisticRegression
 from mercer.problems._losses import LOGISTIC, bounded_gap_terms
@@ -63,13 +66,14 @@ def test_bounds_by_the_lengths_of_the_rows_hold(rng, kind, penalty, is_sparse):
     assert bounded.gap == pytest.approx(found.gap, rel=1e-6)
 
 
-def test_sums_of_updates_are_not_taken_for_products(rng):
+def test_sums_of_updates_are_computed_again(rng):
     X, y = rng.normal(size=(20, 3)), np.where(np.arange(20) % 2, 1.0, -1.0)
     problem, _ = posed("squared", X, y, 1.0)
     design = as_design_matrix(X)
     found = evaluate(problem, design, np.ones(3), 0.0)
-    assert bound_gap_by_norms(problem, design, found, 1.0) is not None
-    assert bound_gap_by_norms(problem, design, replace(found, is_product=False), 1.0) is None
+    wrong = replace(found, g=found.g + 1, w_beta=found.w_beta + 1)
+    known, again = (bound_gap_by_norms(problem, design, each, 1.0) for each in (found, wrong))
+    assert (known.primal, known.gap) == (again.primal, again.gap)
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-15, 1e-9, 1e-5, 9e-4, 2e-3, 0.5])
@@ -109,3 +113,38 @@ def test_float32_rows_have_float32_decisions(rng, make):
     X = rng.normal(size=(60, 5)).astype(np.float32)
     model = LinearSVC().fit(make(X), X[:, 0] > 0)
     assert model.decision_function(make(X)).dtype == np.float32
+
+
+# Of the generator: one column is a million times the others, and the fit ends at max_iter.
+HARD_ROWS = np.array([
+    [-2.7518419806536767e+00, 1.7509408017487396e+06, -9.4370732847705563e-01],
+    [1.0288706638549816e+00, -6.6844737897636974e+05, -1.0779641059183262e-01],
+    [1.5643077965321277e+00, -4.2506748697192580e+02, -1.5004972819420550e+00],
+    [2.9326970178521033e-01, 2.2300385092627280e+05, 1.4043110958372915e+00],
+    [-5.4208038686789795e-01, -3.0789727642491943e+05, 6.5014263793796423e-01],
+    [1.0703070418407974e-01, 9.2709591102506616e+05, -1.3536587849175374e-01],
+    [1.3990719833073932e+00, -7.0014578147203079e+04, -5.3298982209879731e-01],
+    [-2.1443633027953544e+00, 6.8072266721987935e+03, 4.7694705525324538e-01],
+    [7.5444454968250335e-02, 7.1527165894276195e+05, 6.7045402937000720e-01],
+    [1.5173642879078124e+00, 1.1435490365383760e+06, 1.8700967096873800e+00],
+    [-1.6315800783469628e-01, -7.5901689426574053e+05, 1.9494403288361155e+00],
+])  # fmt: skip
+HARD_LABELS = [0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("C", [172.84102141671534, 1.0])
+def test_the_dual_value_is_that_of_the_stored_duals(C):
+    scaling, weights = 5.10160320188294, {0: 363.58627840870355, 1: 0.024222908914953507}
+    model = LinearSVC(
+        C=C, loss="hinge", dual=False, tol=3.1e-5, intercept_scaling=scaling, max_iter=200,
+        class_weight=weights,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(HARD_ROWS, HARD_LABELS)
+    beta = [Fraction(float(v)) for v in model.dual_coef_.toarray()[0]]
+    rows = [[Fraction(float(x)) for x in row] for row in HARD_ROWS]
+    sums = [sum(row[j] * c for row, c in zip(rows, beta, strict=True)) for j in range(3)]
+    last = Fraction(scaling) * sum(beta)
+    value = sum(map(abs, beta)) - sum(s * s for s in [*sums, last]) / 2
+    assert Fraction(model.certificate_.dual) <= max(value, Fraction(0))

@@ -1,10 +1,10 @@
 """Bounds of value and gap of a linear model as it is stored, rounding included.
 
-Scores and Xᵀβ are products with the rows, never sums that a solver updated step by step. If the
-solver's last products are those of the stored model, their rounding is bounded by the lengths of
-the rows: Σ|xⱼ||wⱼ| ≤ ‖x‖‖w‖, and |X|ᵀ|β| is at most Σ|βᵢ|‖xᵢ‖ long. Otherwise, and where these
-bounds are too large, products are computed with bounds of their entries; and where rounding still
-matters against the gap (large offsets, columns of very different scale), with doubled precision.
+Scores and Xᵀβ are products with the rows, never sums that a solver updated step by step. Their
+rounding is bounded by the lengths of the rows first: Σ|xⱼ||wⱼ| ≤ ‖x‖‖w‖, and |X|ᵀ|β| is at most
+Σ|βᵢ|‖xᵢ‖ long. Where these bounds are too large, products are computed with bounds of their
+entries; and where rounding still matters against the gap (large offsets, columns of very different
+scale), with doubled precision.
 """
 
 from __future__ import annotations
@@ -65,25 +65,26 @@ def _rounding_matters(found: LinearResult, plain: float, tol: float) -> bool:
 def bound_gap_by_norms(
     problem: LinearPrimal, design: LocalMatrix, found: LinearResult, tol: float
 ) -> LinearResult | None:
-    """Bounds from the products of a solver; None where their rounding matters or is not known.
+    """Bounds from products with the rows and the rows' lengths; None where rounding matters.
 
-    They may have been scaled, shifted or added a few times since, and β was made feasible: what
-    that changes is part of the error.
+    The solver's own g and Xᵀβ may be sums of updates, or belong to duals that were not feasible
+    yet: both are computed again, without bounds of their entries.
     """
-    if not found.is_product:
-        return None
     norms, duals = design.norm_bounds, _make_feasible(problem, found.beta)
+    g, w_beta = design.matvec(found.w, found.b), design.rmatvec(duals.beta)
     units = 1.01 * (design.row_length + 12) * UNIT
     error = norms * (units * _length(found.w)) + units * (abs(float(found.b)) + SETTINGS.underflow)
-    moved = float(np.abs(duals.beta - found.beta).sum()) + 2 * duals.total[1]
-    long = (design.additions + 12) * UNIT * float(np.abs(found.beta) @ norms)
-    sums = found.w_beta, 1.01 * (long + moved * float(norms.max()) + SETTINGS.underflow)
+    long = (design.additions + 12) * UNIT * float(np.abs(duals.beta) @ norms)
+    long += 2 * duals.total[1] * float(norms.max(initial=0.0))
+    sums = w_beta, 1.01 * (long + SETTINGS.underflow)
     bounds = problem.bounds(
-        found.w, found.b, duals.beta, (found.g, error), sums, duals.total, duals.absorbing
+        found.w, found.b, duals.beta, (g, error), sums, duals.total, duals.absorbing
     )
     gap = min(bounds.gap, bounds.primal)  # no loss is negative: β = 0 has the dual value 0
-    bounded = replace(found, beta=duals.beta, primal=bounds.primal, gap=gap, bounded=True)
-    return None if _rounding_matters(bounded, found.gap, tol) else bounded
+    plain = problem.primal_and_gap(found.w, found.b, duals.beta, g, w_beta)[1]
+    known = {"beta": duals.beta, "g": g, "w_beta": w_beta}
+    bounded = replace(found, **known, primal=bounds.primal, gap=gap, bounded=True)
+    return None if _rounding_matters(bounded, plain, tol) else bounded
 
 
 def _length(w: np.ndarray) -> float:

@@ -293,7 +293,7 @@ class _State:
 
         def with_intercept(b: float) -> LinearResult:
             values = self.problem.primal_and_gap(w, b, beta, f + b, w)
-            return LinearResult(w, b, beta, f + b, w, *values, is_product=True)
+            return LinearResult(w, b, beta, f + b, w, *values)
 
         found = with_intercept(b)
         if not self.is_free:

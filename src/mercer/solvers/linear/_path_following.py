@@ -137,7 +137,7 @@ def _scaled_solution(
     primal = square + ratio * (last.primal - square)
     loss_gap = max(last.gap - quadratic_gap(last.w_beta, total), 0.0)
     gap = ratio * loss_gap + quadratic_gap(w_beta, ratio * total)
-    known = replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap, is_product=False)
+    known = replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap)
     return replace(known, status=Status.SOLVED)
 
 
