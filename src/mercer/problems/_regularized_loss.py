@@ -51,7 +51,7 @@ __all__ = [
     "regression",
 ]
 
-# C of a row is a product of up to this many rounded factors.
+# Rounded factors whose product C of a row is, at the most.
 _C_FACTORS = 3
 # The C of rows whose class has the weight 0: their interval has no ends.
 NO_PENALTY = 1e-300

@@ -152,7 +152,7 @@ class Stopping:
         return _Part(self)
 
     def until(self, seconds: float) -> Stopping:
-        """The same stopping with a time limit this many seconds after the beginning, at the most.
+        """The same stopping with a time limit of at most ``seconds`` after the beginning.
 
         For a part of the fit that has to leave time for what follows.
         """

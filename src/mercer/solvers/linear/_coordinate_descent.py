@@ -63,7 +63,7 @@ class CoordinateDescentSettings:
     ridge_factor: float = 5.0
     whole_step: float = 0.9
     short_step: float = 0.3
-    # A gap that is still above this fraction after this many epochs: rounding stops the method.
+    # A gap above this fraction after the number of epochs below: rounding stops the method.
     stall_epochs: int = 20_000
     stall_fraction: float = 0.9
 

@@ -40,7 +40,7 @@ class SequentialDualSettings:
     # Classes become inactive if their u is further below the largest than this fraction of the
     # largest change of a u in the last epoch.
     shrink_fraction: float = 0.3
-    # A gap that is still above this fraction after this many epochs: rounding stops the method.
+    # A gap above this fraction after the number of epochs below: rounding stops the method.
     stall_epochs: int = 20_000
     stall_fraction: float = 0.9
 

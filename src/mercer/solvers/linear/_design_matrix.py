@@ -99,7 +99,7 @@ class BlockSettings:
     numbers_per_block: int = 1 << 18
     # Upper limit of the number of blocks.
     max_blocks: int = 32
-    # Blocks of Xᵀβ have at least this many numbers for each of the d columns they write.
+    # Blocks of Xᵀβ have at least as many numbers as this for each of the d columns they write.
     numbers_per_column: int = 6
     # Rows that are scaled by √D before they are multiplied with themselves: at least panel_rows,
     # and as many as hold panel_numbers.
@@ -107,7 +107,7 @@ class BlockSettings:
     panel_numbers: int = 1 << 16
     # Blocks of XᵀDX, each of which has a matrix of its own.
     gram_blocks: int = 8
-    # Arrays of at least this many columns with a smaller density are stored as CSR.
+    # Arrays of at least that number of columns, with a smaller density are stored as CSR.
     sparse_min_columns: int = 64
     sparse_max_density: float = 0.25
 

@@ -47,13 +47,13 @@ class L1DescentSettings:
     # Columns of zero weight become inactive if their derivative is below the penalty by more than
     # this fraction of the largest violation.
     shrink_fraction: float = 0.1
-    # A step of a coordinate counts as a decrease from this fraction of the model's; it is as long
-    # as needed where a further Newton step is below this fraction, after so many steps at the most.
+    # A step of a coordinate counts as a decrease from the fraction ``decrease`` of the model's. It is
+    # made of at most ``coordinate_steps`` Newton steps, until one is below the fraction ``accuracy``.
     decrease: float = 0.1
     accuracy: float = 0.1
     coordinate_steps: float = 12.0
-    # Newton steps of a round; up to this many nonzero weights they are solved for by Cholesky, with
-    # a ridge that is this fraction of the trace. ``newton_speed`` of their products are as fast as
+    # Newton steps of a round; up to ``newton_columns`` nonzero weights they are solved for by
+    # Cholesky, with a ridge that is a fraction of the trace. ``newton_speed`` of their products are as fast as
     # one number of an epoch.
     newton_steps: int = 20
     newton_columns: int = 1000
@@ -63,13 +63,14 @@ class L1DescentSettings:
     cg_steps: int = 100
     cg_tol: float = 1e-3
     cg_ridge: float = 1e-8
-    # Without a start C grows by this factor, from where the weights are zero, but not from less
-    # than C over this number; to this relative gap each, with this many rounds at the most.
+    # Without a start C grows by the factor ``C_growth``, from where the weights are zero, but not
+    # from less than C / ``max_violation``; each is solved to the relative gap ``coarse_tol``, in
+    # ``coarse_rounds`` rounds at the most.
     C_growth: float = 3.0
     max_violation: float = 1e12
     coarse_tol: float = 0.1
     coarse_rounds: int = 20
-    # A gap that is still above this fraction after this many epochs: rounding stops the method.
+    # A gap above this fraction after the number of epochs below: rounding stops the method.
     stall_epochs: int = 3000
     stall_fraction: float = 0.9
 
