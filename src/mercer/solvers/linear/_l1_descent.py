@@ -47,14 +47,15 @@ class L1DescentSettings:
     # Columns of zero weight become inactive if their derivative is below the penalty by more than
     # this fraction of the largest violation.
     shrink_fraction: float = 0.1
-    # A step of a coordinate counts as a decrease from the fraction ``decrease`` of the model's. It is
-    # made of at most ``coordinate_steps`` Newton steps, until one is below the fraction ``accuracy``.
+    # A step of a coordinate counts as a decrease from the fraction ``decrease`` of the model's. It
+    # is made of at most ``coordinate_steps`` Newton steps, until one is below the fraction
+    # ``accuracy``.
     decrease: float = 0.1
     accuracy: float = 0.1
     coordinate_steps: float = 12.0
     # Newton steps of a round; up to ``newton_columns`` nonzero weights they are solved for by
-    # Cholesky, with a ridge that is a fraction of the trace. ``newton_speed`` of their products are as fast as
-    # one number of an epoch.
+    # Cholesky, with a ridge that is a fraction of the trace. ``newton_speed`` of their products are
+    # as fast as one number of an epoch.
     newton_steps: int = 20
     newton_columns: int = 1000
     ridge: float = 1e-13
