@@ -82,8 +82,8 @@ def bound_gap_by_norms(
     )
     gap = min(bounds.gap, bounds.primal)  # no loss is negative: β = 0 has the dual value 0
     plain = problem.primal_and_gap(found.w, found.b, duals.beta, g, w_beta)[1]
-    known = {"beta": duals.beta, "g": g, "w_beta": w_beta}
-    bounded = replace(found, **known, primal=bounds.primal, gap=gap, bounded=True)
+    bounded = replace(found, beta=duals.beta, g=g, w_beta=w_beta, primal=bounds.primal, gap=gap)
+    bounded = replace(bounded, bounded=True)
     return None if _rounding_matters(bounded, plain, tol) else bounded
 
 
