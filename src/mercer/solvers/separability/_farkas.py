@@ -42,7 +42,7 @@ __all__ = ["LIMITS", "Features", "ProofSettings", "find_weights"]
 class ProofSettings:
     """Limits of the search for a proof."""
 
-    # The support of a proof is sought among the ``most_points`` variables with the largest |β|, with
+    # The support of a proof is sought among ``most_points`` variables with the largest |β|, with
     # no more features and entries than these: what least squares does in some tenths of a second.
     most_points: int = 1000
     most_features: int = 2000
