@@ -195,9 +195,20 @@ def own_duals(task, w, b):
 
 
 def optimum(task):
-    """A lower and an upper bound of the optimal value: an interior point, or Newton's method."""
+    """A lower and an upper bound of the optimal value: an interior point, or Newton's method.
+
+    The matrix of an interior point near its end can be singular to `BITS` (all rows at a bound: the
+    intercept has next to no curvature); four times as many are taken then.
+    """
+    try:
+        return _optimum(task, BITS)
+    except ZeroDivisionError:
+        return _optimum(task, 4 * BITS)
+
+
+def _optimum(task, bits):
     old = ctx.prec
-    ctx.prec = BITS
+    ctx.prec = bits
     try:
         if task["kind"] == "interval":
             w, b, beta = _interior_point(task)

@@ -26,6 +26,11 @@ def test_no_claim_is_wrong(first):
         hard_problems.check(seed)
 
 
+@pytest.mark.parametrize("seed", [34589, 53869])
+def test_the_oracle_takes_more_bits_where_its_matrix_is_singular(seed):
+    hard_problems.check(seed)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_wrong_claims_are_found(seed, monkeypatch):
     """The oracle is no rubber stamp: a gap or a primal value that is too small is refused."""
