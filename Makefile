@@ -65,7 +65,7 @@ NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data p
 # without SCIPY_ARRAY_API.
 NOT_BLAS := $(NOT_NUMERICAL) test_compiled_cache.py test_docs_public.py test_registry.py \
 	$(addprefix estimators/test_,copies.py ctrl_c.py data_frames.py input_types.py kill_nine.py \
-	limits.py state.py streams.py) \
+	limits.py state.py) \
 	$(addprefix kernels/test_,lines.py maps.py objects.py points.py) soundness/test_oracle.py
 BLAS_CHECKS := not test_check_estimator or array_api or invariance or equivalence or _train
 
