@@ -16,6 +16,7 @@ _symmetry.py           checks that a matrix or function from outside is symmetri
 _reference.py          kernel sums with error bounds, independent of the above, for `mercer.verify`
 _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
+structured/            kernels on strings and other structures
 _compiled/             compiled tiles
 =====================  ==================================================================
 
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from mercer.kernels._user_defined import Callable as Callable
     from mercer.kernels._user_defined import Precomputed as Precomputed
     from mercer.kernels._user_defined import as_kernel as as_kernel
+    from mercer.kernels.structured._spectrum import Spectrum as Spectrum
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",
