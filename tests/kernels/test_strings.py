@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from mercer.kernels import Spectrum
+from mercer.kernels import IndefiniteKernelWarning, Normalize, Precomputed, Sigmoid, Spectrum
 from tests.kernels.structured_conformance import StructuredConformance
 
 TEXTS = st.text(alphabet="abc", max_size=7) | st.text(max_size=4)
@@ -97,3 +97,35 @@ def test_lengths_that_are_none(k):
 def test_lengths_are_a_set():
     assert Spectrum((3, 1, 3)) == Spectrum([1, 3])
     assert Spectrum((2,)) == Spectrum(2)
+
+
+class TestNormalizedSpectrum(StructuredConformance):
+    kernel = Normalize(Spectrum(2))
+    samples, examples, bad = TEXTS, WORDS, NOT_SEQUENCES
+
+    @staticmethod
+    def naive(x, z):
+        size = spectrum(x, x, 2) * spectrum(z, z, 2)
+        return spectrum(x, z, 2) / size**0.5 if size else 0.0
+
+
+def test_normalized_sum_of_kernels_in_a_sum():
+    kernel = Normalize(Spectrum(1) + 2 * Spectrum(2)) * Normalize(Spectrum(2)) + Spectrum(1)
+    K1, K2 = Spectrum(1)(WORDS), Spectrum(2)(WORDS)
+
+    def unit(K):
+        size = np.sqrt(np.outer(np.diag(K), np.diag(K)))
+        return np.divide(K, size, out=np.zeros_like(K), where=size > 0)
+
+    expected = unit(K1 + 2 * K2) * unit(K2) + K1
+    np.testing.assert_allclose(kernel(WORDS), expected, rtol=1e-14)
+    np.testing.assert_allclose(kernel(WORDS[:5], WORDS[3:]), expected[:5, 3:], rtol=1e-14)
+
+
+def test_normalize_refuses_what_has_no_length():
+    with pytest.raises(ValueError, match="change the matrix"):
+        Normalize(Precomputed())
+    with pytest.warns(IndefiniteKernelWarning):
+        kernel = Normalize(Sigmoid(1.0, -5.0))
+    with pytest.raises(ValueError, match="negative at row 0"):
+        kernel(np.ones((2, 2)))

@@ -5,6 +5,7 @@ _registry.py           one entry for each kernel; all lists of kernels derive fr
 _samples.py            `Samples` and `SampleBlock`: the rows kernels are evaluated on
 _base.py               `Kernel`: the contract, parameters, operators
 _composite.py          sums, products, multiples, powers, constants
+_normalize.py          unit length and centring: Normalize, Centre
 _dot_product.py        functions of x·z: Linear, Polynomial, Sigmoid, Cosine
 _stationary.py         functions of differences: RBF, Laplacian, Chi2
 _histogram.py          AllSubsets
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from mercer.kernels._dot_product import Polynomial as Polynomial
     from mercer.kernels._dot_product import Sigmoid as Sigmoid
     from mercer.kernels._histogram import AllSubsets as AllSubsets
+    from mercer.kernels._normalize import Centre as Centre
+    from mercer.kernels._normalize import Normalize as Normalize
     from mercer.kernels._samples import SampleBlock as SampleBlock
     from mercer.kernels._samples import Samples as Samples
     from mercer.kernels._stationary import RBF as RBF

@@ -17,7 +17,17 @@ from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.structured._sample_types import common_type
 
-__all__ = ["Constant", "OfOne", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
+__all__ = [
+    "Constant",
+    "OfOne",
+    "Power",
+    "Product",
+    "Scaled",
+    "Sum",
+    "add",
+    "multiply",
+    "require_kernel",
+]
 
 _NUMBER = (int, float, np.integer, np.floating)
 
@@ -103,7 +113,7 @@ class _Pair(Kernel):
 
     def __post_init__(self) -> None:
         for name in ("k1", "k2"):
-            _require_kernel(type(self).__name__, name, getattr(self, name))
+            require_kernel(type(self).__name__, name, getattr(self, name))
         if common_type(self.k1.sample_type, self.k2.sample_type) is None:
             raise ValueError(
                 f"{self.k1!r} takes {self.k1.sample_type} and {self.k2!r} takes "
@@ -251,7 +261,7 @@ class Scaled(OfOne, Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "c", real("Scaled", "c", self.c, least=0))
-        _require_kernel("Scaled", "k", self.k)
+        require_kernel("Scaled", "k", self.k)
 
     @property
     def linear_factor(self) -> float | None:
@@ -289,7 +299,7 @@ class Power(OfOne, Kernel):
     power: int
 
     def __post_init__(self) -> None:
-        _require_kernel("Power", "k", self.k)
+        require_kernel("Power", "k", self.k)
         object.__setattr__(self, "power", integer("Power", "power", self.power, least=1))
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
@@ -317,6 +327,6 @@ class Power(OfOne, Kernel):
         return f"{_wrapped(self.k, Sum, Product, Scaled, Power)} ** {self.power}"
 
 
-def _require_kernel(owner: str, name: str, value: Any) -> None:
+def require_kernel(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, Kernel):
         raise ValueError(f"{owner}: {name} must be a Kernel, got {value!r}.")

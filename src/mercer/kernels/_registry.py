@@ -215,6 +215,8 @@ for _entry in (
         )
         for name in ("Sum", "Product", "Scaled", "Power")
     ),
+    KernelEntry("mercer.kernels._normalize:Normalize", reference=_REFERENCE + "normalized"),
+    KernelEntry("mercer.kernels._normalize:Centre", reference=_REFERENCE + "centred"),
     KernelEntry(
         _STRUCTURED + "_spectrum:Spectrum",
         names=("spectrum",),
