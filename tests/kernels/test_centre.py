@@ -50,7 +50,7 @@ def test_rounding(k, dtype):
     for p, q in bound.pairs:
         error = error + np.outer(p, q) + np.outer(q, p)
     assert (np.abs(K - exact) <= error + 1e-15).all()
-    assert error.max() < 1e-4 if dtype == np.float32 else 1e-12
+    assert error.max() < (1e-4 if dtype == np.float32 else 1e-12)
     size = kernel.magnitude(points)
     assert (np.abs(K) <= np.outer(size, size)).all()
 

@@ -110,8 +110,8 @@ class Centre(OfOne, Kernel):
     An SVM with an intercept does not change by centring. It matters where there is no intercept
     (`mercer.KernelRidge`, ``fit_intercept=False``), in sums of kernels, and for alignment with y.
 
-    **Cost.** That of k', and of k' between each sample and all ``samples`` once. A model keeps all of
-    these, and a prediction compares with all of them.
+    **Cost.** That of k', and of k' between each sample and all ``samples`` once. A model keeps all
+    of these, and a prediction compares with all of them.
 
     Parameters
     ----------
@@ -159,15 +159,11 @@ class Centre(OfOne, Kernel):
 
     def prepare(self, samples: Samples) -> Samples:
         """As k' takes them, with μ of each and its error."""
-        inner = self.k.prepare(samples)
-        if inner is samples:  # which other kernels may have prepared, too
-            inner = samples.with_parts((samples,))
-        else:
-            inner = inner.with_parts((inner,))
-        of_k, reference = inner.part(0), self._reference(samples)
+        of_k, reference = self.k.prepare(samples), self._reference(samples)
         means, sizes = self._means(of_k, reference)
-        inner.prepared[self] = means, self._means_error(of_k, reference, sizes), reference
-        return inner
+        own = of_k.with_parts((of_k,))
+        own.prepared[self] = means, self._means_error(of_k, reference, sizes), reference
+        return own
 
     def _reference(self, samples: Samples) -> Samples:
         """The reference samples in the form of ``samples``, prepared for k'."""
