@@ -69,7 +69,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
                     f"kernel={kernel!r}, which has its own parameters; set them there "
                     f"(for example kernel__{name} in a search) and leave {name}={default!r}."
                 )
-        return kernel, 0.0
+        return kernel.resolved(X), 0.0
     params = getattr(estimator, "kernel_params", None)
     if params:
         if not callable(kernel):
