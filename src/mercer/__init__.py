@@ -47,6 +47,11 @@ if TYPE_CHECKING:
     from mercer.gram._psd import nearest_psd as nearest_psd
     from mercer.model_selection import SVCCV as SVCCV
     from mercer.model_selection import SVRCV as SVRCV
+    from mercer.model_selection import KernelLogisticRegressionCV as KernelLogisticRegressionCV
+    from mercer.model_selection import KernelRidgeCV as KernelRidgeCV
+    from mercer.model_selection import LinearSVCCV as LinearSVCCV
+    from mercer.model_selection import LinearSVRCV as LinearSVRCV
+    from mercer.model_selection import LogisticRegressionCV as LogisticRegressionCV
     from mercer.model_selection import OneClassSVMCV as OneClassSVMCV
     from mercer.persistence import load as load
     from mercer.persistence import save as save

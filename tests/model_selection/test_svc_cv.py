@@ -245,6 +245,7 @@ def test_ties_are_polished_and_reported():
     assert search.cv_results_["max_kkt_violation"].max() <= 1e-4
 
 
+@pytest.mark.filterwarnings("ignore:smo stopped early")
 def test_a_time_limit_keeps_the_best_so_far(data, labels):
     X, _ = data
     with pytest.warns(UserWarning, match="stopped after 0 of 60 fits"):

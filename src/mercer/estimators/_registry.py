@@ -97,6 +97,7 @@ def _register(
 
 
 _SVM, _LINEAR, _PEGASOS = "estimators.svm._", "estimators.linear._", "estimators.pegasos._classes:"
+_OTHERS = "model_selection._other_classes:"
 # fmt: off
 _register(_SVM + "svc:SVC", "classification", "svc", "C-support vector classification",
           "verify_svc", libsvm_code=0, libsvm_name="c_svc", playground="svc")
@@ -128,6 +129,11 @@ _register(_SVM + "one_class:OneClassSVM", "outliers", "oneclass",
 _register("model_selection._kernel_classes:SVCCV", "classification", verify="verify_best")
 _register("model_selection._kernel_classes:SVRCV", "regression", verify="verify_best")
 _register("model_selection._kernel_classes:OneClassSVMCV", "outliers", verify="verify_best")
+_register(_OTHERS + "KernelRidgeCV", "regression", verify="verify_best")
+_register(_OTHERS + "KernelLogisticRegressionCV", "classification", verify="verify_best")
+_register(_OTHERS + "LinearSVCCV", "classification", verify="verify_best")
+_register(_OTHERS + "LinearSVRCV", "regression", verify="verify_best")
+_register(_OTHERS + "LogisticRegressionCV", "classification", verify="verify_best")
 _register("estimators._kmeans:KernelKMeans", "clustering", playground="kmeans")
 _register("estimators._pca:KernelPCA", "embedding", verify="verify_eigenvectors")
 _register("embeddings._empirical_map:EmpiricalKernelMap", "embedding")

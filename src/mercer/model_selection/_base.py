@@ -131,7 +131,7 @@ class BaseSearch(BaseEstimator):
             X, y = indexable(X, y)
             routed = self._routed(sample_weight, params)
             validate_data(self, X, skip_check_array=True)
-            as_numbers_or_objects(X, self)
+            _refuse_text(X, getattr(self, "kernel", "linear"))
             weight = _check_weight(sample_weight, (X.shape[0] if hasattr(X, "shape") else len(X),))
             base = self._make_estimator()
             shown = self._candidates(X)
@@ -183,7 +183,7 @@ class BaseSearch(BaseEstimator):
         if done < total and not stopping.interrupted:
             warn_user(
                 f"The search was stopped after {done} of {total} fits"
-                + (f" by time_limit={self.time_limit:g}" if stopping.stopped else "")
+                + (f" by time_limit={self.time_limit:g}" if self.time_limit is not None else "")
                 + "; the best candidate so far is kept. Raise time_limit, or use fewer candidates.",
                 UserWarning,
             )
@@ -303,9 +303,8 @@ class BaseSearch(BaseEstimator):
         return tags
 
 
-def as_numbers_or_objects(X: Any, search: Any) -> None:
+def _refuse_text(X: Any, kernel: Any) -> None:
     """Text where numbers are needed: the error of the estimators, before anything is split."""
-    kernels = search.kernel if isinstance(getattr(search, "kernel", "linear"), list) else None
-    kernel = getattr(search, "kernel", "linear") if kernels is None else kernels[0]
-    if isinstance(kernel, str):
+    kernels = kernel if isinstance(kernel, (list, tuple)) else [kernel]
+    if any(isinstance(each, str) for each in kernels):
         as_numbers(X)

@@ -19,14 +19,17 @@ from sklearn.utils.validation import _num_samples
 
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.exceptions import warn_user
+from mercer.gram._kernel_matrices import KernelMatrices
 from mercer.model_selection._general_search import search_each
 from mercer.model_selection._ledger import Ledger, fingerprint
+from mercer.model_selection._linear_search import can_share_linear, search_linear
 from mercer.model_selection._plan import Search, split_pipeline
+from mercer.model_selection._ridge_search import can_share_ridge, search_ridge
 from mercer.model_selection._scoring import Scoring
 from mercer.model_selection._svm_search import can_share, search_svm
 from mercer.solvers import Stopping
 
-__all__ = ["SearchSettings", "check_folds", "check_grid", "evaluate", "make_folds"]
+__all__ = ["SearchSettings", "check_folds", "check_grid", "evaluate", "make_folds", "shares_work"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ def make_folds(
     more = dict(params or {})
     if groups is not None:
         more["groups"] = groups
-    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    has_labels = is_classifier(estimator) or (is_outlier_detector(estimator) and y is not None)
+    splitter = check_cv(cv, y, classifier=has_labels)
     folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, **more)]
     return [
         (np.flatnonzero(train), np.flatnonzero(test)) if train.dtype == bool else (train, test)
@@ -173,17 +177,28 @@ def evaluate(
     )  # fmt: skip
     _, last, prefix = split_pipeline(estimator)
     is_own = all(name.startswith(prefix) for params in candidates for name in params)
-    is_shared = can_share(last) and is_own and scoring.needs_values_only
+    fits = KernelMatrices.fits(_num_samples(X), cache_bytes)
     with single_threaded_blas():
-        if not is_shared:
+        if is_own and can_share_linear(last):
+            search_linear(search)
+        elif not is_own or not scoring.needs_values_only:
             search_each(search)
-        else:
+        elif can_share(last):
             search_svm(search)
             ties = ledger.ties()
             if ties.size > 1 and limited.stopped is None:
                 search_svm(search, ties.tolist(), SETTINGS.polish_tol)
+        elif can_share_ridge(last) and fits:
+            search_ridge(search)
+        else:
+            search_each(search)
     _check_scores(ledger)
     return ledger
+
+
+def shares_work(estimator: Any) -> bool:
+    """Whether fits of this estimator share more than the candidates of any other."""
+    return can_share(estimator) or can_share_ridge(estimator) or can_share_linear(estimator)
 
 
 def _check_scores(ledger: Ledger) -> None:

@@ -17,7 +17,7 @@ def predictions(estimator: Any, values: np.ndarray) -> np.ndarray:
     if not hasattr(estimator, "classes_"):
         if is_outlier_detector(estimator):
             return np.where(values[:, 0] > 0, 1, -1).astype(np.intp)
-        return values[:, 0]
+        return values[:, 0] if values.shape[1] == 1 else values
     k = estimator.classes_.size
     if k == 2:
         return estimator.classes_[(values[:, 0] > 0).astype(np.intp)]

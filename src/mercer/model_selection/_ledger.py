@@ -84,6 +84,11 @@ class Ledger:
     stopping : Stopping
         Whose callback gets a `SearchProgress`.
     has_train_scores : bool
+
+    Attributes
+    ----------
+    duals : dict
+        β of each task of a (candidate, split), where the search keeps them.
     """
 
     def __init__(
@@ -100,6 +105,7 @@ class Ledger:
             np.full((5, *shape), np.nan)
         )
         self.is_done = np.zeros(shape, bool)
+        self.duals: dict[tuple[int, int], list[np.ndarray]] = {}
         self._lock = threading.Lock()
         self._file: Path | None = None
         self._resumed = 0

@@ -8,7 +8,7 @@ pipeline, fitted on a split's training rows, are a `View`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,8 +90,6 @@ class Search:
     stopping : Stopping
     n_threads : int
     cache_bytes : int
-    duals : dict
-        β of the tasks of (candidate, split), kept within ``cache_bytes`` for a polish.
     """
 
     estimator: Any
@@ -105,8 +103,6 @@ class Search:
     stopping: Stopping
     n_threads: int
     cache_bytes: int
-    fit_params: dict[str, Any] = field(default_factory=dict)
-    duals: dict[tuple[int, int], list[np.ndarray]] = field(default_factory=dict)
 
 
 def split_pipeline(estimator: Any) -> tuple[Any, Any, str]:

@@ -51,7 +51,8 @@ class Scoring:
         self.X, self.y, self.weight, self.params = X, y, weight, params or {}
         name = scoring if isinstance(scoring, str) else ""
         self.is_accuracy = is_classifier(estimator) and (scoring is None or name == "accuracy")
-        self.is_r2 = is_regressor(estimator) and (scoring is None or name == "r2")
+        is_r2 = is_regressor(estimator) and (scoring is None or name == "r2")
+        self.is_r2 = is_r2 and np.ndim(y) == 1
         # A user's function may ask a model for more than predictions.
         self.needs_values_only = scoring is None or isinstance(scoring, (str, _BaseScorer))
         function = getattr(self.scorer, "_score_func", None)
@@ -70,7 +71,7 @@ class Scoring:
             model.classes_ = np.unique(np.asarray(self.y))
             values = right_values(model.classes_, y)
         else:
-            values = np.asarray(y, np.float64).reshape(len(rows), 1)
+            values = np.asarray(y, np.float64).reshape(len(rows), -1)
         score = self.of_model(HeldOutModel(model, values), rows)
         if not np.isfinite(score):
             raise ValueError(

@@ -232,7 +232,7 @@ class _SVMSearch:
         """The duals that were kept, for a polish."""
         if self.tol_factor == 1:
             return None
-        kept = [self.search.duals.get((c, fold.split)) for c in chain.candidates]
+        kept = [self.search.ledger.duals.get((c, fold.split)) for c in chain.candidates]
         return [None if betas is None else betas[task] for betas in kept]
 
     def keep_duals(self, candidate: int, fold: Fold, points: Sequence[HeldOut]) -> None:
@@ -243,7 +243,7 @@ class _SVMSearch:
             fits = self.duals_bytes <= self.search.cache_bytes // 4
         if fits:
             betas = [point.beta.copy() for point in points]
-            self.search.duals[candidate, fold.split] = betas
+            self.search.ledger.duals[candidate, fold.split] = betas
 
 
 @dataclass(frozen=True, eq=False)
