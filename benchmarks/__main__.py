@@ -22,6 +22,7 @@ from benchmarks import (
     small,
     solvers,
     stream,
+    tuning,
 )
 
 __all__ = ["main"]
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, playground, reading, cli,
+        stream, linear, playground, reading, cli, tuning,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

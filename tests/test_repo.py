@@ -31,6 +31,7 @@ ORDER = [
     "_multiclass",
     "calibration",
     "estimators",
+    "model_selection",
     "verification",
     "embeddings",
     "persistence",

@@ -62,9 +62,14 @@ _FITTED = (
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any, str]:
-    """The last step of a pipeline, the rows as it gets them, and what was done to them."""
+    """The last step of a pipeline, the rows as it gets them, and what was done to them.
+
+    Of a search it is the best estimator, which was fitted to all rows.
+    """
     from sklearn.pipeline import Pipeline
 
+    if hasattr(model, "best_estimator_"):
+        return unwrap(model.best_estimator_, X)
     if not isinstance(model, Pipeline):
         return model, X, ""
     check_is_fitted(model)

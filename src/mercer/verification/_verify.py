@@ -190,6 +190,11 @@ def verify_eigenvectors(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     return recompute_eigenvectors(model, X)
 
 
+def verify_best(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
+    """Of a search: its best model (`unwrap` has taken it out)."""
+    return verify(model.best_estimator_, X, y, weight)
+
+
 def _total(
     model: Any, X: Any, weight: np.ndarray, found: list[VerifiedCertificate]
 ) -> VerifiedCertificate:

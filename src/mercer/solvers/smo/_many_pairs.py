@@ -63,8 +63,8 @@ def _solve_some(
                 low[p] = lower[begin + p]
                 high[p] = upper[begin + p]
         steps, _, flags = pair_steps(
-            part, None, None, None, None, own_beta, grad, low, high, None, tol, limits[0],
-            diag, g, masks,
+            part, None, None, None, None, None, own_beta, grad, low, high, None, tol,
+            limits[0], diag, g, masks,
         )  # fmt: skip
         for p in range(n):
             beta[begin + p] = own_beta[p]

@@ -121,7 +121,7 @@ def _level(beta, grad, lower, upper, first, last):
 
 
 @compiled(inner=True)
-def _fill(K, i, first, cross, second):
+def _assemble(K, i, first, cross, second):
     """Row i of K from the blocks K₁₁, K₁₂ and K₂₂ of two classes; padding is zero.
 
     Loops, since assignments of slices take seconds to compile (they can fail with a message).
@@ -141,6 +141,31 @@ def _fill(K, i, first, cross, second):
             tail[j] = second[i - n_first, j]
     for j in range(n_first + n_second, row.size):
         row[j] = 0
+
+
+@compiled(inner=True)
+def _gather(K, i, whole, index):
+    """Row i of K from the matrix ``whole`` at the rows ``index``; padding is zero.
+
+    The diagonal is kept: it may have more than the matrix (squared slack).
+    """
+    n = index.size
+    row, values = K[i], whole[index[i]]
+    own = row[i]
+    for j in range(n):
+        row[j] = values[index[j]]
+    for j in range(n, row.size):
+        row[j] = 0
+    row[i] = own
+
+
+@compiled(inner=True)
+def _fill(K, i, first, cross, second, index):
+    """Row i of K: of the class blocks, or of the matrix ``first`` at the rows ``index``."""
+    if cross is not None:  # what is None is not compiled
+        _assemble(K, i, first, cross, second)
+    if index is not None:
+        _gather(K, i, first, index)
 
 
 @compiled(inner=True)
@@ -171,24 +196,25 @@ def _worse_group(g, Ka, Kb, delta, rise, fall, middle):
 
 
 @compiled(inner=True)
-def _row(K, i, is_filled, first, cross, second, m):
+def _row(K, i, is_filled, first, cross, second, index, m):
     """The first m entries of row i of K, which is filled if it is not yet."""
     if is_filled is not None and not is_filled[i]:
-        _fill(K, i, first, cross, second)
+        _fill(K, i, first, cross, second, index)
         is_filled[i] = True
     return K[i][:m]
 
 
 @compiled
 def pair_steps(
-    K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps, diag, g,
-    masks,
+    K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
+    diag, g, masks,
 ):  # fmt: skip
     """Pair steps on the first beta.size rows of K; see `solve_pairs` and `solve_class_pair`.
 
     ``diag``, ``g`` and ``masks`` are scratch memory (`pair_scratch`): a function that makes no
     arrays is compiled in less time. With None for the blocks, and for the lane where a second
-    group starts, no code that uses them is compiled.
+    group starts, no code that uses them is compiled. With an ``index`` rows are those of the whole
+    matrix ``first`` at these rows.
     """
     m = beta.size
     diag, g, rise, fall = diag[:m], g[:m], masks[:m], masks[m : 2 * m]
@@ -225,13 +251,13 @@ def pair_steps(
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, larger(top - bottom, 0.0), flags
         i = begin + _most_violating(own_g, own_rise, -top)
-        row_i = _row(K, i, is_filled, first, cross, second, m)
+        row_i = _row(K, i, is_filled, first, cross, second, index, m)
         row = row_i if split is None else row_i[begin : begin + own_g.size]
         j = begin + _best_partner(
             own_g, row, own_diag, diag[i], g.dtype.type(top), g.dtype.type(1.0 / (top - bottom)),
             own_fall, index_bits,
         )  # fmt: skip
-        row_j = _row(K, j, is_filled, first, cross, second, m)
+        row_j = _row(K, j, is_filled, first, cross, second, index, m)
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
         curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
@@ -277,7 +303,8 @@ def solve_pairs(
     """
     lane = None if split * LANE == beta.size else split
     state, limits = (beta, grad, lower, upper), (lane, tol, max_steps)
-    return pair_steps(K, None, None, None, None, *state, *limits, *pair_scratch(beta.size, K.dtype))
+    scratch = pair_scratch(beta.size, K.dtype)
+    return pair_steps(K, None, None, None, None, None, *state, *limits, *scratch)
 
 
 def solve_class_pair(
@@ -297,7 +324,8 @@ def solve_class_pair(
     others are assembled when a step needs them, which most never are.
     """
     state, limits = (beta, grad, lower, upper), (None, tol, max_steps)
-    return pair_steps(K, is_filled, *blocks, *state, *limits, *pair_scratch(beta.size, K.dtype))
+    scratch = pair_scratch(beta.size, K.dtype)
+    return pair_steps(K, is_filled, *blocks, None, *state, *limits, *scratch)
 
 
 def pair_scratch(m: int, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
