@@ -208,7 +208,7 @@ class SmoothNewton:
             left = np.sqrt(r[:-1] @ r[:-1] + (r_b * r_b / scale_b if penalty else 0.0))
             return rho <= end or (left + self.sum_norm * abs(r_b)) ** 2 <= self.target_gap
 
-        x = conjugate_gradient(apply, rhs, stop, self.settings.cg_steps, inverse_diagonal)
+        x = conjugate_gradient(apply, rhs, stop, self.settings.cg_steps, lambda r: inverse_diagonal * r)
         return x[:-1], float(x[-1])
 
     def _line_search(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
@@ -228,15 +228,16 @@ def conjugate_gradient(
     rhs: np.ndarray,
     stop: Callable[[np.ndarray, np.ndarray, float], bool],
     max_steps: int,
-    inverse_diagonal: np.ndarray | None = None,
+    precondition: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Solve A x = rhs by preconditioned conjugate gradients (Nocedal and Wright, algorithm 5.3).
 
     ``apply(p)`` is A p; ``stop(x, r, rho)`` is asked before each step, with the residual r and its
     squared norm in the metric of the preconditioner. Ends, too, where pᵀA p is not positive.
+    ``precondition(r)`` is an approximation of A⁻¹ r.
     """
     x, r = np.zeros_like(rhs), rhs.copy()
-    z = r if inverse_diagonal is None else inverse_diagonal * r
+    z = r if precondition is None else precondition(r)
     p, rho = z.copy(), float(r @ z)
     for _ in range(max_steps):
         if stop(x, r, rho):
@@ -248,7 +249,7 @@ def conjugate_gradient(
         a = rho / curvature
         x += a * p
         r -= a * q
-        z = r if inverse_diagonal is None else inverse_diagonal * r
+        z = r if precondition is None else precondition(r)
         rho, before = float(r @ z), rho
         p *= rho / before
         p += z
