@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrs
 
 from mercer._result import Halted, LinearResult, Status
 from mercer.problems._multinomial import Multinomial, softmax
@@ -33,8 +34,8 @@ from mercer.solvers.linear._path_following import Start
 from mercer.solvers.linear._smooth_newton import (
     NewtonSettings,
     conjugate_gradient,
-    factor_newton_equations,
     line_search,
+    newton_factor,
     weighted_gram,
 )
 
@@ -259,17 +260,21 @@ class _Run:
             weights = [weighted[:, r] * (1 - p[:, r]) for r in range(k)]
         else:
             weights = [(weighted * (1 - p)).sum(axis=1) / (k - 1)]
-        solves = []
+        factors = []
         for D in weights:
             gram, ridge = weighted_gram(self.design, D, self.design.n, settings.newton)
             extra = 1e-12 * float(D.sum()) + 1e-300 if not self.penalty else 0.0
-            solves.append(factor_newton_equations(gram, self.penalty, extra, ridge))
+            factors.append(newton_factor(gram, self.penalty, extra, ridge))
+        size = len(factors[0])  # d, and one more with an intercept
 
         def precondition(v: np.ndarray) -> np.ndarray:
-            V = v.reshape(k, d + 1)
-            out = np.empty_like(V)
-            for r in range(k):
-                out[r, :d], out[r, d] = solves[r % len(solves)](V[r, :d], float(V[r, d]))
+            V = v.reshape(k, d + 1)[:, :size]
+            out = np.zeros((k, d + 1))
+            if len(factors) == 1:
+                out[:, :size] = dpotrs(factors[0], V.T)[0].T
+            else:
+                for r, factor in enumerate(factors):
+                    out[r, :size] = dpotrs(factor, V[r])[0]
             return out.ravel()
 
         return precondition
