@@ -6,15 +6,16 @@ With the scores g = XWᵀ + b of k classes, p = softmax(g), and κ the penalty o
     gap = Σ C KL(q ‖ p) + ½‖W − BᵀX‖² + ½κ‖b − ΣB/κ‖²,    B_r = C ([y = r] − q_r)
 
 for any probabilities q of each row, with Σᵢ B_ir = 0 for each r where the intercept is free: there
-q = softmax(g + c) with the best constants c, else q = p. With v = log(q/p) = c − (constant)
+q = softmax(g + c) with the best constants c, else q = p. With v = log(q/p)
 
     KL(q ‖ p) = Σ_r p_r (exp(v_r)(v_r − 1) + 1),    exp(v)(v − 1) + 1 = ∫₀^v s exp(s) ds ≤ ½ v² exp|v|
 
 Over scores in g ± e it grows by at most Σ_r |p_r − q_r| e_r + ½ max e², and the loss by at most
 2 (1 − p_y) max e + ½ max e².
 
-What is left of Σᵢ B_ir after rounding is moved from class to class within rows that have twice as
-much of it. A weight s that is moved changes entropies by at most 2s (1 + |log s| + 3 log k + |g|).
+What is left of Σᵢ B_ir after rounding is moved from class to class within rows that have more than
+twice as much of it. A weight s that is moved changes entropies by at most 2s (1 + |log s| + 3 log k
++ |g|), and by s max|v| + 2s²/(C min q) where all classes have a multiple of it.
 """
 
 from __future__ import annotations
@@ -65,29 +66,20 @@ def _recompute(
     g, error = (np.stack([pair[i] for pair in pairs], axis=1) for i in (0, 1))
     own = np.eye(k, dtype=bool)[y]
     c = _best_constants(g, own, C) if kappa == 0 else np.zeros(k)
-    q = softmax(g + c, axis=1)
-    losses = _losses(g, error, own)
-    least, most = (total(C * value) for value in losses)
-    terms, plain_terms = _divergences(g, c, q, error)
-    gap = total(C * terms) + 12 * UNIT_ROUNDOFF * most + 4 * EPS * math.log(k) * total(C)
+    B, q = _dual_point(softmax(g + c, axis=1), own, C)
+    least, most = (total(C * value) for value in _losses(g, error, own))
+    terms, plain_terms, v = _divergences(g, q, error)
+    # C is a rounded product; so are the entropies with it, at most log k each.
+    gap = total(C * terms) + 6 * UNIT_ROUNDOFF * (most + math.log(k) * total(C))
     plain = total(C * plain_terms)
-    B = -C[:, np.newaxis] * np.where(own, 0.0, q)
-    B[own] = -B.sum(axis=1)
     sums = [total(column) for column in B.T]
-    units = (k + 12) * UNIT_ROUNDOFF  # relative errors of B
-    left = 0.0
-    if kappa == 0:
-        left = sum(abs(each) for each in sums) + 1.01 * units * total(np.abs(B))
-    rows = [int(np.argmax(C * q[:, r])) for r in range(k)] if left else []
-    for r, row in enumerate(rows):
-        spread = float(np.ptp(g[row])) + 2 * float(error[row].max())
-        size = 1 + abs(math.log(left / C[row])) + 3 * math.log(k) + spread
-        gap += 2.02 * left * size if C[row] * q[row, r] >= 2 * left else np.inf
+    left = (1 + EPS) * sum(abs(each) for each in sums) if kappa == 0 else 0.0
+    rows, cost = _absorb(left, C, q, v, g, error) if left else ([], 0.0)
+    gap += cost
     square = 0.0
     for r in range(k):
         column = np.ascontiguousarray(B[:, r])
         w_beta, w_error = column_sums(X, column, precise)
-        w_error = w_error + 1.01 * units * column_sums(abs(X), np.abs(column), False)[0]
         for row in rows:
             w_error = w_error + 1.01 * left * _magnitudes(X, row)
         values = _squares(W[r], float(b[r]), w_beta, w_error, sums[r], kappa)
@@ -119,25 +111,69 @@ def _losses(g: np.ndarray, error: np.ndarray, own: np.ndarray) -> tuple[np.ndarr
     return np.maximum(value - lost, 0.0), value + lost
 
 
+def _dual_point(q: np.ndarray, own: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """B whose rows sum to zero exactly, near C ([y = r] − q), and the q that it has.
+
+    The entries of other classes are multiples of a power of two that is 2⁻⁵¹ of their sum, so that
+    they are summed without rounding.
+    """
+    k = q.shape[1]
+    others = np.where(own, 0.0, C[:, np.newaxis] * q * (1 - (k + 4) * 2.0**-51))
+    size = others.sum(axis=1, keepdims=True)
+    grid = 2.0 ** (np.ceil(np.log2(np.maximum(size, 1e-250))) - 51)
+    others = np.round(others / grid) * grid
+    B = -others
+    B[own] = others.sum(axis=1)
+    a = others / C[:, np.newaxis]
+    a[own] = (C - B[own]) / C
+    return B, a
+
+
 def _divergences(
-    g: np.ndarray, c: np.ndarray, q: np.ndarray, error: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """KL(q ‖ softmax(g)) of each row: at most, and without rounding."""
+    g: np.ndarray, q: np.ndarray, error: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """KL(q ‖ softmax(g)) of each row: at most, and without rounding; log(q/p)."""
     k = g.shape[1]
-    p = softmax(g, axis=1)
-    v = c - (logsumexp(g + c, axis=1) - logsumexp(g, axis=1))[:, np.newaxis]
-    rounding = (2 * k + 32 + 4 * np.abs(g).max(axis=1, keepdims=True)) * UNIT_ROUNDOFF
-    rounding = rounding + 4 * UNIT_ROUNDOFF * np.abs(c).max()
+    p, away = softmax(g, axis=1), g - g.max(axis=1, keepdims=True)
+    log_p = away - logsumexp(away, axis=1, keepdims=True)
+    has = (q > 0) & (p > 1e-300)
+    ratio = np.where(has, q / np.where(has, p, 1.0), 1.0)
+    v = np.where(has & (np.abs(ratio - 1) < 0.5), np.log1p(ratio - 1), 0.0)
+    v = np.where((q > 0) & (v == 0), np.log(np.where(q > 0, q, 1.0)) - log_p, v)
+    rounding = (2 * k + 24 + 2 * np.abs(away)) * UNIT_ROUNDOFF
     size = np.abs(v)
     with np.errstate(over="ignore", invalid="ignore"):
         near = p * (size + rounding) ** 2 / 2 * np.exp(size + rounding) * (1 + 2 * rounding)
         far = np.maximum(q * v - q + p, 0.0) + (q * (1 + size) + p) * (8 * UNIT_ROUNDOFF + rounding)
         plain = p * size**2 / 2
-    is_near = size < 0.5
+    is_near = (size < 0.5) & (q > 0)
     e = error.max(axis=1)
     wide = ((np.abs(p - q) + (p + q) * rounding) * error).sum(axis=1) + e * e / 2
     worst = np.where(is_near, near, far).sum(axis=1) + wide + 1e-307
-    return worst, np.where(is_near, plain, np.maximum(q * v - q + p, 0.0)).sum(axis=1)
+    return worst, np.where(is_near, plain, np.maximum(q * v - q + p, 0.0)).sum(axis=1), v
+
+
+def _absorb(
+    left: float, C: np.ndarray, q: np.ndarray, v: np.ndarray, g: np.ndarray, error: np.ndarray
+) -> tuple[list[int], float]:
+    """The rows within which what is left of Σᵢ B_ir is moved, and by how much the gap grows.
+
+    One row with enough for every class, whose entropies change by the slope v and a curvature of
+    C/q; else a row for each class.
+    """
+    k = q.shape[1]
+    row = int(np.argmax(C * q.min(axis=1)))
+    least = float(C[row] * q[row].min())
+    if least >= 4 * left:
+        slope = float(np.abs(v[row]).max()) + 2 * float(error[row].max()) + 1e-12
+        return [row], 1.01 * left * (slope + 2 * left / least)
+    rows = [int(np.argmax(C * q[:, r])) for r in range(k)]
+    cost = 0.0
+    for r, row in enumerate(rows):
+        spread = float(np.ptp(g[row])) + 2 * float(error[row].max())
+        size = 1 + abs(math.log(left / C[row])) + 3 * math.log(k) + spread
+        cost += 2.02 * left * size if C[row] * q[row, r] >= 2 * left else np.inf
+    return rows, cost
 
 
 def _best_constants(g: np.ndarray, own: np.ndarray, C: np.ndarray) -> np.ndarray:

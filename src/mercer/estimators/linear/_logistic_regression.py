@@ -178,7 +178,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
+        scores = self._scores(X)
         if not self._is_multinomial:
             return np.log(self.predict_proba(X))
-        scores = self._scores(X)
         return scores - logsumexp(scores, axis=1, keepdims=True)
