@@ -1,4 +1,4 @@
-"""Multinomial `LogisticRegression`: scikit-learn and 50 digits as oracles, bounds, limits, files."""
+"""Multinomial `LogisticRegression`: oracles (scikit-learn, 50 digits), bounds, limits, files."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _exact_optimum(X, codes, C, kappa, start) -> mp.mpf:
     Where intercepts are free those of the first class are held at their value: only differences
     count.
     """
-    k, (n, d) = 3, X.shape
+    k, d = 3, X.shape[1]
     rows = [[*map(mp.mpf, map(float, x)), mp.mpf(1)] for x in X]
     if kappa is None:
         rows = [x[:d] for x in rows]
@@ -214,7 +214,7 @@ def test_two_classes_and_one_against_the_rest_are_binary_problems():
     assert_array_equal(default.coef_, rest.coef_)
     several = LogisticRegression(**REST).fit(IRIS, SPECIES)
     for c in range(3):
-        one = LogisticRegression().fit(IRIS, SPECIES == c)
+        one = LogisticRegression().fit(IRIS, c == SPECIES)
         assert_array_equal(several.coef_[c], one.coef_[0])
         assert several.intercept_[c] == one.intercept_[0]
     assert len(several.certificate_.tasks) == 3

@@ -119,7 +119,7 @@ class SimplexDuals(ABC):
         b: np.ndarray,
         beta: np.ndarray,
         g: tuple[np.ndarray, np.ndarray],
-        w_beta: tuple[np.ndarray, np.ndarray],
+        w_beta: tuple[np.ndarray, np.ndarray | float],
         totals: tuple[np.ndarray, np.ndarray],
         absorbing: Sequence[int] = (),
     ) -> Bounds:

@@ -191,7 +191,7 @@ class Multinomial(SimplexDuals):
         return np.maximum(a, 0.0)
 
     def _absorbing_cost(self, row: int, g: np.ndarray, error: np.ndarray, moved: float) -> float:
-        """The entropies of weights that change by s in total: at most 2s (|log s| + |log p| + …)."""
+        """Entropies of weights that change by s in total: at most 2s (|log s| + |log p| + …)."""
         if moved == 0:
             return 0.0
         C = float(self.C[row])

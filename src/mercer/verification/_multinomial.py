@@ -8,7 +8,8 @@ With the scores g = XWᵀ + b of k classes, p = softmax(g), and κ the penalty o
 for any probabilities q of each row, with Σᵢ B_ir = 0 for each r where the intercept is free: there
 q = softmax(g + c) with the best constants c, else q = p. With v = log(q/p)
 
-    KL(q ‖ p) = Σ_r p_r (exp(v_r)(v_r − 1) + 1),    exp(v)(v − 1) + 1 = ∫₀^v s exp(s) ds ≤ ½ v² exp|v|
+    KL(q ‖ p) = Σ_r p_r (exp(v_r)(v_r − 1) + 1)
+    exp(v)(v − 1) + 1 = ∫₀^v s exp(s) ds ≤ ½ v² exp|v|
 
 Over scores in g ± e it grows by at most Σ_r |p_r − q_r| e_r + ½ max e², and the loss by at most
 2 (1 − p_y) max e + ½ max e².
@@ -55,9 +56,7 @@ def recompute_multinomial(model: Any, X: Any, y: np.ndarray, weight: np.ndarray)
     return _certificate(model, values)
 
 
-def _recompute(
-    model: Any, X: Any, y: np.ndarray, weight: np.ndarray, precise: bool
-) -> _Recomputed:
+def _recompute(model: Any, X: Any, y: np.ndarray, weight: np.ndarray, precise: bool) -> _Recomputed:
     """Bounds of value and gap."""
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
     W, kappa, C = np.asarray(coef, np.float64), _kappa(model), _row_C(model, y, weight)

@@ -89,7 +89,7 @@ class MultinomialClassifier(LinearClassifier):
         w = last.models[0].solution.w
         pairs = zip(w, last.stored_b[0], strict=True)
         b = np.array([shifted.seen_b(row, float(each)) for row, each in pairs])
-        return Start(w, b - b.mean())  # type: ignore[arg-type]
+        return Start(w, b - b.mean())
 
     def _coefficients(self, results: Sequence[LinearResult]) -> tuple[np.ndarray, np.ndarray]:
         if not self._is_multinomial:

@@ -7,6 +7,7 @@ them are in their order. Everything is computed in float64.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,27 +22,22 @@ class ClassProducts:
 
     def __init__(self, design: LocalMatrix):
         self.design = design
-        self._parts = [_rows(design, s) for s in design.reduction_blocks]
+        self._parts = {s.start: _rows(design, s) for s in design.reduction_blocks}
 
-    def _reduce(self, one: Callable[[slice, np.ndarray | sp.csr_matrix], np.ndarray]) -> np.ndarray:
+    def _map(self, one: Callable[[slice, Any], Any]) -> list[Any]:
         design = self.design
-        given = list(zip(design.reduction_blocks, self._parts, strict=True))
-        parts = design._map(lambda item: one(*item), given)
-        total = parts[0]
-        for part in parts[1:]:
+        return design._map(lambda s: one(s, self._parts[s.start]), design.reduction_blocks)
+
+    def _reduce(self, one: Callable[[slice, Any], np.ndarray]) -> np.ndarray:
+        total, *parts = self._map(one)
+        for part in parts:
             total += part
         return total
 
     def matmat(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
         """X wᵀ + b: a column for each class."""
         right, out = np.ascontiguousarray(w.T), np.empty((self.design.n, len(w)))
-
-        def one(item: tuple) -> None:
-            s, X = item
-            np.add(_float64(X) @ right, b, out=out[s])
-
-        given = list(zip(self.design.reduction_blocks, self._parts, strict=True))
-        self.design._map(one, given)
+        self._map(lambda s, X: np.add(_float64(X) @ right, b, out=out[s]))
         return out
 
     def rmatmat(self, beta: np.ndarray) -> np.ndarray:
@@ -61,7 +57,7 @@ class ClassProducts:
         """
         right, d = np.ascontiguousarray(w.T), self.design.d
 
-        def one(s: slice, X: np.ndarray | sp.csr_matrix) -> np.ndarray:
+        def one(s: slice, X: Any) -> np.ndarray:
             X = _float64(X)
             h = X @ right
             h += b
@@ -75,7 +71,7 @@ class ClassProducts:
         return np.ascontiguousarray(self._reduce(one).T)
 
 
-def _rows(design: LocalMatrix, s: slice) -> np.ndarray | sp.csr_matrix:
+def _rows(design: LocalMatrix, s: slice) -> Any:
     """A block of the rows, without a copy."""
     if not design.is_sparse:
         return design.X[s]
@@ -86,10 +82,10 @@ def _rows(design: LocalMatrix, s: slice) -> np.ndarray | sp.csr_matrix:
     return sp.csr_matrix((X.data[part], X.indices[part], ends - ends[0]), shape=shape, copy=False)
 
 
-def _float64(X: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
+def _float64(X: Any) -> Any:
     return X.astype(np.float64, copy=False)
 
 
-def _squared(X: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
+def _squared(X: Any) -> Any:
     X = _float64(X)
     return X.multiply(X).tocsr() if sp.issparse(X) else X * X
