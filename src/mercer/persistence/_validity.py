@@ -129,6 +129,11 @@ def _check_part(part: Any, state: Mapping[str, Any], sizes: Mapping[str, int]) -
         raise ValueError(f"parts of {name} do not fit each other ({error})") from error
     if name == "Expansion":
         _check_expansion(part, state)
+    if name == "StepMaps":
+        ends = part.starts
+        rises = ends.size > 1 and ends[0] == 0 and ends[-1] == part.knots.size
+        if not rises or (np.diff(ends) <= 0).any() or ends.size - 1 != own.get("t", ends.size - 1):
+            raise ValueError("parts of StepMaps do not fit each other")
     if name == "LinearResult":
         columns = part.beta.shape[1:]
         fits = np.shape(part.b) == columns and part.w.shape[:-1] == columns
