@@ -190,6 +190,20 @@ def test_weights_are_repetitions():
     assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-10)
 
 
+def test_a_class_without_weight_leaves_the_problem_of_the_others():
+    """Its intercept has no finite optimum; value and bounds are those of the other classes."""
+    weight = {0: 1.0, 1: 0.0, 2: 2.0, 3: 1.5}
+    y = np.where(np.arange(150) % 5 == 0, 3, SPECIES)
+    model = LogisticRegression(class_weight=weight, tol=1e-8).fit(IRIS, y)
+    kept = y != 1
+    others = LogisticRegression(class_weight={0: 1.0, 2: 2.0, 3: 1.5}, tol=1e-8)
+    others.fit(IRIS[kept], y[kept])
+    assert model.certificate_.status is Status.SOLVED
+    assert model.certificate_.primal == pytest.approx(others.certificate_.primal, rel=1e-7)
+    assert (model.predict(IRIS) != 1).all()
+    assert verify(model, IRIS, y).holds
+
+
 def test_models_sum_to_zero_and_scores_are_log_probabilities():
     model = LogisticRegression(tol=1e-10).fit(IRIS, SPECIES)
     assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-12)

@@ -293,7 +293,7 @@ def _loss_parameter(model: Any) -> Loss:
 
 
 def _logistic_loss(model: Any) -> Loss:
-    is_joint = model.multi_class == "multinomial" and model.classes_.size > 2
+    is_joint = model.multi_class == "multinomial" and len(getattr(model, "classes_", ())) > 2
     return Loss.MULTINOMIAL if is_joint else Loss.LOGISTIC
 
 

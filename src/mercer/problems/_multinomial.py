@@ -28,6 +28,7 @@ import numpy as np
 
 from mercer.problems._class_simplex import SimplexDuals
 from mercer.problems._losses import UNIT
+from mercer.problems._regularized_loss import NO_PENALTY
 
 __all__ = ["Multinomial", "softmax"]
 
@@ -74,16 +75,26 @@ class Multinomial(SimplexDuals):
         return replace(self, codes=self.codes[rows], C=self.C[rows] * factor)
 
     def gradient_duals(self, g: np.ndarray, shift: np.ndarray | None = None) -> np.ndarray:
-        """β = −L'(g + shift); a row's β sum to zero."""
-        beta = np.empty_like(g)
+        """β = −L'(g + shift); a row's β sum to zero.
+
+        Classes without weight have no duals: their free intercepts have no finite optimum.
+        """
+        beta, ignored = np.empty_like(g), self._class_totals() <= self.n * NO_PENALTY
         for s in _blocks(self.n):
             p = softmax(g[s] if shift is None else g[s] + shift)
             p *= -self.C[s, np.newaxis]
+            if ignored.any():
+                p[:, ignored] = 0.0
+                p[ignored[self.codes[s]]] = 0.0
             rows, own = np.arange(len(p)), self.codes[s]
             p[rows, own] = 0.0
             p[rows, own] = -p.sum(axis=1)
             beta[s] = p
         return beta
+
+    def _class_totals(self) -> np.ndarray:
+        """The sum of C over the rows of each class."""
+        return np.bincount(self.codes, self.C, minlength=self.n_classes)
 
     def loss(self, g: np.ndarray) -> float:
         """Σ L(g)."""
@@ -110,8 +121,7 @@ class Multinomial(SimplexDuals):
         Newton's method; where its step is long, iterative scaling, which always descends: the
         sums of C p over the rows become those of the classes.
         """
-        k, C = self.n_classes, self.C
-        wanted = np.bincount(self.codes, C, minlength=k)
+        k, C, wanted = self.n_classes, self.C, self._class_totals()
         best = delta = np.zeros(k)
         least, is_newton = np.inf, False
         for _ in range(SETTINGS.max_steps):

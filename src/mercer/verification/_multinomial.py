@@ -39,7 +39,14 @@ from mercer.verification._linear import (
     _row_C,
     _squares,
 )
-from mercer.verification._rounding import EPS, UNIT_ROUNDOFF, column_sums, scores, total
+from mercer.verification._rounding import (
+    EPS,
+    SETTINGS,
+    UNIT_ROUNDOFF,
+    column_sums,
+    scores,
+    total,
+)
 
 __all__ = ["is_multinomial", "recompute_multinomial"]
 
@@ -117,7 +124,9 @@ def _dual_point(q: np.ndarray, own: np.ndarray, C: np.ndarray) -> tuple[np.ndarr
     they are summed without rounding.
     """
     k = q.shape[1]
-    others = np.where(own, 0.0, C[:, np.newaxis] * q * (1 - (k + 4) * 2.0**-51))
+    ignored = C @ own <= len(C) * SETTINGS.smallest_C  # classes without weight have no duals
+    others = np.where(own | ignored, 0.0, C[:, np.newaxis] * q * (1 - (k + 4) * 2.0**-51))
+    others[SETTINGS.smallest_C >= C] = 0.0
     size = others.sum(axis=1, keepdims=True)
     grid = 2.0 ** (np.ceil(np.log2(np.maximum(size, 1e-250))) - 51)
     others = np.round(others / grid) * grid
@@ -160,15 +169,16 @@ def _absorb(
     One row with enough for every class, whose entropies change by the slope v and a curvature of
     C/q; else a row for each class.
     """
-    k = q.shape[1]
-    row = int(np.argmax(C * q.min(axis=1)))
-    least = float(C[row] * q[row].min())
+    k, used = q.shape[1], C @ (q > 0) > SETTINGS.smallest_C * len(C)
+    row = int(np.argmax(C * q[:, used].min(axis=1)))
+    least = float(C[row] * q[row, used].min())
     if least >= 4 * left:
-        slope = float(np.abs(v[row]).max()) + 2 * float(error[row].max()) + 1e-12
+        slope = float(np.abs(v[row, used]).max()) + 2 * float(error[row].max()) + 1e-12
         return [row], 1.01 * left * (slope + 2 * left / least)
-    rows = [int(np.argmax(C * q[:, r])) for r in range(k)]
+    classes = np.flatnonzero(used)
+    rows = [int(np.argmax(C * q[:, r])) for r in classes]
     cost = 0.0
-    for r, row in enumerate(rows):
+    for r, row in zip(classes, rows, strict=True):
         spread = float(np.ptp(g[row])) + 2 * float(error[row].max())
         size = 1 + abs(math.log(left / C[row])) + 3 * math.log(k) + spread
         cost += 2.02 * left * size if C[row] * q[row, r] >= 2 * left else np.inf

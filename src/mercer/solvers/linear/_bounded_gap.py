@@ -320,8 +320,10 @@ def _make_feasible_classes(
     left = np.abs(totals[0]) + totals[1]
     if not left.any():
         return beta, (left, left), []
-    absorbing = [int(np.argmax(problem.class_weights(beta, r))) for r in range(k)]
-    capacity = min(float(problem.class_weights(beta, r)[i]) for r, i in enumerate(absorbing))
+    moving = np.flatnonzero(left)  # classes without weight have no duals, and no drift
+    absorbing = [int(np.argmax(problem.class_weights(beta, r))) for r in moving]
+    given = zip(moving, absorbing, strict=True)
+    capacity = min(float(problem.class_weights(beta, r)[i]) for r, i in given)
     if capacity < 2 * left.sum():
         return np.zeros_like(beta), (np.zeros(k), np.zeros(k)), []
     return beta, (np.zeros(k), left), absorbing
