@@ -11,6 +11,7 @@ import numpy as np
 from mercer.kernels._base import Kernel
 from mercer.kernels._samples import Samples
 from mercer.kernels._user_defined import Callable, Precomputed
+from mercer.kernels.functions._kernels import FunctionKernel
 
 __all__ = ["require_symmetric", "require_symmetric_kernel", "symmetric_part"]
 
@@ -80,6 +81,8 @@ def symmetric_part(K: np.ndarray) -> np.ndarray:
 
 def require_symmetric_kernel(kernel: Kernel, points: Samples) -> None:
     """The same for a kernel: a given matrix, or a function on some rows; formulas are symmetric."""
+    if _holds(kernel, FunctionKernel) and points.n > 1:
+        _require_symmetric_function(kernel, points)
     if kernel._has_formula:
         return
     if _holds(kernel, Precomputed):

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled, larger
+from mercer._numba import REASSOCIATE, compiled, larger, smaller
 
 __all__ = [
     "CONTRACT",
     "exp32",
     "exp64",
+    "exp_any",
     "exp_map32",
     "flat_rows",
     "power_map",
@@ -66,11 +67,10 @@ def exp32(x):
     return p * np.int32(power).view(np.float32)
 
 
-@compiled(fastmath=CONTRACT, inner=True)
-def exp64(x):
-    """eˣ for a float64 x ≤ 0."""
+@compiled(fastmath=frozenset({"contract"}), inner=True)
+def _exp_in_range(x):
+    """eˣ for −709.1 ≤ x ≤ 709, and NaN for NaN."""
     round_ = 1.5 * 2**52 + 1023
-    x = larger(x, -709.1)  # rounds to k = −1023
     t = x * 1.4426950408889634 + round_
     k = t - round_
     r = (x - k * 6.93145751953125e-1) - k * 1.42860682030941723212e-6
@@ -90,6 +90,18 @@ def exp64(x):
     p = (p * (r * r) + r) + 1.0
     power = np.int64(np.float64(t).view(np.int64) << np.int64(52))
     return p * np.int64(power).view(np.float64)
+
+
+@compiled(fastmath=CONTRACT, inner=True)
+def exp64(x):
+    """eˣ for a float64 x ≤ 0."""
+    return _exp_in_range(larger(x, -709.1))  # rounds to k = −1023
+
+
+@compiled(inner=True)
+def exp_any(x):
+    """eˣ for any float64 x; where it exceeds e^709 it is that, and NaN for NaN."""
+    return _exp_in_range(smaller(larger(x, -709.1), 709.0))
 
 
 @compiled(fastmath=CONTRACT)
@@ -119,7 +131,10 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
 
 @compiled
 def rbf_table64(flat, stride, n, m, a, b, table):
-    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms."""
+    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms.
+
+    Tiles may be of either precision.
+    """
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         ai = a[i]
