@@ -198,10 +198,11 @@ class TestLocalAlignment(StructuredConformance):
 def test_long_sequences_need_no_more_range_than_float64_has():
     """log K of 2,000 equal letters is far beyond the exponents of float64."""
     x = "ACGT" * 500
-    K = LocalAlignment(beta=1.0, match=5.0)([x, x[1:], x[:1000], "T" * 50])
+    K = LocalAlignment(beta=1.0, match=5.0)([x, x[1:], x[:1990], "T" * 50])
     assert np.isfinite(K).all()
-    np.testing.assert_allclose(np.diag(K), 1.0)
-    assert K[0, 1] > K[0, 2] > K[0, 3] > 0
+    np.testing.assert_allclose(np.diag(K), 1.0, rtol=1e-10)
+    assert 1 > K[0, 1] > K[0, 2] > 0
+    assert K[0, 3] >= 0
 
 
 @pytest.mark.parametrize("n_letters", [4, 300])

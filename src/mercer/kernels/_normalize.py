@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._base import LARGEST, Kernel
+from mercer.kernels._base import LARGEST, SIDE, Kernel
 from mercer.kernels._composite import OfOne, require_kernel
 from mercer.kernels._rounding import MODEL, Pair, Rounding, smallest, unit
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Centre", "Normalize"]
-
-_ROWS = 1024  # of a tile of sums over the reference samples
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,10 +178,10 @@ class Centre(OfOne, Kernel):
     def _means(self, samples: Samples, reference: Samples) -> tuple[np.ndarray, np.ndarray]:
         """μ and the mean of |k'| of each sample."""
         means, sizes = np.zeros(samples.n), np.zeros(samples.n)
-        for i in range(0, samples.n, _ROWS):
-            rows = slice(i, min(i + _ROWS, samples.n))
-            for j in range(0, reference.n, _ROWS):
-                others = slice(j, min(j + _ROWS, reference.n))
+        for i in range(0, samples.n, SIDE):
+            rows = slice(i, min(i + SIDE, samples.n))
+            for j in range(0, reference.n, SIDE):
+                others = slice(j, min(j + SIDE, reference.n))
                 K = np.empty((rows.stop - i, others.stop - j))
                 self.k.tile(samples.take(rows), reference.take(others), K)
                 means[rows] += K.sum(axis=1)

@@ -14,9 +14,9 @@ from mercer._numba import compiled
 
 __all__ = ["alignment_logs", "subsequences", "weighted_degrees"]
 
-# Sums are scaled down by this factor before they overflow.
-SCALE = 2.0**-512
-LOG_SCALE = -512 * math.log(2.0)
+# Sums above the root of the largest float are scaled down by it, without rounding.
+SCALE = float(2.0 ** (np.finfo(np.float64).minexp // 2))
+LOG_SCALE = math.log(SCALE)
 
 
 @compiled
@@ -125,7 +125,7 @@ def _alignment_log(x, z, match, mismatch, gap, extend, M, X, Y):
             total += value
             largest = max(largest, value)
             m_before, x_before, y_before = m_above, x_above, y_above
-        if max(largest, total) > 1e150:
+        if max(largest, total) > 1 / SCALE:
             scalings += 1
             one *= SCALE
             total *= SCALE

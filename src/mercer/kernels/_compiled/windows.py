@@ -24,16 +24,15 @@ from numba.extending import intrinsic
 
 from mercer._numba import compiled
 from mercer.kernels._compiled.elementwise import flat_rows
+from mercer.kernels._compiled.sparse_dot import REGISTER_BYTES
 
 __all__ = ["panels_of", "self_sums", "window_sums"]
 
-# Sequences of a panel: two vector registers of bytes.
-LANES = 64
+LANES = 2 * REGISTER_BYTES  # sequences of a panel, a byte each
 _BYTES = ir.VectorType(ir.IntType(8), LANES)
 _INDEX = ir.VectorType(ir.IntType(32), LANES)
 # Of counters of 8 bits: they are added up before they can exceed it.
-MOST_STEPS = 255
-PAD = -1  # the code of positions beyond the end of a sequence
+MOST_STEPS = int(np.iinfo(np.uint8).max)
 
 
 def panels_of(
@@ -52,7 +51,8 @@ def panels_of(
     sizes[: rows.size] = lengths[order]
     longest[:] = sizes.reshape(n_panels, LANES).max(axis=1)
     begin = np.concatenate([[0], np.cumsum(longest * LANES)])
-    out: np.ndarray = np.full(int(begin[-1]), PAD % 256 if dtype is np.uint8 else PAD, dtype)
+    # Positions beyond the end of a sequence have a code that none has.
+    out: np.ndarray = np.full(int(begin[-1]), np.iinfo(dtype).max, dtype)
     _lay(codes, offsets, rows[order], begin, out)
     return out, begin, sizes, order
 

@@ -49,6 +49,7 @@ class FunctionKernel(Kernel):
     """A kernel given by a function; its fields are the parameters of the function."""
 
     definition: ClassVar[Definition]
+    _is_symmetric = False
 
     def __post_init__(self) -> None:
         for name, value in self.parameters.items():
@@ -263,6 +264,7 @@ class DenseFeatureFunction(FunctionKernel):
     """k(x, z) = φ(x)·φ(z) with a function φ that returns an array."""
 
     sample_type = OBJECTS
+    _is_symmetric = True
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
         """They were checked when they were prepared."""
@@ -297,7 +299,7 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
     """k(x, z) = φ(x)·φ(z) with a function φ that returns a dict of features by name."""
 
     sample_type = OBJECTS
-    is_psd = True
+    is_psd = _is_symmetric = True
     rounding = SparseFeatureKernel.rounding
 
     def read(self, X: Any) -> Any:

@@ -219,6 +219,11 @@ class LocalAlignment(PairKernel):
     def cost_per_entry(self, samples: Samples) -> float:
         return 1 + 10 * float(self.sequences(samples).lengths.mean()) ** 2
 
+    def prepare(self, samples: Samples) -> Samples:
+        prepared = super().prepare(samples)
+        self._own_logs(prepared)
+        return prepared
+
     def _logs(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         scores = self.match, self.mismatch, -self.gap_open, -self.gap_extend
         out = np.empty((len(A), len(B)))

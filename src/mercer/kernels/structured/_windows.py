@@ -19,10 +19,23 @@ from mercer.kernels.structured._sequence_kernel import SequenceKernel
 
 __all__ = ["GappedKmer", "Mismatch"]
 
-# Codes of 8 bits, without the one that pads panels.
-_FEW_LETTERS = 255
-# Multiply-adds that take as long as a pair of windows.
-_WINDOW_COST = 0.1
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """Attributes: sizes and costs of sums over pairs of windows.
+
+    few_letters : int
+        Up to this number of letters codes have 8 bits, without the one that pads panels. Windows
+        are at most as long: their equal positions are counted in 8 bits.
+    pair_cost : float
+        Multiply-adds that take as long as a pair of windows, for each threshold.
+    """
+
+    few_letters: int = int(np.iinfo(np.uint8).max)
+    pair_cost: float = 0.1
+
+
+SETTINGS = WindowSettings()
 
 
 class WindowKernel(SequenceKernel):
@@ -42,12 +55,12 @@ class WindowKernel(SequenceKernel):
     def cost_per_entry(self, samples: Samples) -> float:
         mean = float(np.maximum(self.sequences(samples).lengths - self.width + 1, 0).mean())
         thresholds = int(np.count_nonzero(np.diff(self.weights())))
-        return 1 + _WINDOW_COST * mean**2 * max(1, thresholds)
+        return 1 + SETTINGS.pair_cost * mean**2 * max(1, thresholds)
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         x_codes, x_offsets, rows, z_codes, z_offsets, columns = self.both_sides(A, B)
         n_letters = max(int(x_codes.max(initial=0)), int(z_codes.max(initial=0))) + 1
-        dtype = np.uint8 if n_letters <= _FEW_LETTERS else np.int32
+        dtype = np.uint8 if n_letters <= SETTINGS.few_letters else np.int32
         values = np.array(self.weights(), dtype=np.float64)
         increments = np.diff(values, prepend=values[0])
         panels = panels_of(z_codes, z_offsets, columns, dtype)
@@ -113,10 +126,10 @@ class GappedKmer(WindowKernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "g", integer("GappedKmer", "g", self.g, least=1))
         object.__setattr__(self, "m", integer("GappedKmer", "m", self.m, least=0))
-        if not self.m < self.g <= _FEW_LETTERS:
+        if not self.m < self.g <= SETTINGS.few_letters:
             raise ValueError(
-                f"GappedKmer: m must be below g, and g at most {_FEW_LETTERS}; got g={self.g}, "
-                f"m={self.m}."
+                f"GappedKmer: m must be below g, and g at most {SETTINGS.few_letters}; got "
+                f"g={self.g}, m={self.m}."
             )
 
     @property
@@ -173,10 +186,10 @@ class Mismatch(WindowKernel):
         for name, least in (("k", 1), ("m", 0), ("alphabet_size", 2)):
             value = integer("Mismatch", name, getattr(self, name), least=least)
             object.__setattr__(self, name, value)
-        if not self.m <= self.k <= _FEW_LETTERS:
+        if not self.m <= self.k <= SETTINGS.few_letters:
             raise ValueError(
-                f"Mismatch: m must be at most k, and k at most {_FEW_LETTERS}; got k={self.k}, "
-                f"m={self.m}."
+                f"Mismatch: m must be at most k, and k at most {SETTINGS.few_letters}; got "
+                f"k={self.k}, m={self.m}."
             )
 
     @property
