@@ -110,3 +110,18 @@ def test_sequences_of_equal_length_are_sequences():
     assert model.predict(ragged).shape == (60,)
     counts = np.array([np.bincount(row, minlength=4) for row in numbers])
     np.testing.assert_array_equal(Spectrum(1)(numbers), Linear()(counts))
+
+
+@pytest.mark.parametrize("kernel", [Spectrum((1, 2)), 3 * Normalize(2 * Spectrum(2))])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predictions_by_features_are_kernel_sums(kernel, n_classes):
+    """f(x) = Σ c k(z, x) + b for every task, from the kernel matrix."""
+    model = mercer.SVC(kernel=kernel, decision_function_shape="ovo")
+    model.fit(TEXTS, np.arange(60) % n_classes)
+    expansion = model.expansion_
+    K = kernel(NEW, model.support_vectors_)
+    expected = np.tile(expansion.b, (len(NEW), 1))
+    for start, stop, outputs in expansion.blocks:
+        expected[:, outputs] += K[:, start:stop] @ expansion.coef[:, start:stop].T
+    found = model.decision_function(NEW).reshape(len(NEW), -1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

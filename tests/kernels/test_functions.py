@@ -99,6 +99,29 @@ def test_functions_of_dot_products_are_recognised(text, expected, where):
         assert names["value"](x @ z, x @ x, z @ z, 0.7) == pytest.approx(given, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = x / np.sum(x)\n    return x @ z",
+        "n = np.sum(x @ z)\n    x = np.abs(x)\n    return n * x.sum()",
+        "for i in range(2):\n        x = x * 2\n    return x @ z",
+        "if x @ z > 0:\n        return 1.0\n    return x @ z",
+    ],
+)
+def test_other_bodies_are_left_alone(body):
+    tree = ast.parse(f"def k(x, z):\n    {body}").body[0]
+    assert dot_form(tree, NAMES) is None
+
+
+def test_exponentials_of_arrays_are_compiled():
+    @mercer.kernel
+    def k(x, z):
+        return np.exp(-np.abs(x - z)).sum() + math.exp(-1.0)
+
+    expected = np.exp(-np.abs(X[:, None] - X[None])).sum(axis=2) + math.exp(-1.0)
+    np.testing.assert_allclose(k(X), expected, rtol=1e-14)
+
+
 def test_vectors_may_have_names():
     tree = ast.parse(
         "def k(a, b, s=1.0):\n    'text'\n    d = a - b\n    q = d * d\n    t = q.sum() / s\n"

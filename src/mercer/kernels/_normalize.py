@@ -64,6 +64,10 @@ class Normalize(OfOne, Kernel):
             points.prepared[self] = diagonal, scale
         return points.prepared[self]
 
+    def inverse_lengths(self, points: Samples) -> np.ndarray:
+        """1/√k'(x, x) of prepared samples, 0 where that is 0."""
+        return self._known(points)[1]
+
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         self.k.tile(A, B, out)
         out *= self._known(A.points)[1][A.index].astype(out.dtype)[:, None]

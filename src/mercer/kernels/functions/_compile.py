@@ -92,7 +92,7 @@ def compile_tiles(definition: Definition) -> CompiledTiles:
         if found is not None:
             value, of_dots, is_shift_invariant = found.source, True, found.is_shift_invariant
     if value is None and (tree := definition.tree) is not None:
-        value = with_fast_exp(tree, definition.names)
+        value = with_fast_exp(tree, definition.names, of_scalars=of_dots)
     parameters = "".join(f", {name}" for name in definition.parameters)
     loops = (_OF_DOTS if of_dots else _OF_VECTORS).replace("{p}", parameters)
     names = _names(definition)

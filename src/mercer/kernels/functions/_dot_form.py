@@ -61,23 +61,28 @@ def dot_form(tree: ast.FunctionDef, names: Mapping[str, Any]) -> DotForm | None:
         if isinstance(statement, ast.Assign):
             if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
                 return None
-            name = statement.targets[0].id
-            if reader.define(name, statement.value):
+            if reader.define(statement.targets[0].id, statement.value):
                 continue
         elif not isinstance(statement, ast.Return) or statement.value is None:
             return None
         body.append(reader.visit(statement))
-    left = {node.id for each in body for node in ast.walk(each) if isinstance(node, ast.Name)}
-    if not body or left & set(reader.known) or not reader.used:
+        if _names_read(body[-1]) & set(reader.known):  # a vector that is used in another way
+            return None
+        if isinstance(statement, ast.Assign):
+            reader.known.pop(statement.targets[0].id, None)  # type: ignore[attr-defined]
+    if not body or not reader.used:
         return None
     parameters = [argument.arg for argument in tree.args.args[2:]]
     is_distance = all(_is_multiple(form, _DISTANCE) for form in reader.used)
     return DotForm(_function([DOT, XX, ZZ, *parameters], body), is_distance)
 
 
-def with_fast_exp(tree: ast.FunctionDef, names: Mapping[str, Any]) -> str:
-    """The source of ``value`` with the same arguments and body, exp being that of `_compile`."""
-    reader = _Reader(names, {})
+def with_fast_exp(tree: ast.FunctionDef, names: Mapping[str, Any], *, of_scalars: bool) -> str:
+    """The source of ``value`` with the same arguments and body, exp being that of `_compile`.
+
+    That of NumPy only where all arguments are numbers: it is applied to arrays, too.
+    """
+    reader = _Reader(names, {}, _EXPONENTIALS if of_scalars else (math.exp,))
     body = [reader.visit(statement) for statement in _without_docstring(tree.body)]
     return _function([argument.arg for argument in tree.args.args], body)
 
@@ -94,6 +99,11 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] if is_text and isinstance(first.value.value, str) else body  # type: ignore[attr-defined]
 
 
+def _names_read(node: ast.AST) -> set[str]:
+    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, ast.Load)}
+
+
 def _is_multiple(form: Quadratic, of: Quadratic) -> bool:
     return all(form[i] * of[j] == form[j] * of[i] for i in range(3) for j in range(i))
 
@@ -101,8 +111,13 @@ def _is_multiple(form: Quadratic, of: Quadratic) -> bool:
 class _Reader(ast.NodeTransformer):
     """Reads vectors and quadratic forms, and replaces scalars made of them."""
 
-    def __init__(self, names: Mapping[str, Any], vectors: dict[str, Vector]):
-        self.names = names
+    def __init__(
+        self,
+        names: Mapping[str, Any],
+        vectors: dict[str, Vector],
+        exponentials: tuple = _EXPONENTIALS,
+    ):
+        self.names, self.exponentials = names, exponentials
         self.known: dict[str, Any] = dict(vectors)  # name → Vector (2 numbers) or Quadratic (3)
         self.used: list[Quadratic] = []
 
@@ -111,8 +126,6 @@ class _Reader(ast.NodeTransformer):
         found = self._read(value)
         if found is not None:
             self.known[name] = found
-        else:
-            self.known.pop(name, None)
         return found is not None
 
     def visit(self, node: ast.AST) -> Any:
@@ -124,7 +137,7 @@ class _Reader(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         node = self.generic_visit(node)  # type: ignore[assignment]
-        if _is_one(self._object(node.func), _EXPONENTIALS) and len(node.args) == 1:
+        if _is_one(self._object(node.func), self.exponentials) and len(node.args) == 1:
             node.func = ast.Name(EXP, ast.Load())
         return node
 

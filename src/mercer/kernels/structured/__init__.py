@@ -3,6 +3,7 @@
 =======================  ================================================================
 _sample_types.py         from what the user gives (lists, arrays, columns) to samples
 _sparse_features.py      `SparseFeatureKernel`: kernels with sparse features φ(x)
+_feature_sums.py         predictions by such features
 _sequences.py            strings and token lists as integer codes
 _sequence_kernel.py      `SequenceKernel`: kernels on pairs of sequences
 _spectrum.py             Spectrum
