@@ -23,6 +23,7 @@ from benchmarks import (
     small,
     solvers,
     stream,
+    tuning,
 )
 
 __all__ = ["main"]
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, kernels, playground, reading, cli,
+        stream, linear, kernels, playground, reading, cli, tuning,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

@@ -34,6 +34,7 @@ def main(spec: dict[str, Any]) -> None:
         "judge": _judge,
         "family": _family,
         "linear": _linear,
+        "tuning": _tuning,
     }
     outcome = jobs[spec["do"]](spec)
     Path(spec["out"]).write_text(json.dumps(outcome))
@@ -54,6 +55,12 @@ def _family(spec: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.family import FAMILY, measure
 
     return measure(FAMILY[spec["case"]], spec["peer"], spec["repeat"], spec["solution"], timed_fit)
+
+
+def _tuning(spec: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.tuning import measure
+
+    return measure(spec)
 
 
 def _linear(spec: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mercer import duality as duality
     from mercer import embeddings as embeddings
     from mercer import kernels as kernels
+    from mercer import model_selection as model_selection
     from mercer import persistence as persistence
     from mercer import playground as playground
     from mercer import plots as plots
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
     from mercer.gram._psd import check_kernel as check_kernel
     from mercer.gram._psd import nearest_psd as nearest_psd
     from mercer.kernels.functions._decorator import kernel as kernel
+    from mercer.model_selection import SVCCV as SVCCV
+    from mercer.model_selection import SVRCV as SVRCV
+    from mercer.model_selection import KernelLogisticRegressionCV as KernelLogisticRegressionCV
+    from mercer.model_selection import KernelRidgeCV as KernelRidgeCV
+    from mercer.model_selection import LinearSVCCV as LinearSVCCV
+    from mercer.model_selection import LinearSVRCV as LinearSVRCV
+    from mercer.model_selection import LogisticRegressionCV as LogisticRegressionCV
+    from mercer.model_selection import OneClassSVMCV as OneClassSVMCV
     from mercer.persistence import load as load
     from mercer.persistence import save as save
     from mercer.verification._verify import verify as verify
@@ -70,7 +79,10 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "save": "mercer.persistence",
     "verify": "mercer.verification",
 }
-_PACKAGES = ["data", "duality", "embeddings", "kernels", "persistence", "playground", "plots"]
+_PACKAGES = [
+    "data", "duality", "embeddings", "kernels", "model_selection", "persistence", "playground",
+    "plots",
+]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])
 
 install()

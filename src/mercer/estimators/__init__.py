@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from mercer.estimators.svm._svr import SVR as SVR
     from mercer.estimators.svm._svr import NuSVR as NuSVR
 
-__all__ = sorted(entry.class_name for entry in ESTIMATORS.values() if entry.is_public)
+__all__ = sorted(
+    entry.class_name for entry in ESTIMATORS.values() if entry.module.startswith(__name__)
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,11 @@ CONSTRAINTS: dict[str, list] = {
     "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     "epsilon": [Interval(Real, 0.0, None, closed="left")],
     "shrinking": ["boolean"],
-    "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
+    "probability": [
+        "boolean",
+        StrOptions({"platt", "isotonic", "venn_abers"}),
+        Hidden(StrOptions({"deprecated"})),
+    ],
     "cache_size": [Interval(Real, 0, None, closed="neither")],
     "class_weight": [None, StrOptions({"balanced"}), dict],
     "verbose": ["verbose"],

@@ -52,7 +52,7 @@ class EstimatorEntry(ClassPath):
     @property
     def is_public(self) -> bool:
         """Whether `mercer` itself has the name; embeddings are in `mercer.embeddings`."""
-        return self.module.startswith("mercer.estimators.")
+        return self.module.startswith(("mercer.estimators.", "mercer.model_selection."))
 
 
 #: Entries by the name of the class.
@@ -97,6 +97,7 @@ def _register(
 
 
 _SVM, _LINEAR, _PEGASOS = "estimators.svm._", "estimators.linear._", "estimators.pegasos._classes:"
+_OTHERS = "model_selection._other_classes:"
 # fmt: off
 _register(_SVM + "svc:SVC", "classification", "svc", "C-support vector classification",
           "verify_svc", libsvm_code=0, libsvm_name="c_svc", playground="svc")
@@ -125,6 +126,14 @@ _register(_PEGASOS + "PegasosRegressor", "regression", "pegasos-regressor",
 _register(_SVM + "one_class:OneClassSVM", "outliers", "oneclass",
           "the region of most rows; no target", "verify_one_class",
           libsvm_code=2, libsvm_name="one_class", playground="oneclass")
+_register("model_selection._kernel_classes:SVCCV", "classification", verify="verify_best")
+_register("model_selection._kernel_classes:SVRCV", "regression", verify="verify_best")
+_register("model_selection._kernel_classes:OneClassSVMCV", "outliers", verify="verify_best")
+_register(_OTHERS + "KernelRidgeCV", "regression", verify="verify_best")
+_register(_OTHERS + "KernelLogisticRegressionCV", "classification", verify="verify_best")
+_register(_OTHERS + "LinearSVCCV", "classification", verify="verify_best")
+_register(_OTHERS + "LinearSVRCV", "regression", verify="verify_best")
+_register(_OTHERS + "LogisticRegressionCV", "classification", verify="verify_best")
 _register("estimators._kmeans:KernelKMeans", "clustering", playground="kmeans")
 _register("estimators._pca:KernelPCA", "embedding", verify="verify_eigenvectors")
 _register("embeddings._empirical_map:EmpiricalKernelMap", "embedding")

@@ -99,6 +99,17 @@ class Kernel(ABC):
         if self.is_shift_invariant:  # k(x, x) is known exactly
             np.fill_diagonal(out, self.diag(A))
 
+    def is_map_of_products(self, samples: Samples) -> bool:
+        """Whether float64 values are a map of x·z alone and of norms: `map_products`.
+
+        Kernels of one class that differ in γ then share the products of a data set.
+        """
+        return False
+
+    def map_products(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        """Turn the dot products of two blocks into kernel values, in place."""
+        raise NotImplementedError(f"{self!r} is not a map of dot products.")
+
     @property
     def sample_type(self) -> str:
         """What a sample is: "vectors" (rows of numbers), "objects" (whatever the user gives), or

@@ -89,6 +89,12 @@ class Polynomial(Kernel):
             out[...] = 1
             return
         products(A, B, out)
+        self.map_products(A, B, out)
+
+    def is_map_of_products(self, samples: Samples) -> bool:
+        return self.degree > 0
+
+    def map_products(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
         number = out.dtype.type
         power_map(flat, stride, *out.shape, number(self.gamma), number(self.coef0), self.degree)
@@ -127,6 +133,12 @@ class Sigmoid(Kernel):
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         products(A, B, out)
+        self.map_products(A, B, out)
+
+    def is_map_of_products(self, samples: Samples) -> bool:
+        return True
+
+    def map_products(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         out *= out.dtype.type(self.gamma)
         out += out.dtype.type(self.coef0)
         np.tanh(out, out=out)

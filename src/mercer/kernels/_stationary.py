@@ -113,19 +113,29 @@ class RBF(Kernel):
             by_column = self._distances(A, B, out[:, columns], differences, columns=columns)
         if differences:
             exp_map32(flat, stride, *out.shape, np.float32(self.gamma))
-        elif out.dtype == np.float32:
-            norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
-            rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
-        elif A.points is B.points and (table := self._table(A.points)) is not None:
-            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
         else:
-            rbf_map64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, self.gamma)
+            self.map_products(A, B, out)
         if rows.size or columns.size:
             error = _distance_error(A.points, out.dtype)
             if rows.size:
                 replace_far_values(A, B, rows, by_row, error, self.gamma, out)
             if columns.size:
                 replace_far_values(B, A, columns, by_column.T, error, self.gamma, out.T)
+
+    def is_map_of_products(self, samples: Samples) -> bool:
+        """Not where some rows are far: their values come from differences."""
+        norms = samples.largest_norm(np.float64)
+        return norms <= self._largest_norm(samples, np.float64)
+
+    def map_products(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        flat, stride = flat_rows(out)
+        if out.dtype == np.float32:
+            norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
+            rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
+        elif A.points is B.points and (table := self._table(A.points)) is not None:
+            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
+        else:
+            rbf_map64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, self.gamma)
 
     def _table(self, points: Samples) -> np.ndarray | None:
         """exp(−γ s) for every squared distance s of rows of small integers; None for others."""

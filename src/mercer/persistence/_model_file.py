@@ -8,7 +8,7 @@ version         of this layout; a file of a newer one is refused
 mercer          the version of the package that wrote it
 class           the estimator's, one of `_registry.ESTIMATORS`, or ``"Pipeline"``
 parameters      those of its constructor, kernels as trees of names and parameters
-state           the fitted attributes (`_state`)
+state           the fitted attributes (`_state`); the best model of a search as a model
 steps           of a pipeline: name, class, parameters and state of each step
 schema          how data files become its rows, or null
 ==============  ===================================================================
@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data._schema import Schema
@@ -32,6 +33,7 @@ from mercer.persistence._container import read_tensors, write_tensors
 from mercer.persistence._liblinear import is_liblinear
 from mercer.persistence._libsvm import is_libsvm
 from mercer.persistence._registry import (
+    EARLIER_PARAMETERS,
     ESTIMATORS,
     TRANSFORMERS,
     WARM_START,
@@ -119,15 +121,22 @@ def save(model: Any, path: str | os.PathLike, *, schema: Schema | None = None) -
     write_tensors(path, {"mercer": json.dumps(header, allow_nan=False)}, encode.tensors)
 
 
-def _describe(model: Any, encode: Encoder) -> dict[str, Any]:
+def _is_pipeline(model: Any) -> bool:
+    return type(model).__name__ == "Pipeline" and hasattr(model, "steps")
+
+
+def _describe(model: Any, encode: Encoder, where: str = "") -> dict[str, Any]:
     """Class, parameters and state of an estimator; of a pipeline, those of its steps."""
-    if type(model).__name__ == "Pipeline" and hasattr(model, "steps"):
+    if _is_pipeline(model):
         steps = [
-            [name, step if isinstance(step, str) else _describe_one(step, encode, f"{name}.")]
+            [
+                name,
+                step if isinstance(step, str) else _describe_one(step, encode, f"{where}{name}."),
+            ]
             for name, step in model.steps
         ]
         return {"class": "Pipeline", "parameters": {}, "state": {}, "steps": steps}
-    return _describe_one(model, encode, "", ESTIMATORS)
+    return _describe_one(model, encode, where, ESTIMATORS)
 
 
 def _describe_one(
@@ -142,12 +151,22 @@ def _describe_one(
     parameters = model.get_params(deep=False)
     fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}
     fitted.pop("_sklearn_version", None)
-    if "callback" in parameters:
-        parameters["callback"] = None
+    for key in ("callback", "resume"):
+        if key in parameters:
+            parameters[key] = None
+    if hasattr(parameters.get("cv"), "split") or np.iterable(parameters.get("cv")):
+        parameters["cv"] = model.n_splits_  # splitters are not kept
+    state = {
+        # of a search, the best model
+        key: {"model": _describe(value, encode, f"{where}{key}.")}
+        if _is_pipeline(value) or name_of(value, ESTIMATORS)
+        else encode(value, where + key)
+        for key, value in fitted.items()
+    }
     return {
         "class": name,
         "parameters": {key: encode(value, where + key) for key, value in parameters.items()},
-        "state": {key: encode(value, where + key) for key, value in fitted.items()},
+        "state": state,
     }
 
 
@@ -221,7 +240,8 @@ def _decode_state(nodes: Mapping[str, Any], decode: Decoder) -> dict[str, Any]:
     state = {}
     for name, node in nodes.items():
         try:
-            value = decode(node)
+            is_model = isinstance(node, dict) and list(node) == ["model"]
+            value = _build(node["model"], decode) if is_model else decode(node)
         except UnknownObjectError:
             if name in WARM_START:
                 continue
@@ -253,7 +273,8 @@ def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
 
 def _build_one(header: Mapping[str, Any], decode: Decoder, among: Mapping[str, Any]) -> Any:
     cls = find(header["class"], among)
-    parameters = {name: decode(value) for name, value in header["parameters"].items()}
+    given = {name: decode(value) for name, value in header["parameters"].items()}
+    parameters = {**EARLIER_PARAMETERS.get(header["class"], {}), **given}
     state = _decode_state(header["state"], decode)
     for name in state:
         if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):

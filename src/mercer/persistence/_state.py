@@ -62,6 +62,11 @@ class Encoder:
         if isinstance(value, dict):
             pairs = [[self(k, where), self(v, f"{where}[{k!r}]")] for k, v in value.items()]
             return {"dict": pairs}
+        if isinstance(value, np.ma.MaskedArray):
+            mask = np.ma.getmaskarray(value)
+            data = value.data.copy()
+            data[mask] = None if data.dtype == object else 0  # whatever was there
+            return {"masked": [self(data, where), self(mask, f"{where}.mask")]}
         if isinstance(value, np.ndarray) or sp.issparse(value):
             return self._array(value, where)
         return self._object(value, where)
@@ -164,6 +169,10 @@ class Decoder:
             array = self.tensors[name]
             self._seen[name] = array.T if node.get("transposed") else array
         return self._seen[name]
+
+    def _masked(self, node: dict) -> np.ma.MaskedArray:
+        data, mask = (self(part) for part in node["masked"])
+        return np.ma.MaskedArray(data, mask=mask)
 
     def _items(self, node: dict) -> np.ndarray:
         items = [self(item) for item in node["items"]]
@@ -282,6 +291,7 @@ _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
     "tuple": lambda self, node: tuple(self(item) for item in node["tuple"]),
     "dict": Decoder._dict,
     "array": Decoder._array,
+    "masked": Decoder._masked,
     "items": Decoder._items,
     "sequences": Decoder._sequences,
     "sparse": Decoder._sparse,

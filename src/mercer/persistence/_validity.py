@@ -7,7 +7,6 @@ values of one row, so that whatever fails for any row fails here and not later.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +20,7 @@ from mercer._expansion import Expansion
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
+from mercer.gram._machine import memory_bytes
 from mercer.kernels import Callable, Kernel, Linear
 from mercer.persistence._model_arrays import ATTRIBUTES, PARTS, REQUIRED, SHARED, Array
 
@@ -129,6 +129,11 @@ def _check_part(part: Any, state: Mapping[str, Any], sizes: Mapping[str, int]) -
         raise ValueError(f"parts of {name} do not fit each other ({error})") from error
     if name == "Expansion":
         _check_expansion(part, state)
+    if name == "StepMaps":
+        ends = part.starts
+        rises = ends.size > 1 and ends[0] == 0 and ends[-1] == part.knots.size
+        if not rises or (np.diff(ends) <= 0).any() or ends.size - 1 != own.get("t", ends.size - 1):
+            raise ValueError("parts of StepMaps do not fit each other")
     if name == "LinearResult":
         columns = part.beta.shape[1:]
         fits = np.shape(part.b) == columns and part.w.shape[:-1] == columns
@@ -188,7 +193,7 @@ def _check_expansion(expansion: Expansion, state: Mapping[str, Any]) -> None:
     if columns is None and not support.are_objects:
         _check_rows(support.X, d)
     weights = 8 * outputs * support.d
-    if isinstance(expansion.kernel, Linear) and weights > LIMITS.memory_ratio * _memory():
+    if isinstance(expansion.kernel, Linear) and weights > LIMITS.memory_ratio * memory_bytes():
         raise ValueError(f"the weights of {support.d:,} columns need {weights / 1e9:.1f} GB")
 
 
@@ -202,14 +207,6 @@ def _check_rows(X: Any, d: Any) -> None:
         raise ValueError(f"the support vectors have shape {X.shape}, but rows have {d} columns")
     if not np.isfinite(values).all():
         raise ValueError("the support vectors hold NaN or infinity")
-
-
-def _memory() -> int:
-    """Bytes of this computer's memory."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 34
 
 
 def _check_classes(state: Mapping[str, Any]) -> None:

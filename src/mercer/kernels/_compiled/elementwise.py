@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled, larger, smaller
+from mercer._numba import REASSOCIATE, bits_to_float, compiled, float_to_bits, larger
 
 __all__ = [
     "CONTRACT",
     "exp32",
     "exp64",
-    "exp_any",
     "exp_map32",
     "flat_rows",
     "power_map",
@@ -63,14 +62,14 @@ def exp32(x):
     p = p * r + _f32(1.6666665459e-1)
     p = p * r + _f32(5.0000001201e-1)
     p = (p * (r * r) + r) + _f32(1.0)
-    power = np.int32(_f32(t).view(np.int32) << np.int32(23))
-    return p * np.int32(power).view(np.float32)
+    return p * bits_to_float(np.int32(float_to_bits(_f32(t)) << np.int32(23)))
 
 
-@compiled(fastmath=frozenset({"contract"}), inner=True)
-def _exp_in_range(x):
-    """eˣ for −709.1 ≤ x ≤ 709, and NaN for NaN."""
+@compiled(fastmath=CONTRACT, inner=True)
+def exp64(x):
+    """eˣ for a float64 x ≤ 0."""
     round_ = 1.5 * 2**52 + 1023
+    x = larger(x, -709.1)  # rounds to k = −1023
     t = x * 1.4426950408889634 + round_
     k = t - round_
     r = (x - k * 6.93145751953125e-1) - k * 1.42860682030941723212e-6
@@ -88,20 +87,7 @@ def _exp_in_range(x):
     p = p * r + 1 / 6
     p = p * r + 1 / 2
     p = (p * (r * r) + r) + 1.0
-    power = np.int64(np.float64(t).view(np.int64) << np.int64(52))
-    return p * np.int64(power).view(np.float64)
-
-
-@compiled(fastmath=CONTRACT, inner=True)
-def exp64(x):
-    """eˣ for a float64 x ≤ 0."""
-    return _exp_in_range(larger(x, -709.1))  # rounds to k = −1023
-
-
-@compiled(inner=True)
-def exp_any(x):
-    """eˣ for any float64 x; where it exceeds e^709 it is that, and NaN for NaN."""
-    return _exp_in_range(smaller(larger(x, -709.1), 709.0))
+    return p * bits_to_float(np.int64(float_to_bits(np.float64(t)) << np.int64(52)))
 
 
 @compiled(fastmath=CONTRACT)

@@ -23,7 +23,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from mercer._numba import compiled, larger, private_folder
-from mercer.kernels._compiled.elementwise import exp_any
+from mercer.kernels._compiled.elementwise import exp64
 from mercer.kernels.functions._definition import Definition
 from mercer.kernels.functions._dot_form import EXP, LARGER, dot_form, with_fast_exp
 
@@ -59,6 +59,14 @@ def diagonal(A, out{p}):
     for i in range(A.shape[0]):
         out[i] = value(A[i], A[i]{p})
 """
+
+
+@compiled(inner=True, cached=False)
+def exp_any(x: float) -> float:
+    """eˣ for any x; beyond e^709 it is infinite, and NaN for NaN."""
+    power = exp64(-abs(x))
+    power = 1 / power if x > 0 else power
+    return power if x == x else x
 
 
 class NotCompiledError(Exception):

@@ -6,6 +6,9 @@ _settings.py                `SMOSettings`: sizes, inner tolerances, limits
 _dense.py                   up to some hundred variables: the whole kernel matrix
 _class_pair.py              the same for two of many classes, with shared blocks
 _many_pairs.py              all class pairs of a small data set in one compiled call
+_fold_paths.py              decision values of held-out rows on a shared Gram
+_matrix_path.py             problems along C on a kernel matrix that is at hand
+_matrix_rounds.py           compiled: its rounds of decomposition
 _free_variable_newton.py    Newton steps on the free variables, for ill-conditioned K
 _decomposition.py           larger problems: decomposition and shrinking
 _block_update.py            working sets, one after the other

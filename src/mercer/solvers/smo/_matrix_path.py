@@ -1,0 +1,274 @@
+"""Many related problems on one kernel matrix: C along a path, held-out rows as bounds of zero.
+
+A grid search solves the problem of each fold for many C. K of all rows is computed once
+(`MatrixPath` holds it in float64); a fold is the list of its training rows, no copy of K is made.
+From one C to the next β and f = Kβ are scaled, which keeps every variable at its bound. f is kept
+at all rows: where a row is held out, f + b is its decision value.
+
+References: decomposition, Joachims 1999; paths by warm starts, Friedman et al. 2010.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._result import Status
+from mercer.problems._dual_qp import BoxQP, fill_from_front
+from mercer.problems._kkt import intercepts
+from mercer.solvers._stopping import Stopping
+from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rounds
+from mercer.solvers.smo._pair_update import LANE, pair_scratch
+
+__all__ = [
+    "MatrixPath",
+    "PathPoint",
+    "PathSettings",
+    "Workspace",
+    "bound_start",
+    "fits_matrix_path",
+]
+
+# A sum or a change that is smaller than this, relative to its terms, is rounding.
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """Tuning parameters of `MatrixPath`.
+
+    Attributes
+    ----------
+    most_active : int
+        Variables of a block; its float32 values (16 MB) stay in the third-level cache.
+    margin : float
+        Variables whose KKT slack is below this factor times the violation are in the block, too.
+    inner_tol, inner_reduction : float
+        A block is solved to inner_tol · tol or to inner_reduction · violation, whichever is larger.
+    values_per_slice : int
+        Kernel values and gradients read between two checks of the limits (a few milliseconds).
+    max_idle_rounds : int
+        Rounds without a violation smaller by a tenth after which the general solver is asked.
+    max_diagonal : float
+        Kernel values beyond this, or below its inverse, are left to the general solver.
+    """
+
+    most_active: int = 2048
+    margin: float = 0.05
+    inner_tol: float = 0.9
+    inner_reduction: float = 0.1
+    values_per_slice: int = 20_000_000
+    max_idle_rounds: int = 40
+    max_diagonal: float = 1e6
+
+
+def fits_matrix_path(problem: BoxQP) -> bool:
+    """Whether `MatrixPath` solves problems of this form: no hard margin, at most one group."""
+    return problem.n_groups <= 1 and not problem.is_hard
+
+
+class Workspace:
+    """Memory for the blocks of one thread, used by one path after the other."""
+
+    def __init__(self, n_variables: int, settings: PathSettings):
+        most = min(n_variables, settings.most_active)
+        side = -(-(most + 1) // LANE) * LANE
+        self.active, self.rows = np.empty(most, np.int64), np.empty(side, np.int64)
+        self.block, self.is_filled = np.empty(side * (side + 16), np.float32), np.zeros(side, bool)
+        self.vectors, self.changed = np.empty((4, side)), np.empty(side, np.int64)
+        self.change = np.empty(side)
+        self.pairs = pair_scratch(side, np.float32)
+        self.v, self.slack = np.empty((2, n_variables))
+        self.side = np.empty(n_variables, np.int8)
+
+    @property
+    def n_variables(self) -> int:
+        return self.v.size
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """The solution of one problem of a path.
+
+    Attributes
+    ----------
+    beta : float64 array
+        One entry per variable.
+    values : float64 array
+        f + b at the rows the path was asked for, in float64.
+    b : float
+    violation : float
+        The KKT violation under the float64 kernel matrix; its rounding is not bounded.
+    status : Status
+    steps : int
+        Pair steps.
+    """
+
+    beta: np.ndarray
+    values: np.ndarray
+    b: float
+    violation: float
+    status: Status
+    steps: int
+
+
+class MatrixPath:
+    """Problems on the same training rows, one after the other.
+
+    Parameters
+    ----------
+    K : float64 array of shape (n, n)
+        The kernel matrix of all rows.
+    rows : int array
+        The training rows: points of the problems.
+    at : int array, optional
+        Rows at which f is kept, besides the training rows; all rows of K by default.
+    tol : float
+    workspace : Workspace
+    """
+
+    def __init__(
+        self,
+        K: np.ndarray,
+        rows: np.ndarray,
+        tol: float,
+        workspace: Workspace,
+        at: np.ndarray | None = None,
+        settings: PathSettings | None = None,
+    ):
+        self.K, self.rows, self.tol = K, rows, tol
+        self.settings, self.workspace = settings or PathSettings(), workspace
+        self.at: np.ndarray | None = None
+        self.n_train = rows.size
+        if at is not None:
+            self.at = np.concatenate([rows, at]).astype(np.int64)
+        self.f = np.zeros(K.shape[0] if self.at is None else self.at.size)
+        self.beta: Any = None  # of the last problem
+        self.last: Any = None
+
+    def solve(
+        self,
+        problem: BoxQP,
+        stopping: Stopping,
+        factor: float = 1.0,
+        start: np.ndarray | None = None,
+    ) -> PathPoint:
+        """Solve a problem, from ``factor`` times the last solution or from ``start``.
+
+        The factor is the ratio of C to that of the last problem; bounds and group sums must have
+        changed by it, or not at all.
+        """
+        points = np.arange(self.n_train) if problem.row is None else problem.row
+        row = self.rows[points].astype(np.int64, copy=False)
+        position = row if self.at is None else points
+        self._points = points
+        self._start(problem, row, factor, start)
+        w, s = self.workspace, self.settings
+        D = None if problem.diag is None else problem.at_variables(problem.diag)
+        counts, numbers = np.zeros(len(Count), np.int64), np.zeros(len(Number))
+        numbers[Number.LEAST] = np.inf
+        m = problem.n_variables
+        fixed = (
+            self.K, row, position, self.at, problem.target, problem.lower, problem.upper, D,
+            problem.n_groups == 1, self.tol, np.array([s.inner_tol, s.inner_reduction]), s.margin,
+            np.array([s.max_idle_rounds, s.values_per_slice]),
+        )  # fmt: skip
+        changing = (
+            self.beta, self.f, w.v[:m], w.slack[:m], w.side[:m], w.active, w.rows, w.block,
+            w.is_filled, w.vectors, *w.pairs, w.change, w.changed, counts, numbers,
+        )  # fmt: skip
+        stopped: Status | None = None
+        while stopped is None and not rounds(*fixed, *changing):
+            stopped = stopping.stopped
+        violation = float(numbers[Number.VIOLATION])
+        b = float(numbers[Number.B])
+        if stopped is not None:
+            b = self._intercept(problem)
+        status = stopped or (Status.SOLVED if violation <= self.tol else Status.STALLED)
+        return PathPoint(self.beta, self.f + b, b, violation, status, int(counts[Count.STEPS]))
+
+    def _start(
+        self, problem: BoxQP, row: np.ndarray, factor: float, start: np.ndarray | None
+    ) -> None:
+        """β and f to begin with."""
+        if start is None and self.beta is not None:
+            # What is exactly at a bound stays exactly at it.
+            at_upper, at_lower = self.beta == self.last.upper, self.beta == self.last.lower
+            beta = np.clip(self.beta * factor, problem.lower, problem.upper)
+            beta[at_upper], beta[at_lower] = problem.upper[at_upper], problem.lower[at_lower]
+            self.f *= factor
+            change = beta - factor * self.beta
+            change += _fill_sum(problem, beta, self.f[row if self.at is None else self._points])
+            self._add(row, np.where(np.abs(change) > _ROUNDING * np.abs(beta), change, 0.0))
+        else:
+            beta = (problem.start if start is None else start).copy()
+            self.f[:] = 0.0
+            self._add(row, beta)
+        self.beta, self.last = beta, problem
+
+    def begin(self, problem: BoxQP, beta: np.ndarray) -> None:
+        """Start from this β if its dual value is positive, that is, better than zero."""
+        points = np.arange(self.n_train) if problem.row is None else problem.row
+        row = self.rows[points].astype(np.int64, copy=False)
+        self.f[:] = 0.0
+        self._add(row, beta)
+        f = self.f[row if self.at is None else points]
+        if beta @ (problem.target - 0.5 * f) <= 0:
+            beta = np.zeros_like(beta)
+            self.f[:] = 0.0
+        self.beta, self.last = beta, problem
+
+    def _add(self, row: np.ndarray, change: np.ndarray) -> None:
+        used = np.flatnonzero(change)
+        add_columns(self.K, row[used], change[used], used.size, self.at, self.f)
+
+    def _intercept(self, problem: BoxQP) -> float:
+        """b of a solution that was stopped."""
+        f = self.f[self.rows] if self.at is None else self.f[: self.n_train]
+        if problem.diag is not None:
+            f = f + problem.diag * problem.at_points(self.beta, self.n_train)
+        b = intercepts(problem, self.beta, f)[0]
+        return float(b[0]) if b.size else 0.0
+
+
+def _fill_sum(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Change β in place so that it has the problem's sum; the change.
+
+    Variables are moved to a bound in the order of v = target − f, as far as is needed: of a
+    one-class SVM with another ν, the points farthest outside.
+    """
+    before = beta.copy()
+    if problem.n_groups == 1:
+        missing = float(problem.group_sums[0] - beta.sum())
+        if abs(missing) > _ROUNDING * float(np.abs(beta).sum()):
+            sign = 1.0 if missing > 0 else -1.0
+            order = np.argsort(-sign * (problem.target - f), kind="stable")
+            room = np.where(sign > 0, problem.upper - beta, beta - problem.lower)[order]
+            beta[order] += sign * fill_from_front(abs(missing), room)
+            beta[:] = _at_bounds(problem, beta)
+    return beta - before
+
+
+def bound_start(problem: BoxQP, seed: int = 0) -> np.ndarray | None:
+    """The solution for a kernel of zeros, to which β tends for C → 0; None if it has none.
+
+    It maximises targetᵀβ: variables are raised from their lower bounds in the order of their
+    targets until the sum is reached. Nearly all are then at a bound, as for small C.
+    """
+    if not problem.is_finite or problem.diag is not None or problem.n_groups != 1:
+        return None
+    rng = np.random.default_rng(seed)  # the order of equal targets
+    order = np.lexsort([rng.random(problem.n_variables), -problem.target])
+    total = float(problem.group_sums[0] - problem.lower.sum())
+    beta = problem.lower.copy()
+    beta[order] += fill_from_front(total, (problem.upper - problem.lower)[order])
+    return _at_bounds(problem, beta)
+
+
+def _at_bounds(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
+    """β with what is at a bound up to rounding exactly at it: else it would count as free."""
+    near = _ROUNDING * beta.size * (problem.upper - problem.lower)
+    beta = np.where(problem.upper - beta <= near, problem.upper, beta)
+    return np.where(beta - problem.lower <= near, problem.lower, beta)

@@ -1,0 +1,294 @@
+"""Compiled rounds of decomposition on a kernel matrix that is at hand (see `_matrix_path`).
+
+    minimise ½ βᵀ(K[row, row] + D)β − targetᵀβ   subject to   lower ≤ β ≤ upper,  Σβ kept
+
+A round selects the variables that are free, violate the KKT conditions or are near violating them;
+gathers the rows of their block that pair steps touch, in float32; makes pair steps
+(`_pair_update`); and adds the change of β to f = Kβ in float64. K is float64.
+
+Reads K, row, target, lower, upper, D; changes beta, f and the arrays of a `Workspace` in place.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from mercer._numba import REASSOCIATE, compiled
+from mercer.solvers.smo._pair_update import LANE, pair_steps
+
+__all__ = ["Count", "Number", "add_columns", "rounds"]
+
+_FAR = 1e300  # stands for "no such variable"
+# Halvings of the interval in which the threshold of a selection is searched.
+_HALVINGS = 40
+
+
+class Count(IntEnum):
+    """Entries of the array of counts."""
+
+    ACTIVE = 0
+    STEPS = 1
+    ROUNDS = 2
+    FLAGS = 3
+    IDLE = 4
+
+
+class Number(IntEnum):
+    """Entries of the array of numbers."""
+
+    VIOLATION = 0
+    LEAST = 1
+    B = 2
+
+
+_ACTIVE, _STEPS, _ROUNDS, _FLAGS, _IDLE = map(int, Count)
+_VIOLATION, _LEAST, _B = map(int, Number)
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _add_four(out, r0, r1, r2, r3, c0, c1, c2, c3):
+    for k in range(out.size):
+        out[k] += (c0 * r0[k] + c1 * r1[k]) + (c2 * r2[k] + c3 * r3[k])
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _add_one(out, r0, c0):
+    for k in range(out.size):
+        out[k] += c0 * r0[k]
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _add_one_at(out, r0, c0, at):
+    for k in range(out.size):
+        out[k] += c0 * r0[at[k]]
+
+
+@compiled
+def add_columns(K, rows, coef, n_rows, at, f):
+    """f += K[at][:, rows] @ coef over the first ``n_rows`` of them; ``at`` None: all rows of K."""
+    s = 0
+    if at is None:
+        while s + 4 <= n_rows:
+            _add_four(
+                f, K[rows[s]], K[rows[s + 1]], K[rows[s + 2]], K[rows[s + 3]],
+                coef[s], coef[s + 1], coef[s + 2], coef[s + 3],
+            )  # fmt: skip
+            s += 4
+        while s < n_rows:
+            _add_one(f, K[rows[s]], coef[s])
+            s += 1
+    else:
+        while s < n_rows:
+            _add_one_at(f, K[rows[s]], coef[s], at)
+            s += 1
+
+
+@compiled(inner=True)
+def _extremes(beta, lower, upper, v, some, n_some):
+    """The largest v that may rise and the smallest that may fall, of some variables or of all."""
+    top, bottom = -_FAR, _FAR
+    for k in range(n_some):
+        i = k if some is None else some[k]
+        if beta[i] < upper[i] and v[i] > top:
+            top = v[i]
+        if beta[i] > lower[i] and v[i] < bottom:
+            bottom = v[i]
+    return top, bottom
+
+
+@compiled(inner=True)
+def _threshold(slack, side, sign, margin, most):
+    """A threshold that at most ``most`` slacks of a side are below, and one that is not far above.
+
+    Both are ``margin`` where that selects few enough.
+    """
+    least, count = margin, 0
+    for k in range(slack.size):
+        if side[k] == sign and slack[k] < margin:
+            least = min(least, slack[k])
+            count += 1
+    if count <= most:
+        return margin, margin
+    low, high = least, margin
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        count = 0
+        for k in range(slack.size):
+            count += side[k] == sign and slack[k] < middle
+        if count > most:
+            high = middle
+        else:
+            low = middle
+            if 8 * count > 7 * most:
+                break
+    return low, high
+
+
+@compiled(inner=True)
+def _select(beta, lower, upper, v, level, margin, slack, side, active):
+    """The variables whose KKT slack is below the margin, as many as ``active`` can hold.
+
+    The slack of a free variable is minus its distance from the level. Of too many, those with the
+    least slack are taken, half of them above the level and half below.
+    """
+    most, n_above, n_below = active.size, 0, 0
+    for k in range(beta.size):
+        rises, falls = beta[k] < upper[k], beta[k] > lower[k]
+        distance = v[k] - level
+        side[k], slack[k] = 0, _FAR
+        if rises and (not falls or distance >= 0):
+            side[k], slack[k] = 1, -distance
+        elif falls:
+            side[k], slack[k] = -1, distance
+        if slack[k] < margin:
+            n_above += side[k] == 1
+            n_below += side[k] == -1
+    for_above = max(most // 2, most - n_below)
+    low, high = _threshold(slack, side, 1, margin, for_above)
+    low_, high_ = _threshold(slack, side, -1, margin, most - min(for_above, n_above))
+    count = 0
+    for is_tie in (False, True):  # of equal slacks at the threshold some are left out
+        for k in range(beta.size):
+            first, last = (low, high) if side[k] == 1 else (low_, high_)
+            is_in = first <= slack[k] < last if is_tie else slack[k] < first
+            if side[k] != 0 and is_in and count < most:
+                active[count] = k
+                count += 1
+    return count
+
+
+@compiled(inner=True)
+def _gap(beta, lower, upper, v, b):
+    """The duality gap with the intercept b."""
+    total = 0.0
+    for k in range(beta.size):
+        r = v[k] - b
+        total += (upper[k] - beta[k]) * r if r > 0 else (lower[k] - beta[k]) * r
+    return total
+
+
+@compiled(inner=True)
+def _intercept(beta, lower, upper, v, top, bottom, is_box):
+    """As `problems._kkt.intercepts`: the mean of v over free variables, or the interval's middle.
+
+    Of these the one with the smaller gap, where bounds are finite.
+    """
+    total, n_free = 0.0, 0
+    for k in range(beta.size):
+        if lower[k] < beta[k] < upper[k]:
+            total += v[k]
+            n_free += 1
+    middle = 0.5 * top + 0.5 * bottom
+    if top == -_FAR or bottom == _FAR:
+        middle = bottom if top == -_FAR else top
+        middle = 0.0 if abs(middle) == _FAR else middle
+    if n_free == 0:
+        return middle
+    mean = total / n_free
+    if not is_box or top == -_FAR or bottom == _FAR:
+        return mean
+    is_middle = _gap(beta, lower, upper, v, middle) < _gap(beta, lower, upper, v, mean)
+    return middle if is_middle else mean
+
+
+@compiled(inner=True)
+def _load(K, row, D, beta, lower, upper, v, active, n, rows, K32, is_filled, vectors, is_kept):
+    """The vectors of a block; unless its rows are kept, its diagonal and padding, no other row."""
+    size = K32.shape[0]
+    own_beta, grad, low, high = vectors[0], vectors[1], vectors[2], vectors[3]
+    for k in range(size):
+        if k < n:
+            i = active[k]
+            own_beta[k], grad[k], low[k], high[k] = beta[i], -v[i], lower[i], upper[i]
+            if not is_kept:
+                rows[k] = row[i]
+                is_filled[k] = False
+                K32[k, k] = K[row[i], row[i]] + (0.0 if D is None else D[i])
+        else:
+            own_beta[k] = grad[k] = low[k] = high[k] = 0.0
+            if not is_kept:
+                is_filled[k] = True
+                for j in range(size):
+                    K32[k, j] = 0.0
+
+
+@compiled(inner=True)
+def _store(K, row, at, beta, f, active, n, own_beta, change, changed):
+    """Write the changed β back and add their change to f; how many were changed."""
+    count = 0
+    for k in range(n):
+        i = active[k]
+        delta = own_beta[k] - beta[i]
+        if delta != 0.0:
+            beta[i] = own_beta[k]
+            change[count] = delta
+            changed[count] = row[i]
+            count += 1
+    add_columns(K, changed, change, count, at, f)
+    return count
+
+
+@compiled
+def rounds(
+    K, row, position, at, target, lower, upper, D, has_group, tol, inner_tols, margin, limits,
+    beta, f, v, slack, side, active, rows, block, is_filled, vectors, diag, g, masks, change,
+    changed, counts, numbers,
+):  # fmt: skip
+    """Rounds until the violation is at most ``tol``, nothing helps, or the work is done.
+
+    f[position[k]] is the value of variable k; f holds values at the rows ``at`` of K (None: at
+    all). ``inner_tols`` are factors on tol and on the violation, ``margin`` one on the violation.
+    ``limits`` are rounds without progress, and values that are read in a call (a few
+    milliseconds). Returns whether it has ended.
+    """
+    m, extra, work = beta.size, 0 if has_group else 1, 0
+    while True:
+        for k in range(m):
+            v[k] = target[k] - f[position[k]]
+            if D is not None:
+                v[k] -= D[k] * beta[k]
+        top, bottom = _extremes(beta, lower, upper, v, None, m)
+        if not has_group:
+            top, bottom = max(top, 0.0), min(bottom, 0.0)
+        violation = top - bottom
+        if violation < 0.9 * numbers[_LEAST]:
+            numbers[_LEAST] = violation
+            counts[_IDLE] = 0
+        else:
+            counts[_IDLE] += 1
+        numbers[_VIOLATION] = max(violation, 0.0)
+        if violation <= tol or counts[_IDLE] > limits[0]:
+            numbers[_B] = 0.0
+            if has_group:
+                numbers[_B] = _intercept(beta, lower, upper, v, top, bottom, D is None)
+            return True
+        if work > limits[1]:
+            return False
+        inner = max(inner_tols[0] * tol, inner_tols[1] * violation)
+        n, is_kept = counts[_ACTIVE], False
+        if n > 0:  # is most of the violation within the block of the last round?
+            high, low = _extremes(beta, lower, upper, v, active, n)
+            if not has_group:
+                high, low = max(high, 0.0), min(low, 0.0)
+            is_kept = high - low > max(0.7 * violation, inner)
+        if not is_kept:
+            level = 0.5 * (top + bottom) if has_group else 0.0
+            n = _select(beta, lower, upper, v, level, margin * violation, slack, side, active)
+            counts[_ACTIVE] = n
+        size = -(-(n + extra) // LANE) * LANE
+        K32 = block[: size * (size + 16)].reshape(size, size + 16)
+        _load(K, row, D, beta, lower, upper, v, active, n, rows, K32, is_filled, vectors, is_kept)
+        if not has_group:  # a partner for all, which moves at no cost
+            vectors[2, size - 1], vectors[3, size - 1] = -np.inf, np.inf
+        steps, _, flags = pair_steps(
+            K32, is_filled, K, None, None, rows[:n], vectors[0, :size], vectors[1, :size],
+            vectors[2, :size], vectors[3, :size], None, inner,
+            max(limits[1] - work, limits[1] // 4) // (3 * size) + 8, diag, g, masks,
+        )  # fmt: skip
+        n_changed = _store(K, row, at, beta, f, active, n, vectors[0], change, changed)
+        work += 4 * m + 3 * steps * size + 2 * n_changed * f.size
+        counts[_STEPS] += steps
+        counts[_ROUNDS] += 1
+        counts[_FLAGS] |= flags
