@@ -3,6 +3,7 @@
 =====================  ==================================================================
 _registry.py           one entry for each kernel; all lists of kernels derive from it
 _samples.py            `Samples` and `SampleBlock`: the rows kernels are evaluated on
+_parameters.py         checks of numbers
 _base.py               `Kernel`: the contract, parameters, operators
 _composite.py          sums, products, multiples, powers, constants
 _normalize.py          unit length and centring: Normalize, Centre

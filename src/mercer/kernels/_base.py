@@ -22,17 +22,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.kernels._parameters import integer, real
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
 from mercer.kernels.structured._sample_types import OBJECTS, VECTORS
 
-__all__ = ["OBJECTS", "VECTORS", "Kernel"]
+__all__ = ["OBJECTS", "VECTORS", "Kernel", "integer", "real"]
 
 # Multiply-adds that take as long as a value of a function on objects (microseconds).
 OBJECT_COST = 1e4
@@ -387,22 +387,3 @@ class Kernel(ABC):
         from mercer.kernels._composite import Power
 
         return Power(self, power)
-
-
-def real(
-    owner: str, name: str, value: Any, *, least: float = -np.inf, open_left: bool = False
-) -> float:
-    """``value`` as a finite float not below ``least`` (above it if ``open_left``)."""
-    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    low = number and (value <= least if open_left else value < least)
-    if not number or not np.isfinite(value) or low:
-        bound = "" if least == -np.inf else f" {'>' if open_left else '≥'} {least:g}"
-        raise ValueError(f"{owner}: {name} must be a finite number{bound}, got {value!r}.")
-    return float(value)
-
-
-def integer(owner: str, name: str, value: Any, *, least: int) -> int:
-    """``value`` as an int not below ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{owner}: {name} must be an integer ≥ {least}, got {value!r}.")
-    return int(value)
