@@ -190,8 +190,8 @@ class LocalAlignment(PairKernel):
     --------
     >>> from mercer.kernels import LocalAlignment
     >>> LocalAlignment()(["ACGT", "AGT"]).round(3)
-    array([[1.   , 0.974],
-           [0.974, 1.   ]])
+    array([[1.  , 0.74],
+           [0.74, 1.  ]])
     """
 
     beta: float = 0.5
