@@ -132,8 +132,9 @@ def _guarded(function: Callable) -> Callable:
     def call(*arguments: Any) -> None:
         try:
             function(*arguments)
-        except NumbaError as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        except (NumbaError, NotImplementedError) as error:
+            text = str(error) or type(error).__name__
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
             reason = lines[1] if len(lines) > 1 and lines[0].startswith("Failed in") else lines[0]
             raise NotCompiledError(reason[:200].rstrip(".")) from error
 
@@ -167,8 +168,8 @@ def _file(definition: Definition, text: str) -> str | None:
 def _folder() -> Path | None:
     """The user's cache folder, which nobody else can write to, or a private temporary one."""
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    parent = Path(base) if base else Path.home() / ".cache"
-    with contextlib.suppress(OSError, RuntimeError):
+    with contextlib.suppress(OSError, RuntimeError):  # no home, or nothing to be written there
+        parent = Path(base) if base else Path.home() / ".cache"
         folder = parent / "mercer" / "kernels"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         is_private = not hasattr(os, "getuid") or (

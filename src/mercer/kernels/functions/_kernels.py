@@ -69,6 +69,8 @@ class FunctionKernel(Kernel):
 
     def __call__(self, *samples: Any, **parameters: Any) -> Any:
         """With parameters alone, the kernel with these; with samples, the kernel matrix."""
+        if samples and "Z" in parameters:
+            samples = (*samples, parameters.pop("Z"))
         kernel = self.set_params(**parameters) if parameters else self
         return Kernel.__call__(kernel, *samples) if samples else kernel
 
