@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import mercer as package
-from mercer.data import FileError, read_table
+from mercer.data import read_table
+from mercer.exceptions import FileError
 from mercer.kernels import GappedKmer, Normalize, Spectrum
 from mercer.persistence import open_model
 
@@ -66,10 +67,10 @@ def test_rows_without_a_target_are_left_out(tmp_path):
 
 
 def test_parquet(file, tmp_path):
-    pa = pytest.importorskip("pyarrow")
+    parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     _, texts, labels = file
     table = pa.table({"kind": labels, "message": texts})
-    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    parquet.write_table(table, tmp_path / "t.parquet")
     found = read_table(tmp_path / "t.parquet", target="kind", text=True)
     assert found.X.tolist() == texts
     assert found.y.tolist() == labels

@@ -41,6 +41,7 @@ SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "maxabs": "Ma
 def run(**given: Any) -> int:
     options = translate_svm_train_options(given)
     path = _output(options)
+    options["kernel_object"] = make_kernel(options)
     reporter = Reporter(options["json"], options["quiet"])
     began = time.perf_counter()
     data = read(options | {"task": _task(options["machine"], options["task"])})
@@ -228,7 +229,7 @@ def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
 def _parameters(options: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """The estimator's parameters that were given, words turned into numbers."""
     parameters = {name: options[name] for name in PARAMETERS}
-    parameters["kernel"] = make_kernel(options)
+    parameters["kernel"] = options["kernel_object"]
     parameters["gamma"] = as_gamma(options["gamma"])
     parameters["class_weight"] = _class_weight(options["class_weight"], schema)
     return parameters

@@ -93,7 +93,7 @@ class WeightedDegree(PairKernel):
             object.__setattr__(self, name, value)
 
     def cost_per_entry(self, samples: Samples) -> float:
-        return 1 + float(self.sequences(samples).lengths.mean()) * (2 * self.shift + 1)
+        return 1 + self.sequences(samples).mean_length() * (2 * self.shift + 1)
 
     def _fill(self, sides: tuple, out: np.ndarray) -> None:
         d = np.arange(1, self.degree + 1)
@@ -149,7 +149,7 @@ class Subsequence(PairKernel):
         object.__setattr__(self, "decay", decay)
 
     def cost_per_entry(self, samples: Samples) -> float:
-        return 1 + 4 * self.length * float(self.sequences(samples).lengths.mean()) ** 2
+        return 1 + 4 * self.length * self.sequences(samples).mean_length() ** 2
 
     def _fill(self, sides: tuple, out: np.ndarray) -> None:
         subsequences(*sides, self.length, self.decay, *flat_rows(out))
@@ -217,7 +217,7 @@ class LocalAlignment(PairKernel):
             )
 
     def cost_per_entry(self, samples: Samples) -> float:
-        return 1 + 10 * float(self.sequences(samples).lengths.mean()) ** 2
+        return 1 + 10 * self.sequences(samples).mean_length() ** 2
 
     def prepare(self, samples: Samples) -> Samples:
         prepared = super().prepare(samples)

@@ -53,7 +53,7 @@ class WindowKernel(SequenceKernel):
         raise NotImplementedError
 
     def cost_per_entry(self, samples: Samples) -> float:
-        mean = float(np.maximum(self.sequences(samples).lengths - self.width + 1, 0).mean())
+        mean = self.sequences(samples).mean_length(self.width - 1)
         thresholds = int(np.count_nonzero(np.diff(self.weights())))
         return 1 + SETTINGS.pair_cost * mean**2 * max(1, thresholds)
 
