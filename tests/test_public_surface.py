@@ -43,6 +43,7 @@ def test_public_names():
         "duality",
         "embeddings",
         "geometry",
+        "kernel",
         "kernels",
         "load",
         "nearest_psd",
