@@ -70,8 +70,9 @@ class Cell:
 
     @classmethod
     def of_json(cls, line: str) -> Cell:
-        items: dict[str, Any] = json.loads(line)
-        return cls(**{k: np.nan if v is None else v for k, v in items.items()})
+        given: dict[str, Any] = json.loads(line)
+        items: Any = {k: np.nan if v is None else v for k, v in given.items()}
+        return cls(**items)
 
 
 class Ledger:
