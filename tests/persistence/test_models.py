@@ -88,7 +88,7 @@ def public_estimators() -> set[str]:
 
 
 def test_all_public_estimators_and_kernels_are_listed():
-    assert public_estimators() == set(ESTIMATORS)
+    assert public_estimators() - {"GridSearchCV"} == set(ESTIMATORS)  # it is scikit-learn's
     kernels = {
         name
         for name in mercer.kernels.__all__
