@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing, get_tags
 
-from mercer.model_selection._held_out import HeldOutModel, right_values
+from mercer.model_selection._held_out import HeldOutModel, predictions, right_values
 
 __all__ = ["Scoring"]
 
@@ -63,7 +63,8 @@ class Scoring:
 
     def check(self, estimator: Any, rows: np.ndarray) -> None:
         """Raise if right predictions do not have a finite score: it would have none at all."""
-        if self.is_accuracy or self.is_r2 or not self.needs_values_only:
+        is_known = self.is_accuracy or self.is_r2 or not self.needs_values_only
+        if is_known or hasattr(estimator, "predict_proba"):
             return
         model = copy(estimator)
         y = np.asarray(self.y)[rows]
@@ -72,12 +73,24 @@ class Scoring:
             values = right_values(model.classes_, y)
         else:
             values = np.asarray(y, np.float64).reshape(len(rows), -1)
-        score = self.of_model(HeldOutModel(model, values), rows)
+        try:
+            score = self.of_model(HeldOutModel(model, values), rows)
+        except AttributeError as error:
+            name = type(estimator).__name__
+            raise ValueError(
+                f"scoring={self.scorer!r} asks for what {name} does not have: {error}"
+            ) from error
         if not np.isfinite(score):
             raise ValueError(
                 f"scoring={self.scorer!r} gives {score} for right predictions of the first split: "
                 "it cannot rank candidates. Use another scorer, or another cv."
             )
+
+    def of_values(self, estimator: Any, values: np.ndarray, rows: np.ndarray) -> float:
+        """The score of a model with these decision values (or predictions) at some rows."""
+        if self.is_accuracy or self.is_r2:
+            return self.of_predictions(predictions(estimator, values), rows)
+        return self.of_model(HeldOutModel(estimator, values), rows)
 
     def of_predictions(self, predicted: np.ndarray, rows: np.ndarray) -> float:
         """Accuracy or R² of predictions (`is_accuracy`, `is_r2`)."""

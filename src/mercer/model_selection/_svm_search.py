@@ -29,7 +29,6 @@ from mercer.gram import BlockedGram
 from mercer.gram._kernel_matrices import KernelMatrices
 from mercer.kernels import Kernel
 from mercer.kernels._binding import bind_samples
-from mercer.model_selection._held_out import HeldOutModel, predictions
 from mercer.model_selection._ledger import Cell
 from mercer.model_selection._plan import (
     Chain,
@@ -273,7 +272,7 @@ class _Cells:
     def add(self, number: int, points: Sequence[HeldOut]) -> None:
         """Score one candidate from the decision values of all tasks."""
         began = time.perf_counter()
-        search, fold = self.run.search, self.fold
+        search, fold, scoring = self.run.search, self.fold, self.run.search.scoring
         candidate = self.chain.candidates[number]
         setattr(self.estimator, self.name, self.chain.values[number])
         n = fold.test.size
@@ -282,8 +281,8 @@ class _Cells:
         if search.ledger.has_train_scores:
             several = len(points) > 1
             own = [point.values[n:] if several else point.train_values for point in points]
-            train_score = self._score(np.column_stack(own), fold.rows_train)
-        score = self._score(held, fold.rows_test)
+            train_score = scoring.of_values(self.estimator, np.column_stack(own), fold.rows_train)
+        score = scoring.of_values(self.estimator, held, fold.rows_test)
         self.run.keep_duals(candidate, fold, points)
         self.done.append(
             Cell(
@@ -292,9 +291,3 @@ class _Cells:
                 max(point.violation for point in points),
             )
         )  # fmt: skip
-
-    def _score(self, values: np.ndarray, rows: np.ndarray) -> float:
-        scoring = self.run.search.scoring
-        if scoring.is_accuracy or scoring.is_r2:
-            return scoring.of_predictions(predictions(self.estimator, values), rows)
-        return scoring.of_model(HeldOutModel(self.estimator, values), rows)
