@@ -31,7 +31,7 @@ PRIVATE = {
     "PegasosRegressor": {"_states"},
     "EmpiricalKernelMap": KERNEL,
     "Nystroem": KERNEL,
-    **dict.fromkeys(SEARCHES, set()),
+    **{name: set() for name in SEARCHES},
     "LaplacianEigenmaps": {"_k", "_rows", "_search"},  # the neighbours of new rows are searched
     "LocallyLinearEmbedding": {"_k", "_rows", "_search"},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from itertools import product
 from typing import Any, ClassVar
@@ -57,7 +58,7 @@ class SearchParameters(RunParameters):
     _parameter_constraints: ClassVar[dict] = {
         "cv": ["cv_object"],
         "scoring": [None, str, callable],
-        "resume": [None, str, "array-like", object],
+        "resume": [None, str, os.PathLike],
         "param_grid": [None, dict],
     }
     param_grid: Any = None
@@ -198,11 +199,14 @@ class BaseSearch(BaseEstimator):
         began = time.perf_counter()
         model = clone(whole).set_params(**clone(params, safe=False))
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        if stopping.time_limit is not None:
-            last.set_params(time_limit=stopping.remaining)
+        limit = stopping.remaining
+        if stopping.interrupted:  # whoever pressed Ctrl-C does not wait for a long fit
+            limit = min(limit, max(1.0, stopping.seconds / 4))
+        if np.isfinite(limit) and "time_limit" in last.get_params():
+            last.set_params(time_limit=limit)
         name = f"{_STEP}__sample_weight" if last is not model else "sample_weight"
         model.fit(X, y, **({} if weight is None else {name: weight}))
-        if stopping.time_limit is not None:
+        if "time_limit" in last.get_params():
             last.set_params(time_limit=None)
         self.best_estimator_ = model
         self.refit_time_ = time.perf_counter() - began

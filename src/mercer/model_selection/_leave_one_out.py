@@ -1,7 +1,7 @@
 """`leave_one_out`: exact leave-one-out predictions of kernel SVMs, and bounds that cost nothing.
 
 Without row i the solution is the same if βᵢ = 0: f(xᵢ) + b is its leave-one-out value. For each
-support vector the problem with βᵢ = 0 as bound is solved, from the solution with all rows
+support vector (of a one-class SVM, whose sum of β is νn, for each row) the problem with βᵢ = 0 as bound is solved, from the solution with all rows
 (decremental learning: Cauwenberghs and Poggio, NIPS 13, 2001). Bounds on the error rate of an SVC:
 
     number of support vectors / n                              (Vapnik 1995)
@@ -142,6 +142,8 @@ class _LeaveOneOut:
                 own = problem.at_points(whole.beta, rows.size)
                 values[rows, t], values[others, t] = whole.train_values, whole.values
                 support = np.flatnonzero(_used(problem, whole.beta, rows.size))
+                if problem.start.any():  # one-class: every row counts in the sum νn
+                    support = np.arange(rows.size)
                 found = self._without(problem, rows, whole, support, K, workers)
                 values[rows[support], t] = [held.values[0] for held in found]
                 violation = max([violation, *(held.violation for held in found)])

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.metrics import check_scoring
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import _num_samples
 
 from mercer.model_selection._held_out import HeldOutModel, predictions, right_values
 
@@ -59,7 +60,7 @@ class Scoring:
         self.takes_weight = scoring is None or (
             function is not None and "sample_weight" in signature(function).parameters
         )
-        self._rows: dict[int, tuple[Any, Any]] = {}
+        self._rows: dict[int, tuple[Any, Any, Any]] = {}  # by id of the row numbers, kept with it
 
     def check(self, estimator: Any, rows: np.ndarray) -> None:
         """Raise if right predictions do not have a finite score: it would have none at all."""
@@ -107,7 +108,7 @@ class Scoring:
     def of_rows(self, model: Any, X: Any, y: Any, rows: np.ndarray) -> float:
         """The score of a model at X and y, which are those of some rows as it takes them."""
         more = {
-            key: _safe_indexing(value, rows) if _is_per_row(value, len(self.y)) else value
+            key: _safe_indexing(value, rows) if _is_per_row(value, _num_samples(self.X)) else value
             for key, value in self.params.items()
         }
         if self.weight is not None and self.takes_weight:
@@ -122,8 +123,9 @@ class Scoring:
     def _at(self, rows: np.ndarray) -> tuple[Any, Any]:
         key = id(rows)
         if key not in self._rows:
-            self._rows[key] = _safe_indexing(self.X, rows), _safe_indexing(self.y, rows)
-        return self._rows[key]
+            y = None if self.y is None else _safe_indexing(self.y, rows)
+            self._rows[key] = rows, _safe_indexing(self.X, rows), y
+        return self._rows[key][1:]
 
 
 def _number(value: Any, scorer: Any) -> float:
