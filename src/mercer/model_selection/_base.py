@@ -32,13 +32,17 @@ from mercer.solvers import Stopping
 __all__ = ["BaseSearch", "SearchParameters", "log_grid", "values_of"]
 
 _STEP = "estimator"
+MOST_VALUES = 10_000  # of a parameter that is given by the number of its values
 
 
 def values_of(name: str, given: Any, default: tuple[float, float], scale: float = 1.0) -> list:
     """The values of a grid: an integer n stands for n of them, evenly spaced in logarithms."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        if given < 1:
-            raise ValueError(f"{name} must be a number of values ≥ 1, or the values; got {given}.")
+        if not 1 <= given <= MOST_VALUES:
+            raise ValueError(
+                f"{name} must be a number of values from 1 to {MOST_VALUES:,}, or the values; got "
+                f"{given}."
+            )
         return log_grid(int(given), *default, scale)
     values = np.atleast_1d(np.asarray(given, dtype=np.float64))
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
@@ -150,7 +154,7 @@ class BaseSearch(BaseEstimator):
             self.n_splits_ = len(folds)
             ledger = evaluate(
                 whole, candidates, X, y, folds, scoring, stopping,
-                weight=weight, n_jobs=self.n_jobs, cache_bytes=int(self.cache_size * 2**20),
+                weight=weight, n_jobs=self.n_jobs, cache_bytes=int(min(self.cache_size, 2**30) * 2**20),
                 return_train_score=self.return_train_score, resume=self.resume, shown=shown,
             )  # fmt: skip
             self._keep(ledger, stopping)

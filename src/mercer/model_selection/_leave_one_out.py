@@ -1,8 +1,9 @@
 """`leave_one_out`: exact leave-one-out predictions of kernel SVMs, and bounds that cost nothing.
 
 Without row i the solution is the same if βᵢ = 0: f(xᵢ) + b is its leave-one-out value. For each
-support vector (of a one-class SVM, whose sum of β is νn, for each row) the problem with βᵢ = 0 as bound is solved, from the solution with all rows
-(decremental learning: Cauwenberghs and Poggio, NIPS 13, 2001). Bounds on the error rate of an SVC:
+support vector (of a one-class SVM, whose β sum to νn, for each row) the problem with βᵢ = 0 as
+bound is solved, from the solution with all rows (decremental learning: Cauwenberghs and Poggio,
+NIPS 13, 2001). Bounds on the error rate of an SVC:
 
     number of support vectors / n                              (Vapnik 1995)
     number of rows with ρ αᵢ R² + ξᵢ ≥ 1, over n               (ξα: Joachims, ICML 2000)
