@@ -154,7 +154,8 @@ class BaseSearch(BaseEstimator):
             self.n_splits_ = len(folds)
             ledger = evaluate(
                 whole, candidates, X, y, folds, scoring, stopping,
-                weight=weight, n_jobs=self.n_jobs, cache_bytes=int(min(self.cache_size, 2**30) * 2**20),
+                weight=weight, n_jobs=self.n_jobs,
+                cache_bytes=int(min(self.cache_size, 2**30) * 2**20),
                 return_train_score=self.return_train_score, resume=self.resume, shown=shown,
             )  # fmt: skip
             self._keep(ledger, stopping)
