@@ -85,6 +85,7 @@ class KernelMatrices:
         try:
             self._compute(gram, out)
         except BaseException:
+            self._free.append(out)
             self._set(key, None)
             raise
         self._set(key, out)
