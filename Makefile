@@ -57,15 +57,23 @@ test: $(VENV)/.dev
 	status=0; $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
 	$(PYTEST) -m serial $(PYTEST_ARGS) || status=$$?; exit $$status
 
-# SCIPY_ARRAY_API lets scikit-learn's checks of array API input run, which are skipped otherwise.
 NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
+
+# What no product of BLAS can change: copies, input types, limits, compiled maps, oracles. Of
+# scikit-learn's checks those that compare numbers, and those of array API input, which are skipped
+# without SCIPY_ARRAY_API.
+NOT_BLAS := $(NOT_NUMERICAL) test_compiled_cache.py test_docs_public.py test_registry.py \
+	$(addprefix estimators/test_,copies.py ctrl_c.py data_frames.py input_types.py kill_nine.py \
+	limits.py state.py) \
+	$(addprefix kernels/test_,lines.py maps.py objects.py points.py) soundness/test_oracle.py
+BLAS_CHECKS := not test_check_estimator or array_api or invariance or equivalence or _train
 
 test-blas: $(VENV)/.dev
 	core=$$($(BIN)/python .ci/second_core.py); \
 	test -n "$$core" || { echo 'OpenBLAS has no second core type here'; exit 0; }; \
 	echo "OPENBLAS_CORETYPE=$$core"; export OPENBLAS_CORETYPE=$$core SCIPY_ARRAY_API=1; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(NOT_NUMERICAL:%=--ignore=tests/%) $(PYTEST_ARGS)
+	$(PYTEST) $(SIDE_BY_SIDE) $(NOT_BLAS:%=--ignore=tests/%) -k '$(BLAS_CHECKS)' $(PYTEST_ARGS)
 
 # The oldest versions that pyproject.toml allows, in an environment of their own.
 .venv-lowest/.dev: pyproject.toml .ci/lowest.py | $(BIN)/python

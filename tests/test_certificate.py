@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from mercer._result import Result, Status
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import summarise
+from mercer.certificates._statement import counted
 from mercer.problems import nu_svc, nu_svr, one_class, svc, svr
 from tests.oracles.dense_qp import solve_problem
 
@@ -203,3 +204,10 @@ def test_summary_adds_values_and_keeps_the_worst():
     assert "a / b" in repr(total)
     assert "time limit" in repr(total)
     assert summarise([good]) is good
+
+
+def test_counts_have_a_singular():
+    """Of the noun that is counted, not of what follows it."""
+    assert counted(1, "steps") == "1 step"
+    assert counted(1, "products with K") == "1 product with K"
+    assert counted(2000, "products with K") == "2,000 products with K"

@@ -29,7 +29,7 @@ ORDER = [
     "solvers",
     "_expansion",
     "_multiclass",
-    "_calibration",
+    "calibration",
     "estimators",
     "model_selection",
     "verification",

@@ -26,7 +26,6 @@ MOVED: dict[str, tuple[str, ...]] = {
     "symmetry": ("kernels._symmetry",),
     "separability": ("solvers.separability._hull",),
     "c_path": ("estimators.linear._path",),
-    "calibration": ("_calibration",),
     "certificate": ("certificates._certificate", "certificates._box_qp"),
     "certify_others": ("certificates._duality_gap",),
     "residuals": ("certificates._residuals",),

@@ -176,8 +176,16 @@ class Expansion:
         pieces = self._pieces(dtype)
         chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
 
+        # Objects are prepared all at once: they are brought into the support vectors' terms once.
+        objects = self._samples(X) if self.support.are_objects else None
+
         def one(rows: slice) -> None:
-            self._add(X[rows], pieces, out[rows], None if error is None else error[rows])
+            if objects is not None:
+                block = objects.take(rows, dtype)
+            else:
+                samples = self._samples(X[rows])
+                block = samples.take(slice(0, samples.n), dtype)
+            self._add(block, pieces, out[rows], None if error is None else error[rows])
 
         if len(chunks) == 1:  # a small input needs no threads
             one(chunks[0])
@@ -281,31 +289,31 @@ class Expansion:
             self._prepared["support"] = self.kernel.prepare(self.support).compared()
         return self._prepared["support"]
 
-    def _add(self, X: Any, pieces: list, out: np.ndarray, error: np.ndarray | None = None) -> None:
+    def _add(
+        self, block: SampleBlock, pieces: list, out: np.ndarray, error: np.ndarray | None = None
+    ) -> None:
         """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
-        dtype = pieces[0][0].dtype
-        points = self._samples(X)
-        block = points.take(slice(0, points.n), dtype)
-        tile = self._tile(dtype)
+        tile = self._tile(block.dtype)
         sums = np.zeros(out.shape)
         for vectors, products in pieces:
-            K = tile[: points.n, : len(vectors)]
+            K = tile[: len(block), : len(vectors)]
             self.kernel.tile(block, vectors, K)
             if self.b.size == 1:
                 add_tile_bounded(K, *products, out[:, 0], sums[:, 0])
                 continue
             for outputs, terms in products:
-                total = np.zeros((points.n, len(outputs) + 1))
+                total = np.zeros((len(block), len(outputs) + 1))
                 for part, coef in terms:
                     total += K[:, part] @ coef
                 out[:, outputs] += total[:, :-1]
                 sums[:, outputs] += total[:, -1:]
         if error is not None:
-            error[...] = self._error(points, dtype, sums)
+            error[...] = self._error(block, sums)
 
-    def _error(self, points: Samples, dtype: Any, sums: np.ndarray) -> np.ndarray:
+    def _error(self, block: SampleBlock, sums: np.ndarray) -> np.ndarray:
         """The bound of `SumError` at some rows, for every output."""
-        rows = self.kernel.rounding(points, dtype)
+        dtype = block.dtype
+        rows = self.kernel.rounding(block.points, dtype).take(block.index)
         factor = 1.001 * self._sum_error(dtype).factor_of(rows)
         error = factor[:, None] * sums
         for (p, q), (left, right) in zip(rows.pairs, self._pair_sums(dtype), strict=True):

@@ -58,7 +58,7 @@ def final_status(stopped: Status, measure: float, tol: float, is_psd: bool = Tru
     solved on that condition. A solver that stopped because it believed to be done, and is not, met
     the limit of float64.
     """
-    if stopped in (Status.NOT_PSD, Status.NOT_SEPARABLE):
+    if stopped in (Status.NOT_PSD, Status.NOT_SEPARABLE, Status.DEGENERATE):
         return stopped
     if measure <= tol:
         return Status.SOLVED if is_psd else Status.SOLVED_IF_PSD

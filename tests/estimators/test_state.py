@@ -11,8 +11,9 @@ N = 97  # no other size in the data: an array of this length holds something of 
 KERNEL = {"_gamma"}  # the number that gamma="scale" stood for
 # Sizes of the classes' support vectors, the certificate, and the duals for a warm start.
 SVM = {*KERNEL, "_n_support", "_proof", "_support_rows", "_duals"}
-PLATT = {"_probA", "_probB"}  # sigmoids of probability=True; empty without
 SEARCHES = [name for name, entry in ESTIMATORS.items() if "model_selection" in entry.module]
+# Sigmoids of probability=True, empty without; other maps; whether they agree with predict.
+PLATT = {"_probA", "_probB", "_maps", "_agrees"}
 PRIVATE = {
     "SVC": SVM | PLATT,
     "NuSVC": SVM | PLATT,

@@ -45,8 +45,33 @@ def matrices(least: float) -> st.SearchStrategy:
     ).map(np.array)
 
 
-class KernelConformance:
+class KernelValue:
+    """A kernel is a frozen value: equality, hash, repr, copies and parameters."""
+
     kernel: Kernel
+
+    def test_value_semantics(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IndefiniteKernelWarning)
+            names = vars(kernels) | {type(self.kernel).__name__: type(self.kernel)}
+            again = eval(repr(self.kernel), names)
+        assert again == self.kernel
+        assert hash(again) == hash(self.kernel)
+        assert pickle.loads(pickle.dumps(self.kernel)) == self.kernel
+        assert clone(self.kernel) == self.kernel
+        with pytest.raises(AttributeError):
+            self.kernel.anything = 1
+
+    def test_params_round_trip(self):
+        params = self.kernel.get_params()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IndefiniteKernelWarning)
+            assert self.kernel.set_params(**params) == self.kernel
+        with pytest.raises(ValueError, match="no parameter 'nonsense'"):
+            self.kernel.set_params(nonsense=1)
+
+
+class KernelConformance(KernelValue):
     nonnegative = False
     condition = 1.0
 
@@ -142,26 +167,6 @@ class KernelConformance:
         assert self.kernel.sample_type in ("vectors", "objects")
         assert self.kernel.prepare(samples).n == samples.n
         assert 0 <= self.kernel.cost_per_entry(samples) < np.inf
-
-    def test_value_semantics(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IndefiniteKernelWarning)
-            names = vars(kernels) | {type(self.kernel).__name__: type(self.kernel)}
-            again = eval(repr(self.kernel), names)
-        assert again == self.kernel
-        assert hash(again) == hash(self.kernel)
-        assert pickle.loads(pickle.dumps(self.kernel)) == self.kernel
-        assert clone(self.kernel) == self.kernel
-        with pytest.raises(AttributeError):
-            self.kernel.anything = 1
-
-    def test_params_round_trip(self):
-        params = self.kernel.get_params()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IndefiniteKernelWarning)
-            assert self.kernel.set_params(**params) == self.kernel
-        with pytest.raises(ValueError, match="no parameter 'nonsense'"):
-            self.kernel.set_params(nonsense=1)
 
     def test_empty_tiles(self, X):
         for container in ("dense", "csr"):

@@ -11,6 +11,7 @@ from mercer.kernels import (
     IndefiniteKernelWarning,
     Laplacian,
     Linear,
+    Normalize,
     Polynomial,
     Sigmoid,
 )
@@ -99,6 +100,14 @@ class TestScaled(KernelConformance):
 
 class TestPower(KernelConformance):
     kernel = (RBF(0.1) + 0.2 * Linear()) ** 4
+
+
+class TestNormalize(KernelConformance):
+    kernel = Normalize(Polynomial(degree=2, gamma=0.1, coef0=1.0))
+
+
+class TestNormalizedLinear(KernelConformance):
+    kernel = Normalize(2 * Linear()) + 1
 
 
 class TestMixture(KernelConformance):

@@ -11,7 +11,8 @@ from flint import arb, ctx
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import LinearSVC, LogisticRegression
-from mercer.problems._losses import LOGISTIC, bounded_gap_terms
+from mercer.problems._loss_bounds import bounded_gap_terms
+from mercer.problems._losses import LOGISTIC
 from mercer.problems._regularized_loss import classification, logistic
 from mercer.solvers import Stopping
 from mercer.solvers.linear import as_design_matrix, evaluate

@@ -45,5 +45,14 @@ def naive_matrix(kernel, X, Z) -> np.ndarray:
         return params["c"] * naive_matrix(params["k"], X, Z)
     if name == "Power":
         return naive_matrix(params["k"], X, Z) ** params["power"]
+    if name == "Normalize":
+        sizes = [[naive_matrix(params["k"], [x], [x])[0, 0] for x in rows] for rows in (X, Z)]
+        roots = np.sqrt(np.multiply.outer(*map(np.array, sizes)))
+        K = naive_matrix(params["k"], X, Z)
+        return np.divide(K, roots, out=np.zeros_like(K), where=roots > 0)
+    if name == "Centre":
+        k, R = params["k"], params["samples"]
+        means = [naive_matrix(k, rows, R).mean(axis=1) for rows in (X, Z, R)]
+        return naive_matrix(k, X, Z) - means[0][:, None] - means[1] + means[2].mean()
     X, Z = np.asarray(X, dtype=np.float64), np.asarray(Z, dtype=np.float64)
     return np.array([[NAIVE[name](x, z, **params) for z in Z] for x in X]).reshape(len(X), len(Z))

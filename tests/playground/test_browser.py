@@ -34,11 +34,17 @@ def chromium(tmp_path_factory):
 
 
 @pytest.fixture
-def page(chromium, address):
-    """The page in its default state; no test may write to the console."""
-    chromium.open(address)
+def browser(chromium):
+    """For tests that open a page of their own; none may write to the console."""
     yield chromium
     assert chromium.complaints() == []
+
+
+@pytest.fixture
+def page(browser, address):
+    """The page in its default state."""
+    browser.open(address)
+    return browser
 
 
 def test_draw_two_classes(page: Browser, address: str):
@@ -136,21 +142,21 @@ def test_step_mode_draws_the_box(page: Browser):
         State(points=((0.0, 1.0, 1), (0.0, -1.0, 0)), kernel="linear", C=0.25).to_query(),
     ],
 )
-def test_a_shared_link_opens_the_same_picture(page: Browser, address: str, query: str):
-    page.open(f"{address}?{query}")
-    page.mouse((3.95, -3.95), press=False)
-    link, words, pixels = page.driver.current_url, page.words, page.picture()
-    first = page.driver.current_window_handle
-    page.driver.switch_to.new_window("tab")
+def test_a_shared_link_opens_the_same_picture(browser: Browser, address: str, query: str):
+    browser.open(f"{address}?{query}")
+    browser.mouse((3.95, -3.95), press=False)
+    link, words, pixels = browser.driver.current_url, browser.words, browser.picture()
+    first = browser.driver.current_window_handle
+    browser.driver.switch_to.new_window("tab")
     try:
-        page.open(link)
-        page.mouse((3.95, -3.95), press=False)
-        assert page.driver.current_url == link
-        assert page.words == words
-        assert np.array_equal(page.picture(), pixels)
+        browser.open(link)
+        browser.mouse((3.95, -3.95), press=False)
+        assert browser.driver.current_url == link
+        assert browser.words == words
+        assert np.array_equal(browser.picture(), pixels)
     finally:
-        page.driver.close()
-        page.driver.switch_to.window(first)
+        browser.driver.close()
+        browser.driver.switch_to.window(first)
 
 
 def test_exported_code_is_that_of_the_picture(page: Browser, capsys):
@@ -328,10 +334,10 @@ def test_alpha_is_told_on_hover(page: Browser):
     assert "f = " in told[0]
 
 
-def test_a_broken_link_says_so(page: Browser, address: str):
-    page.open(f"{address}?C=abc")
-    assert "C must be a number, got 'abc'" in page.text("#message")
-    assert page.count == 80
+def test_a_broken_link_says_so(browser: Browser, address: str):
+    browser.open(f"{address}?C=abc")
+    assert "C must be a number, got 'abc'" in browser.text("#message")
+    assert browser.count == 80
 
 
 def _folder(otherwise: Path) -> Path:
@@ -422,11 +428,11 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_pictures_of_the_docs(page: Browser, address: str, name: str, tmp_path: Path):
+def test_pictures_of_the_docs(browser: Browser, address: str, name: str, tmp_path: Path):
     query, situation = PICTURES[name]
-    page.open(f"{address}?{query}")
-    assert page.situation == situation
+    browser.open(f"{address}?{query}")
+    assert browser.situation == situation
     picture = _folder(tmp_path) / f"play-{name}.png"
-    page.driver.save_screenshot(str(picture))
+    browser.driver.save_screenshot(str(picture))
     assert picture.stat().st_size > 20_000
-    assert page.picture().std() > 0.05  # not blank
+    assert browser.picture().std() > 0.05  # not blank

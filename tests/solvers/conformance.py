@@ -77,8 +77,10 @@ class SolverConformance:
 
     # ------------------------------------------------------------------ answers
 
-    @pytest.mark.parametrize("kind", ["dense", "csr"])
-    @pytest.mark.parametrize("kernel", KERNELS)
+    # Solvers see the Gram alone, whose values from CSR rows tests/gram compares with dense ones.
+    @pytest.mark.parametrize(
+        ("kernel", "kind"), [*((kernel, "dense") for kernel in KERNELS), ("rbf", "csr")]
+    )
     def test_the_optimum(self, kernel, kind):
         K, gram = matrix(kernel), make_gram(KERNELS[kernel], X, kind)
         for name in self.problems:

@@ -99,7 +99,7 @@ def test_the_optimal_value_is_reached(optimum, solver, problem, kernel):
     how = split(solver, working_set=32, first_sample=20)
     K, made = MATRIX[kernel], PROBLEMS[problem](*DATA)
     best, tol = optimum(problem, kernel, K, DATA), TOL.get(kernel, 1e-6)
-    for kind in ("dense", "csr"):
+    for kind in ("dense", "csr") if kernel == "rbf" else ("dense",):
         gram = make_gram(KERNELS[kernel], X, kind, costly=how.costly)
         result = solve(made, gram, tol=tol, stopping=Stopping(5.0), **how.solve)
         assert result.status is Status.SOLVED

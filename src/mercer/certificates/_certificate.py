@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
-from mercer.certificates._statement import Statement
+from mercer.certificates._statement import Statement, counted
 
 __all__ = [
     "BOUND",
@@ -163,11 +163,11 @@ class Certificate(Statement):
         if not self.tasks:
             low, high = self.bias_interval
             rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
-        rounds = "1 round" if self.rounds == 1 else f"{self.rounds:,} rounds"
+        steps, rounds = counted(self.iterations, self.unit), counted(self.rounds, "rounds")
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
                              f"{self.n_bound:,} at the bound"),
-            ("effort", f"{self.iterations:,} {self.unit}, {rounds}, {self.seconds:.3g} s"),
+            ("effort", f"{steps}, {rounds}, {self.seconds:.3g} s"),
         ]  # fmt: skip
         return rows
 

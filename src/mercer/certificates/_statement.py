@@ -9,7 +9,15 @@ from typing import Any
 
 from mercer._result import Status
 
-__all__ = ["Statement"]
+__all__ = ["Statement", "counted"]
+
+
+def counted(n: int, nouns: str) -> str:
+    """1 step, 1,000 steps, 1 product with K."""
+    if n == 1:
+        first, *rest = nouns.split(" ")
+        nouns = " ".join([first.removesuffix("s"), *rest])
+    return f"{n:,} {nouns}"
 
 
 class Statement:

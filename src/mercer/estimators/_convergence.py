@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer._multiclass import Task
 from mercer._result import Result, Status
+from mercer.certificates._statement import counted
 from mercer.data._column_statistics import survey, uneven
 from mercer.estimators._validation import Data
 from mercer.exceptions import ConvergenceWarning, NotSeparableError, warn_user
@@ -74,8 +75,9 @@ def warn_not_converged(estimator: Any, data: Data, results: Sequence[Result]) ->
             "your data with StandardScaler or MinMaxScaler."
         )
     which = f"{len(open_ends)} of {len(results)} tasks; the worst: " if len(results) > 1 else ""
+    rounds, steps = counted(worst.rounds, "rounds"), counted(worst.iterations, "steps")
     warn_user(
-        f"{opening} {which}{name}, {worst.rounds:,} rounds, {worst.iterations:,} steps, "
+        f"{opening} {which}{name}, {rounds}, {steps}, "
         f"{worst.seconds:.3g} s; violation {worst.violation:.3g} (tol={tol:g}), relative gap "
         f"{estimator.certificate_.relative_gap:.3g}. {_lever(estimator, data, status)}",
         ConvergenceWarning,

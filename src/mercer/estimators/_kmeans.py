@@ -176,8 +176,12 @@ class KernelKMeans(
     def _bind(self, data: Data) -> BlockedGram:
         gram = super()._bind(data)
         if type(self.kernel_) is Linear and not sp.issparse(data.X):
-            # Distances do not change, and rows near the origin lose fewer digits.
-            gram = gram.recentred(gram.points.X.mean(axis=0, dtype=np.float64))
+            # Distances do not change, and the objective loses fewest digits around its own mean.
+            X, weight = gram.points.X, data.weight
+            mean = X.mean(axis=0, dtype=np.float64)
+            if weight is not None:
+                mean += np.average(X - mean, axis=0, weights=weight / weight.max())
+            gram = gram.recentred(mean)
         return gram
 
     def _cluster(

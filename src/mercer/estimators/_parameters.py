@@ -28,7 +28,11 @@ CONSTRAINTS: dict[str, list] = {
     "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     "epsilon": [Interval(Real, 0.0, None, closed="left")],
     "shrinking": ["boolean"],
-    "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
+    "probability": [
+        "boolean",
+        StrOptions({"platt", "isotonic", "venn_abers"}),
+        Hidden(StrOptions({"deprecated"})),
+    ],
     "cache_size": [Interval(Real, 0, None, closed="neither")],
     "class_weight": [None, StrOptions({"balanced"}), dict],
     "verbose": ["verbose"],
@@ -65,7 +69,7 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
                     f"kernel={kernel!r}, which has its own parameters; set them there "
                     f"(for example kernel__{name} in a search) and leave {name}={default!r}."
                 )
-        return kernel, 0.0
+        return kernel.resolved(X), 0.0
     params = getattr(estimator, "kernel_params", None)
     if params:
         if not callable(kernel):

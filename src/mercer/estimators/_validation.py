@@ -10,16 +10,17 @@ import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _num_samples,
     check_consistent_length,
     column_or_1d,
     validate_data,
 )
 
 from mercer.kernels import Kernel, Precomputed
-from mercer.kernels._base import OBJECTS
+from mercer.kernels._base import OBJECTS, VECTORS
 from mercer.kernels._binding import SETTINGS
 from mercer.kernels._compiled.products import DENSE_FROM
+from mercer.kernels._registry import KernelNames, kernel_named
+from mercer.kernels.structured._sample_types import as_objects, is_frame
 
 __all__ = [
     "Data",
@@ -29,7 +30,9 @@ __all__ = [
     "class_codes",
     "class_weights",
     "dense_if_small",
+    "holds_objects",
     "is_precomputed",
+    "read_objects",
 ]
 
 # Types taken as they are; all others become float64. Integers are converted a block at a time.
@@ -49,7 +52,7 @@ class Data:
 
     Attributes
     ----------
-    X : ndarray, CSR, or 1-D object array (for callables on other things than numbers)
+    X : ndarray, CSR, or 1-D object array (for kernels on other things than rows of numbers)
     y : array or None
     weight : float64 array or None
         Positive weights; None when all are one.
@@ -94,9 +97,11 @@ def check_training(
     precomputed = is_precomputed(estimator.kernel)
     if precomputed and sp.issparse(X):
         raise TypeError("Sparse precomputed kernels are not supported; give a dense matrix.")
-    if _holds_objects(estimator.kernel, X):
+    if holds_objects(estimator.kernel, X):
+        X = read_objects(estimator.kernel, X)
         check_consistent_length(X, y)
-        X = _as_objects(X)
+        for name in ("n_features_in_", "feature_names_in_"):
+            estimator.__dict__.pop(name, None)
         y = np.asarray(y, np.float64) if several_targets else column_or_1d(y, warn=True)
     elif not several_targets and _is_plain(X) and _is_plain_target(y, X.shape[0]):
         estimator.n_features_in_ = X.shape[1]
@@ -149,7 +154,7 @@ def check_rows(estimator: Any, X: Any) -> Any:
     """Validate the rows given to a prediction."""
     model_is_sparse = sp.issparse(estimator.expansion_.support.X)
     if estimator.expansion_.support.are_objects:
-        return _as_objects(X)
+        return read_objects(estimator.expansion_.kernel, X)
     has_names = hasattr(estimator, "feature_names_in_")
     if has_names or not _is_plain(X) or X.shape[1] != vars(estimator).get("n_features_in_"):
         X = validate_data(
@@ -169,7 +174,7 @@ def as_numbers(X: Any) -> Any:
     """
     if sp.issparse(X):
         return _with_short_indices(X)
-    if _is_frame(X) and _is_numeric_frame(X):
+    if is_frame(X) and _is_numeric_frame(X):
         return X
     kind = getattr(getattr(X, "dtype", None), "kind", None)
     if kind in ("b", "i", "u", "f"):
@@ -232,13 +237,16 @@ def _is_finite(values: np.ndarray) -> bool:
         return bool(np.isfinite(values.sum(dtype=np.float64)))
 
 
-def _holds_objects(kernel: Any, X: Any) -> bool:
-    """Whether a kernel that takes objects is given something else than rows of numbers."""
-    sample_type = kernel.sample_type if isinstance(kernel, Kernel) else OBJECTS
-    takes_objects = kernel is not None and not isinstance(kernel, str) and sample_type == OBJECTS
-    if not takes_objects or sp.issparse(X):
+def holds_objects(kernel: Any, X: Any) -> bool:
+    """Whether X is read as objects: by a kernel on structures, or by one that takes anything
+    where X is something else than rows of numbers.
+    """
+    sample_type = _sample_type(kernel)
+    if sample_type != OBJECTS:
+        return sample_type != VECTORS
+    if sp.issparse(X):
         return False
-    if _is_frame(X):
+    if is_frame(X):
         return not _is_numeric_frame(X)
     try:
         array = np.asarray(X)
@@ -247,9 +255,12 @@ def _holds_objects(kernel: Any, X: Any) -> bool:
     return array.ndim != 2 or array.dtype.kind not in "fiub"
 
 
-def _is_frame(X: Any) -> bool:
-    """Whether X is a data frame (pandas, polars, an Arrow table), which iterates over columns."""
-    return hasattr(X, "columns") and hasattr(X, "__array__")
+def _sample_type(kernel: Any) -> str:
+    if isinstance(kernel, Kernel):
+        return kernel.sample_type
+    if isinstance(kernel, str):
+        return kernel_named(kernel).sample_type if kernel in KernelNames() else VECTORS
+    return VECTORS if kernel is None else OBJECTS
 
 
 def _is_numeric_frame(X: Any) -> bool:
@@ -259,16 +270,19 @@ def _is_numeric_frame(X: Any) -> bool:
     return np.asarray(X).dtype.kind in "fiub"
 
 
-def _as_objects(X: Any) -> np.ndarray:
-    """One object for each sample; of a data frame the row, as a tuple."""
-    if _is_frame(X):
-        X = [tuple(row) for row in np.asarray(X, dtype=object)]
-    if _num_samples(X) == 0:
+def read_objects(kernel: Any, X: Any) -> Any:
+    """One object for each sample; kernels that take anything get the rows of frames as tuples."""
+    if isinstance(kernel, str):
+        kernel = kernel_named(kernel).make()
+    if isinstance(kernel, Kernel) and kernel.sample_type != OBJECTS:
+        X = kernel.read(X)
+    elif is_frame(X):
+        X = as_objects([tuple(row) for row in np.asarray(X, dtype=object)])
+    else:
+        X = as_objects(X)
+    if X.shape[0] == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    out = np.empty(_num_samples(X), dtype=object)
-    for i, item in enumerate(X):
-        out[i] = item
-    return out
+    return X
 
 
 def _check_weight(sample_weight: Any, shape: tuple) -> np.ndarray | None:

@@ -135,9 +135,10 @@ cᵀKc = -0.0132481 < 0.
     kernel = as_kernel(kernel)
     if tol is not None and not tol >= 0:
         raise ValueError(f"tol must be None or a number ≥ 0, got {tol!r}.")
-    points = Samples(X)
+    points = Samples(kernel.read(X))
     _require_rows(kernel, points)
-    kernel.check(points)
+    kernel = kernel.resolved(points.X)
+    kernel.check(kernel.prepare(points))
     eps = rounding_unit(kernel, points)
     rng = np.random.default_rng(random_state)
     exact = points.n <= EXACT_ROWS

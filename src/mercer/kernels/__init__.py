@@ -5,6 +5,7 @@ _registry.py           one entry for each kernel; all lists of kernels derive fr
 _samples.py            `Samples` and `SampleBlock`: the rows kernels are evaluated on
 _base.py               `Kernel`: the contract, parameters, operators
 _composite.py          sums, products, multiples, powers, constants
+_normalize.py          unit length and centring: Normalize, Centre
 _dot_product.py        functions of x·z: Linear, Polynomial, Sigmoid, Cosine
 _stationary.py         functions of differences: RBF, Laplacian, Chi2
 _histogram.py          AllSubsets
@@ -16,6 +17,7 @@ _symmetry.py           checks that a matrix or function from outside is symmetri
 _reference.py          kernel sums with error bounds, independent of the above, for `mercer.verify`
 _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
+structured/            kernels on strings and other structures
 _compiled/             compiled tiles
 =====================  ==================================================================
 
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from mercer.kernels._dot_product import Polynomial as Polynomial
     from mercer.kernels._dot_product import Sigmoid as Sigmoid
     from mercer.kernels._histogram import AllSubsets as AllSubsets
+    from mercer.kernels._normalize import Centre as Centre
+    from mercer.kernels._normalize import Normalize as Normalize
     from mercer.kernels._samples import SampleBlock as SampleBlock
     from mercer.kernels._samples import Samples as Samples
     from mercer.kernels._stationary import RBF as RBF
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from mercer.kernels._user_defined import Callable as Callable
     from mercer.kernels._user_defined import Precomputed as Precomputed
     from mercer.kernels._user_defined import as_kernel as as_kernel
+    from mercer.kernels.structured._spectrum import Spectrum as Spectrum
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",

@@ -7,6 +7,8 @@ A kernel is a frozen dataclass whose fields are its parameters. It implements
 
 may implement
 
+* ``read(X)``: samples out of what the user gives;
+* ``resolved(X)``: the kernel with parameters that come from the data;
 * ``prepare(samples)``: what is computed of each sample once per data set;
 * ``rounding(samples, dtype)``: a bound on the error of the values of a tile (`_rounding`);
 * ``cost_per_entry(samples)``: the multiply-adds of a value;
@@ -27,11 +29,10 @@ import numpy as np
 
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
+from mercer.kernels.structured._sample_types import OBJECTS, VECTORS
 
-__all__ = ["Kernel"]
+__all__ = ["OBJECTS", "VECTORS", "Kernel"]
 
-# Sample types.
-VECTORS, OBJECTS = "vectors", "objects"
 # Multiply-adds that take as long as a value of a function on objects (microseconds).
 OBJECT_COST = 1e4
 _SIDE = 1024  # rows of a tile when a whole matrix is asked for
@@ -99,16 +100,26 @@ class Kernel(ABC):
 
     @property
     def sample_type(self) -> str:
-        """What a sample is: "vectors" (rows of numbers), or "objects" (whatever the user gives).
+        """What a sample is: "vectors" (rows of numbers), "objects" (whatever the user gives), or
+        the name of a structure, such as "sequences".
 
         Composed kernels take the stricter type of their parts.
         """
         return VECTORS
 
+    def read(self, X: Any) -> Any:
+        """Samples of this kernel's type out of what the user gives: here, as it is."""
+        return X
+
+    def resolved(self, X: Any) -> Kernel:
+        """The kernel with those parameters that come from the data, the samples X: here, itself."""
+        return self
+
     def prepare(self, samples: Samples) -> Samples:
         """The samples as `tile` takes them, computed once per data set: here, as they are.
 
-        A kernel on objects turns each of them into what it compares, such as counts of substrings.
+        A kernel on objects checks each of them, and turns it into what it compares, such as counts
+        of substrings. `check`, `diag` and `rounding` get samples that are prepared, too.
         """
         return samples
 
@@ -218,9 +229,11 @@ class Kernel(ABC):
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """The kernel matrix of the rows of X against those of Z (default X), in float64."""
-        points = Samples(X)
-        others = points if Z is None else Samples(Z)
-        for each in (points,) if Z is None else (points, others):
+        points = Samples(self.read(X))
+        others = points if Z is None else Samples(self.read(Z))
+        is_inexact = not (points.is_sparse or points.are_objects) and points.X.dtype.kind == "f"
+        prepared = [self.prepare(each) for each in ((points,) if Z is None else (points, others))]
+        for each in prepared:
             self.check(each, LARGEST_FLOAT64)
         if points.is_sparse != others.is_sparse:
             raise ValueError(
@@ -231,11 +244,10 @@ class Kernel(ABC):
             raise ValueError(
                 f"X and Z must have the same number of columns, got {points.d} and {others.d}."
             )
-        inexact = not (points.is_sparse or points.are_objects) and points.X.dtype.kind == "f"
-        if self.is_shift_invariant and inexact and points.n:  # integers have exact products as is
+        if self.is_shift_invariant and is_inexact and points.n:  # products of integers are exact
             origin = centre(points.X)
-            points, others = Samples(points.X, origin), Samples(others.X, origin)
-        points, others = self.prepare(points), self.prepare(others)
+            prepared = [self.prepare(Samples(each.X, origin)) for each in (points, others)]
+        points, others = prepared[0], prepared[-1]
         out = np.empty((points.n, others.n))
         for i in range(0, points.n, _SIDE):
             A = points.take(slice(i, min(i + _SIDE, points.n)))

@@ -67,12 +67,11 @@ def bind_samples(
 
     Squared norms and kernel values must not exceed ``largest``; ``zero_sum`` as in `make_samples`.
     """
-    samples = make_samples(X, kernel, zero_sum=zero_sum)
+    samples = kernel.prepare(make_samples(X, kernel, zero_sum=zero_sum))
+    samples.kernel = kernel
     kernel.check(samples, largest)
     require_symmetric_kernel(kernel, samples)
-    prepared = kernel.prepare(samples)
-    prepared.kernel = kernel
-    return prepared
+    return samples
 
 
 def make_samples(X: Any, kernel: Kernel, *, zero_sum: bool = False) -> Samples:

@@ -6,17 +6,28 @@ memory of one tile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mercer.kernels._base import LARGEST, OBJECTS, VECTORS, Kernel, integer, real
+from mercer.kernels._base import LARGEST, OBJECTS, Kernel, integer, real
 from mercer.kernels._compiled.elementwise import flat_rows, power_map
 from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
+from mercer.kernels.structured._sample_types import common_type
 
-__all__ = ["Constant", "OfOne", "Power", "Product", "Scaled", "Sum", "add", "multiply"]
+__all__ = [
+    "Constant",
+    "OfOne",
+    "Power",
+    "Product",
+    "Scaled",
+    "Sum",
+    "add",
+    "multiply",
+    "require_kernel",
+]
 
 _NUMBER = (int, float, np.integer, np.floating)
 
@@ -102,11 +113,26 @@ class _Pair(Kernel):
 
     def __post_init__(self) -> None:
         for name in ("k1", "k2"):
-            _require_kernel(type(self).__name__, name, getattr(self, name))
+            require_kernel(type(self).__name__, name, getattr(self, name))
+        if common_type(self.k1.sample_type, self.k2.sample_type) is None:
+            raise ValueError(
+                f"{self.k1!r} takes {self.k1.sample_type} and {self.k2!r} takes "
+                f"{self.k2.sample_type}: no sample is both. Compose kernels of one sample type."
+            )
 
     @property
     def sample_type(self) -> str:
-        return OBJECTS if self.k1.sample_type == self.k2.sample_type == OBJECTS else VECTORS
+        found = common_type(self.k1.sample_type, self.k2.sample_type)
+        assert found is not None
+        return found
+
+    def read(self, X: Any) -> Any:
+        """As the part reads it that is stricter about samples."""
+        return (self.k1 if self.k1.sample_type == self.sample_type else self.k2).read(X)
+
+    def resolved(self, X: Any) -> Kernel:
+        k1, k2 = self.k1.resolved(X), self.k2.resolved(X)
+        return self if k1 is self.k1 and k2 is self.k2 else replace(self, k1=k1, k2=k2)
 
     def prepare(self, samples: Samples) -> Samples:
         parts = self.k1.prepare(samples), self.k2.prepare(samples)
@@ -131,8 +157,8 @@ class _Pair(Kernel):
         return self.k1.magnitude(points.part(0)), self.k2.magnitude(points.part(1))
 
     def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
-        self.k1._check_rows(points, largest)
-        self.k2._check_rows(points, largest)
+        self.k1._check_rows(points.part(0), largest)
+        self.k2._check_rows(points.part(1), largest)
 
     def _parts(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> np.ndarray:
         self.k1.tile(A.part(0), B.part(0), out)
@@ -212,6 +238,7 @@ class OfOne:
     k: Kernel
 
     sample_type = _of_k("sample_type")
+    read = _of_k("read")
     prepare = _of_k("prepare")
     cost_per_entry = _of_k("cost_per_entry")
     is_psd = _of_k("is_psd")
@@ -219,6 +246,10 @@ class OfOne:
     is_nonnegative = _of_k("is_nonnegative")
     _has_formula = _of_k("_has_formula")
     _check_rows = _of_k("_check_rows")
+
+    def resolved(self, X: Any) -> Any:
+        k = self.k.resolved(X)
+        return self if k is self.k else replace(self, k=k)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, repr=False)
@@ -230,7 +261,7 @@ class Scaled(OfOne, Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "c", real("Scaled", "c", self.c, least=0))
-        _require_kernel("Scaled", "k", self.k)
+        require_kernel("Scaled", "k", self.k)
 
     @property
     def linear_factor(self) -> float | None:
@@ -268,7 +299,7 @@ class Power(OfOne, Kernel):
     power: int
 
     def __post_init__(self) -> None:
-        _require_kernel("Power", "k", self.k)
+        require_kernel("Power", "k", self.k)
         object.__setattr__(self, "power", integer("Power", "power", self.power, least=1))
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
@@ -296,6 +327,6 @@ class Power(OfOne, Kernel):
         return f"{_wrapped(self.k, Sum, Product, Scaled, Power)} ** {self.power}"
 
 
-def _require_kernel(owner: str, name: str, value: Any) -> None:
+def require_kernel(owner: str, name: str, value: Any) -> None:
     if not isinstance(value, Kernel):
         raise ValueError(f"{owner}: {name} must be a Kernel, got {value!r}.")

@@ -120,6 +120,57 @@ def composite(kernel: Any, A: Rows, Z: Rows) -> Values:
     return K, error + 2 * UNIT_ROUNDOFF * np.abs(K)
 
 
+def normalized(kernel: Any, A: Rows, Z: Rows) -> Values:
+    """k(x, z) / √(k(x, x) k(z, z)); values of samples with k(x, x) = 0 are 0."""
+    K, error = evaluate(kernel.k, A, Z)
+    (a, a_error), (z, z_error) = (_diagonal(kernel.k, rows) for rows in (A, Z))
+    size = np.sqrt(np.multiply.outer(a, z))
+    relative = np.add.outer(_over(a_error, a), _over(z_error, z)) + 8 * UNIT_ROUNDOFF
+    K, error = _over(K, size), _over(error, size)
+    # Where nothing is known of a root, values lie within ±1.
+    return K, np.where(relative < 0.5, 1.1 * (error + np.abs(K) * relative), 2.0)
+
+
+def centred(kernel: Any, A: Rows, Z: Rows) -> Values:
+    """k(x, z) less the means of k(x, r) and k(r, z) over the samples r, plus the mean of all."""
+    n = kernel.samples.shape[0] if hasattr(kernel.samples, "shape") else len(kernel.samples)
+    reference = Rows(kernel.samples, np.arange(n))
+    units = (n + 4) * UNIT_ROUNDOFF
+    means = []
+    for rows in (A, Z, reference):
+        R, R_error = evaluate(kernel.k, rows, reference)
+        means.append((R.mean(axis=1), (R_error + units * np.abs(R)).mean(axis=1)))
+    (a, a_error), (z, z_error), (r, r_error) = means
+    K, error = evaluate(kernel.k, A, Z)
+    size = np.abs(K) + np.add.outer(np.abs(a), np.abs(z)) + np.abs(r).mean()
+    error = error + np.add.outer(a_error, z_error) + r_error.mean()
+    return K - a[:, None] - z + r.mean(), error + units * np.abs(
+        r
+    ).mean() + 4 * UNIT_ROUNDOFF * size
+
+
+@dataclass(frozen=True)
+class _DiagonalOf:
+    """k(x, x) of each row, one at a time, as `Rows.once` takes it."""
+
+    kernel: Any
+
+    def __call__(self, rows: Rows) -> Values:
+        each = [Rows(rows.X, rows.index[i : i + 1]) for i in range(len(rows.index))]
+        found = [evaluate(self.kernel, one, one) for one in each]
+        values, errors = (np.array([pair[k][0, 0] for pair in found]) for k in (0, 1))
+        return values.astype(np.float64), errors.astype(np.float64)
+
+
+def _diagonal(kernel: Any, rows: Rows) -> Values:
+    return rows.once(_DiagonalOf(kernel))
+
+
+def _over(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a / b, and 0 where b is not positive."""
+    return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0)
+
+
 # ---------------------------------------------------------------------- dot products
 
 

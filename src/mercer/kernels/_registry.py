@@ -69,6 +69,7 @@ class KernelEntry(ClassPath):
     precise: str = ""
     libsvm_code: int | None = None  # value of ``-t`` of svm-train
     libsvm_name: str = ""  # ``kernel_type`` in LIBSVM's model files; empty where it has none
+    sample_type: str = "vectors"  # of kernels on structures: that of the class
     title: str = ""  # what the playground shows
     formula: str = ""  # without one it does not offer the kernel
 
@@ -126,6 +127,8 @@ _DOT = "mercer.kernels._dot_product:"
 _STATIONARY = "mercer.kernels._stationary:"
 _COMPOSITE = "mercer.kernels._composite:"
 _USER = "mercer.kernels._user_defined:"
+_STRUCTURED = "mercer.kernels.structured."
+_STRUCTURED_REFERENCE = "mercer.kernels.structured._reference:"
 
 for _entry in (
     KernelEntry(
@@ -211,6 +214,15 @@ for _entry in (
             _COMPOSITE + name, reference=_REFERENCE + "composite", precise=_PRECISE + "composite"
         )
         for name in ("Sum", "Product", "Scaled", "Power")
+    ),
+    KernelEntry("mercer.kernels._normalize:Normalize", reference=_REFERENCE + "normalized"),
+    KernelEntry("mercer.kernels._normalize:Centre", reference=_REFERENCE + "centred"),
+    KernelEntry(
+        _STRUCTURED + "_spectrum:Spectrum",
+        names=("spectrum",),
+        sample_type="sequences",
+        reference=_STRUCTURED_REFERENCE + "spectrum",
+        precise=_REFERENCE + "exact_values",
     ),
 ):
     register_kernel(_entry)

@@ -39,7 +39,7 @@ class Samples:
     ----------
     X : array-like or sparse matrix of shape (n, d), or a sequence of n objects
         Numbers of any type are kept in that type. A list of strings or other objects (an object
-        array too) is kept as it is; only kernels made from a callable can take it.
+        array too) is kept as it is; kernels on structures and functions can take it.
     origin : array of shape (d,), optional
         Subtracted from dense rows as they are cut: kernels of differences lose fewer digits there.
 
@@ -108,8 +108,10 @@ class Samples:
 
     def compared(self) -> Samples:
         """Marks them, and what is prepared of them, as compared with other samples."""
-        for samples in (self, *(self.parts or ())):
-            samples.is_compared = True
+        self.is_compared = True
+        for part in self.parts or ():
+            if part is not self:
+                part.compared()
         return self
 
     def part(self, k: int) -> Samples:

@@ -55,7 +55,7 @@ def can_share(estimator: Any) -> bool:
         return False
     is_plain = estimator.solver in ("auto", "smo") and estimator.max_iter == -1
     has_limits = estimator.gap_tol is not None or estimator.time_limit is not None
-    wants_proba = getattr(estimator, "probability", False) is True
+    wants_proba = getattr(estimator, "probability", False) not in (False, "deprecated")
     return is_plain and not has_limits and not wants_proba and estimator.callback is None
 
 

@@ -111,6 +111,12 @@ PARTS = {
         "total": Array("q", "float64"),
         "sign_sums": Array("*", "float64"),
     },
+    "StepMaps": {
+        "knots": Array("K", "float64"),
+        "lower": Array("K", "float64"),
+        "upper": Array("K", "float64"),
+        "starts": Array("*", "count"),
+    },
     "LinearResult": {
         "beta": Array("N | N h", "float64"),
         "g": Array("N | N h", "float64"),

@@ -45,6 +45,7 @@ _OBJECTS = [
         "kernels._samples:Samples",
         "certificates._residuals:RidgeCertificate",
         "data._schema:Schema",
+        "calibration._step_maps:StepMaps",
         "data:StreamProgress",
     )
 ]

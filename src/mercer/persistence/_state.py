@@ -23,6 +23,7 @@ from mercer.data._arrays import check_csr
 from mercer.exceptions import warn_user
 from mercer.persistence._container import DTYPES
 from mercer.persistence._registry import arguments, find, name_of, objects, present_fields
+from mercer.persistence._sequences import pack, unpack
 from mercer.persistence._validity import check_text_size
 
 __all__ = ["Decoder", "Encoder"]
@@ -123,6 +124,10 @@ class Encoder:
             raise ValueError(
                 f"{where} is an array of {value.dtype}, which cannot be kept in a file"
             )
+        if value.ndim == 1 and value.dtype == object and (packed := pack(value)) is not None:
+            kind, flat, offsets = packed
+            parts = {"flat": self(flat, where), "offsets": self(offsets, f"{where}.offsets")}
+            return {"sequences": kind, "of": parts}
         items = [self(item, f"{where}[{i}]") for i, item in enumerate(value.ravel().tolist())]
         return {"items": items, "shape": list(value.shape), "kind": value.dtype.kind}
 
@@ -176,6 +181,13 @@ class Decoder:
         for i, item in enumerate(items):  # not array[:] = items, which would unpack sequences
             array[i] = item
         return array.reshape(node["shape"])
+
+    def _sequences(self, node: dict) -> np.ndarray:
+        key = repr(node)
+        if key not in self._seen:
+            flat, offsets = (self(node["of"][part]) for part in ("flat", "offsets"))
+            self._seen[key] = unpack(node["sequences"], flat, offsets)
+        return self._seen[key]
 
     def _sparse(self, node: dict) -> Any:
         key = repr(node)
@@ -254,6 +266,7 @@ _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
     "array": Decoder._array,
     "masked": Decoder._masked,
     "items": Decoder._items,
+    "sequences": Decoder._sequences,
     "sparse": Decoder._sparse,
     "object": Decoder._object,
     "random": Decoder._random,

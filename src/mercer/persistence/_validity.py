@@ -129,6 +129,11 @@ def _check_part(part: Any, state: Mapping[str, Any], sizes: Mapping[str, int]) -
         raise ValueError(f"parts of {name} do not fit each other ({error})") from error
     if name == "Expansion":
         _check_expansion(part, state)
+    if name == "StepMaps":
+        ends = part.starts
+        rises = ends.size > 1 and ends[0] == 0 and ends[-1] == part.knots.size
+        if not rises or (np.diff(ends) <= 0).any() or ends.size - 1 != own.get("t", ends.size - 1):
+            raise ValueError("parts of StepMaps do not fit each other")
     if name == "LinearResult":
         columns = part.beta.shape[1:]
         fits = np.shape(part.b) == columns and part.w.shape[:-1] == columns
@@ -289,15 +294,26 @@ def _check_relations(state: Mapping[str, Any], sizes: Mapping[str, int]) -> None
         Array("u", "count").check("survival_", counts, own)
 
 
+def _holds_objects(expansion: Expansion) -> bool:
+    return expansion.support.are_objects and expansion.support.n > 0
+
+
 def try_model(model: Any) -> None:
-    """Compute the values of a row of zeros; what fails there would fail for any row."""
+    """Compute the values of a row of zeros (of objects: the first one that the model holds).
+
+    What fails there would fail for any row.
+    """
     d = getattr(model, "n_features_in_", None)
     expansion = getattr(model, "expansion_", None)
-    if d is None or d > LIMITS.tried_columns or _has_function(getattr(model, "kernel_", None)):
+    rows: Any = expansion.support.X if isinstance(expansion, Expansion) else None
+    holds_objects = isinstance(expansion, Expansion) and _holds_objects(expansion)
+    if (d is None and not holds_objects) or _has_function(getattr(model, "kernel_", None)):
         return
-    rows = expansion.support.X if isinstance(expansion, Expansion) else None
+    if d is not None and d > LIMITS.tried_columns:
+        return
     is_sparse = sp.issparse(rows) or sp.issparse(getattr(model, "_rows", None))
-    row: Any = sp.csr_matrix((1, d)) if is_sparse else np.zeros((1, d))
+    row: Any = rows[:1] if holds_objects else np.zeros((1, d or 0))
+    row = sp.csr_matrix(row) if is_sparse else row
     methods = ("decision_function", "predict", "predict_proba", "transform", "score_samples")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

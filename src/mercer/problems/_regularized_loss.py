@@ -26,13 +26,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer.problems._loss_bounds import bounded_gap_terms
 from mercer.problems._losses import (
     EPSILON_INSENSITIVE,
     LOGISTIC,
     SQUARED,
     UNBOUNDED,
     UNIT,
-    bounded_gap_terms,
     capacity,
     clip_to_domain,
     loss_and_gap,

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mercer.estimators._validation import read_objects
 from mercer.kernels._reference import Sums, bounded_sums
 from mercer.verification._formulations import Task
 
@@ -102,19 +103,14 @@ def class_pairs(model: Any, X: Any, codes: np.ndarray, weight: np.ndarray) -> It
 
 def check_X(model: Any, X: Any) -> Any:
     """X as an array, CSR or (for kernels on objects) an array of objects."""
-    vectors = getattr(model, "support_vectors_", None)
+    vectors = getattr(model, "support_vectors_", getattr(model, "X_fit_", None))
     if vectors is None or vectors.ndim > 1:
         X = check_array(X, accept_sparse="csr")
         expected = getattr(model, "n_features_in_", X.shape[1])
         if X.shape[1] != expected:
             raise ValueError(f"X must have the {expected} columns of the fit, got {X.shape[1]}.")
         return X
-    is_frame = hasattr(X, "columns") and hasattr(X, "__array__")  # which iterates over columns
-    samples = [tuple(row) for row in np.asarray(X, dtype=object)] if is_frame else list(X)
-    objects = np.empty(len(samples), dtype=object)
-    for i, sample in enumerate(samples):  # not objects[:] = samples, which unpacks tuples
-        objects[i] = sample
-    return objects
+    return read_objects(model.kernel_, X)
 
 
 def check_support(model: Any, X: Any) -> None:

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._result import LinearResult
@@ -22,7 +21,7 @@ from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_linear
 from mercer.estimators._convergence import warn_linear_not_converged
 from mercer.estimators._dual_view import HasDualView
-from mercer.estimators._parameters import CONSTRAINTS
+from mercer.estimators._fields import POSITIVE
 from mercer.estimators._validation import (
     DTYPES,
     Data,
@@ -46,27 +45,10 @@ from mercer.solvers.linear import (
     warm_start,
 )
 
-__all__ = ["LinearClassifier", "LinearEstimator", "LinearTask", "bind", "constraints_without"]
+__all__ = ["LinearClassifier", "LinearEstimator", "LinearTask", "bind"]
 
 # Stored numbers of X from which on threads are faster than one.
 _THREADS_FROM = 250_000
-
-_SHARED = (
-    "tol verbose random_state time_limit n_jobs callback on_interrupt warm_start fit_intercept "
-    "class_weight epsilon"
-)
-_CONSTRAINTS: dict[str, list] = {
-    **{name: CONSTRAINTS[name] for name in _SHARED.split()},
-    "C": [Interval(Real, 0.0, None, closed="neither")],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
-    "dual": ["boolean", StrOptions({"auto"})],
-    "intercept_scaling": [None, Interval(Real, 0.0, None, closed="neither")],
-}
-
-
-def constraints_without(*names: str) -> dict[str, list]:
-    """The parameter constraints of linear estimators, without some."""
-    return {name: allowed for name, allowed in _CONSTRAINTS.items() if name not in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +74,11 @@ class LastFit:
 class LinearEstimator(HasDualView, BaseEstimator):
     """Common to `LinearSVC`, `LinearSVR` and `LogisticRegression`."""
 
-    _parameter_constraints: ClassVar[dict] = {}
+    _parameter_constraints: ClassVar[dict] = {
+        "C": [POSITIVE],
+        "dual": ["boolean", StrOptions({"auto"})],
+        "intercept_scaling": [None, POSITIVE],
+    }
     kernel: ClassVar[str] = "linear"  # for the validation shared with kernel estimators
     solver_: Choice
 

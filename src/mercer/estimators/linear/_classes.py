@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
+from mercer.estimators._fields import estimator
 from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data
-from mercer.estimators.linear._base import LinearEstimator, LinearTask, constraints_without
+from mercer.estimators.linear._base import LinearEstimator, LinearTask
 from mercer.estimators.linear._hard_margin import HardMarginClassifier
 from mercer.problems._regularized_loss import LinearPrimal, classification, regression
 from mercer.solvers.linear import ShiftedDesign, Start
@@ -19,6 +21,7 @@ from mercer.solvers.linear import ShiftedDesign, Start
 __all__ = ["LinearSVC", "LinearSVR"]
 
 
+@estimator
 class LinearSVC(HardMarginClassifier):
     """Linear support vector classification.
 
@@ -94,51 +97,29 @@ class LinearSVC(HardMarginClassifier):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **constraints_without("epsilon"),
         "C": CONSTRAINTS["C"],
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        class_weight: Any = None,
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-    ):
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
+    penalty: str = field(default="l2", kw_only=False)
+    loss: str = field(default="squared_hinge", kw_only=False)
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float | None = None
+    class_weight: Any = None
+    verbose: Any = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    callback: Any = None
+    on_interrupt: str = "raise"
+    warm_start: bool = False
 
     @property
     def _is_l1(self) -> bool:
@@ -186,6 +167,7 @@ class LinearSVC(HardMarginClassifier):
         return [Start(w, shifted.seen_b(w, b)) for w, b in zip(weights, last.stored_b, strict=True)]
 
 
+@estimator
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression.
 
@@ -216,44 +198,24 @@ n_jobs, callback, on_interrupt, warm_start
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **constraints_without("class_weight"),
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        dual: Any = "auto",
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        warm_start: bool = False,
-    ):
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.warm_start = warm_start
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float | None = None
+    dual: Any = "auto"
+    verbose: Any = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    callback: Any = None
+    on_interrupt: str = "raise"
+    warm_start: bool = False
 
     def _encode(self, data: Data) -> list[LinearTask]:
         return [LinearTask("", np.asarray(data.y, dtype=np.float64))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -9,8 +10,9 @@ import numpy as np
 from scipy.special import logit
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer.estimators._fields import estimator
 from mercer.estimators._validation import Data
-from mercer.estimators.linear._base import LinearClassifier, LinearTask, constraints_without
+from mercer.estimators.linear._base import LinearClassifier, LinearTask
 from mercer.exceptions import warn_user
 from mercer.problems._regularized_loss import LinearPrimal, logistic
 
@@ -19,6 +21,7 @@ __all__ = ["LogisticRegression"]
 _SOLVERS_OF_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
+@estimator
 class LogisticRegression(LinearClassifier):
     """Logistic regression with an L2 penalty.
 
@@ -56,7 +59,6 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **constraints_without("epsilon"),
         "penalty": [StrOptions({"l1", "l2", "elasticnet", "deprecated"}), None],
         "l1_ratio": [Interval(Real, 0.0, 1.0, closed="both"), None],
         "dual": ["boolean"],
@@ -64,46 +66,24 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
     }
 
-    def __init__(
-        self,
-        penalty: str | None = "l2",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "auto",
-        max_iter: int = 100,
-        verbose: Any = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        callback: Any = None,
-        on_interrupt: str = "raise",
-        threshold: float = 0.5,
-    ):
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.callback = callback
-        self.on_interrupt = on_interrupt
-        self.threshold = threshold
+    penalty: str | None = field(default="l2", kw_only=False)
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    dual: bool = False
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float | None = None
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "auto"
+    max_iter: int = 100
+    verbose: Any = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
+    time_limit: float | None = None
+    callback: Any = None
+    on_interrupt: str = "raise"
+    threshold: float = 0.5
 
     def _check_parameters(self) -> None:
         if self.penalty not in ("l2", "deprecated") or self.l1_ratio:

@@ -72,6 +72,9 @@ class InterceptShift:
         size = np.abs(beta) @ sizes + abs(drift) * abs(2 * at_centre)
         error, spread = abs(again - b) + float(rounding * size), 0.0
         if drift:
+            # ‖w‖² of the stored model is that of centred rows and 2 s Σ β a(x): an error in Σ β f.
+            of_quad = 2 * abs(drift) * (abs((beta * terms).sum()) + abs(drift * at_centre))
+            error += float(of_quad / np.abs(beta).sum()) * (1 + 1e-6)
             everyone = gram.points.rows(slice(0, gram.points.n), np.float64)
             largest = np.abs(gram.kernel.shift_terms(everyone, origin)[0]).max()
             spread = float(abs(drift) * largest) * (1 + 1e-6)
@@ -86,7 +89,8 @@ class InterceptShift:
             return result
         scale = 1.0
         if problem.row is None and problem.n_groups == 2:
-            scale = abs(float(result.b[1] - result.b[0])) / 2
+            rho = float(result.b[1] - result.b[0]) / 2
+            scale = rho if rho > 0 else 1.0  # β itself is published where ρ is not positive
         violation = result.violation + 2 * self.spread * scale
         status = result.status if tol is None else final_status(result.status, violation, tol)
         f_error = result.f_error + self.error * scale

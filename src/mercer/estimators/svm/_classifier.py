@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state, deprecated
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._calibration import couple, fit_sigmoids, sigmoid
 from mercer._expansion import Expansion
 from mercer._multiclass import (
     Task,
@@ -24,6 +23,10 @@ from mercer._multiclass import (
     winner_is_certain,
 )
 from mercer._result import Result
+from mercer.calibration._coupling import agree, agree_in_pairs, couple
+from mercer.calibration._cross_fit import held_out_values
+from mercer.calibration._platt import fit_sigmoid, sigmoid
+from mercer.calibration._step_maps import StepMaps, fit_steps
 from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, class_weights
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
@@ -49,6 +52,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     """A kernel machine whose targets are classes."""
 
     _one_class_left = ONE_CLASS_LEFT
+    _maps: StepMaps  # other maps to probabilities than Platt's sigmoids
 
     def _encode(self, data: Data) -> list[Task]:
         self._warn_probability()
@@ -80,14 +84,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ) -> None:
         super()._keep(data, tasks, problems, gram, results, stopping)
         self._probA = self._probB = np.empty(0)
-        if self.probability is True:
-            self._probA, self._probB = self._calibrate(data, tasks, gram, stopping)
+        for name in ("_maps", "_agrees"):  # an earlier fit's
+            self.__dict__.pop(name, None)
+        if self._is_calibrated:
+            self._calibrate(data, tasks, gram, stopping)
         del self._codes
+
+    @property
+    def _is_calibrated(self) -> bool:
+        return self.probability not in (False, "deprecated")
 
     def _calibrate(
         self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Platt's sigmoid of every task, on decision values of held-out folds."""
+    ) -> None:
+        """Maps from the decision values of held-out folds: of every task, p(its first class)."""
         solver = self._make_solver(int(self.cache_size * (1 << 20)))
 
         def fit_part(task: Task, rows: np.ndarray) -> tuple[np.ndarray, float]:
@@ -98,16 +108,30 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return self._coefficients(problem, solver.solve(problem, gram.take(of_all), stopping))
 
         rng = check_random_state(self.random_state)
-        # LIBSVM's sigmoids have the first class of a pair as their positive one; with two classes
-        # the task's sign is the other way round.
-        flip = -1.0 if self.classes_.size == 2 else 1.0
-        return fit_sigmoids(tasks, gram, data.weight, fit_part, rng, flip, self.n_jobs)
+        values = held_out_values(tasks, gram, fit_part, rng, self.n_jobs)
+        values = [self._lean * f for f in values]
+        positive = [self._lean * task.y > 0 for task in tasks]
+        weight = data.weight
+        weights = [None if weight is None else task.of_rows(weight) for task in tasks]
+        given = zip(values, positive, weights, strict=True)
+        self._probA, self._probB = np.array([fit_sigmoid(*each) for each in given]).T
+        self._agrees = True  # which those of LIBSVM's models and of version 0.1 have not
+        if self.probability in ("isotonic", "venn_abers"):
+            self._maps = fit_steps(self.probability, values, positive, weights)
+
+    @property
+    def _lean(self) -> float:
+        """−1 with two classes: the task's sign is the other way round than that of a class pair.
+
+        LIBSVM's sigmoids have the first class of a pair as their positive one.
+        """
+        return -1.0 if self.classes_.size == 2 else 1.0
 
     def _pose_fold(self, task: Task, data: Data) -> BoxQP:
         return self._pose(task, data)
 
     def _warn_probability(self) -> None:
-        if self.probability == "deprecated":
+        if isinstance(self.probability, str):
             return
         name = type(self).__name__
         warn_user(
@@ -221,15 +245,18 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         check_is_fitted(self, "expansion_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        values = self._decide(X, signs_only=not self.break_ties)
+        return self.classes_[self._winners(self._decide(X, signs_only=not self.break_ties))]
+
+    def _winners(self, values: np.ndarray) -> np.ndarray:
+        """The number of the class that decision values predict."""
         k = self.classes_.size
         if k == 2:
-            return self.classes_[(values[:, 0] > 0).astype(np.intp)]
+            return (values[:, 0] > 0).astype(np.intp)
         score = ovr_scores(values, k) if self.break_ties else votes(values, k)
         order = getattr(self, "_vote_order", None)  # of a model of LIBSVM: that of its labels
         if order is None:
-            return self.classes_[np.argmax(score, axis=1)]
-        return self.classes_[order[np.argmax(score[:, order], axis=1)]]
+            return np.argmax(score, axis=1)
+        return order[np.argmax(score[:, order], axis=1)]
 
     @property
     def _is_decided(self) -> Any:
@@ -248,19 +275,56 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            With two classes in the order of the decision values; with more, pairwise probabilities
-            coupled into one distribution.
+            The largest is that of the predicted class. With two classes they are in the order of
+            the decision values; with more, pairwise probabilities are coupled into one
+            distribution, and the nearest one is taken that agrees with `predict`. Those of a model
+            of LIBSVM are as its program gives them.
         """
+        values, low, high = self._pairwise_probabilities(X)
+        k = self.classes_.size
+        p = high / (1 - low + high)  # the two are equal but for Venn–Abers intervals
+        p = np.column_stack([p[:, 0], 1.0 - p[:, 0]]) if k == 2 else couple(p, k)
+        return agree(p, self._winners(values)) if hasattr(self, "_agrees") else p
+
+    @available_if(_has_probability)
+    def predict_proba_interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Venn–Abers intervals of the probability of ``classes_[1]``, of two classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            For a precomputed kernel, the kernel values against the training rows.
+
+        Returns
+        -------
+        lower, upper : ndarrays of shape (n_samples,)
+            The probabilities if the row had the label ``classes_[0]`` and ``classes_[1]``: one of
+            the two is calibrated. They are cut off at ½ where `predict` is on its other side.
+        """
+        if self.probability != "venn_abers" or self.classes_.size != 2:
+            raise ValueError(
+                "Intervals of probabilities are those of two classes and probability='venn_abers'; "
+                f"here are {self.classes_.size} classes and probability={self.probability!r}."
+            )
+        _, low, high = self._pairwise_probabilities(X)
+        return 1 - high[:, 0], 1 - low[:, 0]
+
+    def _pairwise_probabilities(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Decision values, and bounds on p(first class) of every pair."""
         values = self._decide(X)
         if self._probA.size == 0:
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False; "
                 "fit again with probability=True."
             )
-        if self.classes_.size == 2:
-            first = sigmoid(-values[:, 0], self._probA[0], self._probB[0])
-            return np.column_stack([first, 1.0 - first])
-        return couple(sigmoid(values, self._probA, self._probB), self.classes_.size)
+        f = self._lean * values
+        if hasattr(self, "_maps"):
+            low, high = self._maps(f)
+        else:
+            low = high = sigmoid(f, self._probA, self._probB)
+        if self.classes_.size == 2 and hasattr(self, "_agrees"):
+            low, high = agree_in_pairs(low, f), agree_in_pairs(high, f)
+        return values, low, high
 
     @available_if(_has_probability)
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled, larger
+from mercer._numba import REASSOCIATE, bits_to_float, compiled, float_to_bits, larger
 
 __all__ = [
     "CONTRACT",
@@ -62,8 +62,7 @@ def exp32(x):
     p = p * r + _f32(1.6666665459e-1)
     p = p * r + _f32(5.0000001201e-1)
     p = (p * (r * r) + r) + _f32(1.0)
-    power = np.int32(_f32(t).view(np.int32) << np.int32(23))
-    return p * np.int32(power).view(np.float32)
+    return p * bits_to_float(np.int32(float_to_bits(_f32(t)) << np.int32(23)))
 
 
 @compiled(fastmath=CONTRACT, inner=True)
@@ -88,8 +87,7 @@ def exp64(x):
     p = p * r + 1 / 6
     p = p * r + 1 / 2
     p = (p * (r * r) + r) + 1.0
-    power = np.int64(np.float64(t).view(np.int64) << np.int64(52))
-    return p * np.int64(power).view(np.float64)
+    return p * bits_to_float(np.int64(float_to_bits(np.float64(t)) << np.int64(52)))
 
 
 @compiled(fastmath=CONTRACT)

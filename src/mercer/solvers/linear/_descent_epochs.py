@@ -23,7 +23,7 @@ def dual_gain(kind, beta, low, high, C):
     return total
 
 
-@compiled
+@compiled(inner=True)
 def _maximiser(kind, beta, g, low, high, C, q):
     """The β that maximises the dual of its row."""
     if kind == SQUARED:
@@ -37,7 +37,7 @@ def _maximiser(kind, beta, g, low, high, C, q):
     return max(down, -C) if down < 0.0 else 0.0
 
 
-@compiled
+@compiled(inner=True)
 def _stays_active(kind, beta, under, over, C, distance):
     """False if β is at a bound and the score further than ``distance`` on the right side."""
     if beta == 0.0:
@@ -54,7 +54,7 @@ def mark_active(kind, g, beta, low, high, C, distance, out):
         out[i] = _stays_active(kind, beta[i], low[i] - g[i], g[i] - high[i], C[i], distance)
 
 
-@compiled
+@compiled(inner=True)
 def prefetch_row(indptr, columns, values, i):
     """Prefetch row i, in cache lines of 64 bytes."""
     for t in range(indptr[i], indptr[i + 1], 64 // values.itemsize):
@@ -63,7 +63,7 @@ def prefetch_row(indptr, columns, values, i):
         prefetch(columns, t)
 
 
-@compiled
+@compiled(inner=True)
 def _shuffle(order, count, random):
     """Fisher and Yates's shuffle of the first entries; ``random[0]`` is the state of xorshift64."""
     x = random[0]

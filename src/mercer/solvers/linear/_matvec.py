@@ -192,7 +192,7 @@ def take_nonzeros(X, indptr, columns, values):
 # ---------------------------------------------------------------------- CSR rows
 
 
-@compiled(fastmath=_CONTRACT)
+@compiled(fastmath=_CONTRACT, inner=True)
 def csr_dot(columns, values, w, first, last):
     """One CSR row times w. Four sums hide the latency of additions; SIMD gathers were slower."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
@@ -209,7 +209,7 @@ def csr_dot(columns, values, w, first, last):
     return (s0 + s1) + (s2 + s3)
 
 
-@compiled
+@compiled(inner=True)
 def csr_add(columns, values, factor, w, first, last):
     """w += factor · row, four columns at a time: no two of them are the same."""
     t = first
@@ -322,7 +322,7 @@ def csr_rmatvec_with_size(indptr, columns, values, beta, out):
 # ---------------------------------------------------------------------- doubled precision
 
 
-@compiled
+@compiled(inner=True)
 def _two_sum(a, b):
     """The rounded sum and its error."""
     s = a + b
@@ -330,7 +330,7 @@ def _two_sum(a, b):
     return s, (a - (s - z)) + (b - z)
 
 
-@compiled
+@compiled(inner=True)
 def _two_product(a, b):
     """The rounded product and its error."""
     p = a * b

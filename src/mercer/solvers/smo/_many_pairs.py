@@ -49,8 +49,8 @@ def _solve_some(
         n_first = starts[classes[pair, 0] + 1] - i
         n = n_first + starts[classes[pair, 1] + 1] - j
         m = -(-n // LANE) * LANE
-        own_beta, grad, weight = vectors[0][:m], vectors[1][:m], vectors[2][:m]
-        low, high = vectors[3][:m], vectors[4][:m]
+        own_beta, grad, weight = vectors[0, :m], vectors[1, :m], vectors[2, :m]
+        low, high = vectors[3, :m], vectors[4, :m]
         for p in range(m):
             own_beta[p] = grad[p] = low[p] = high[p] = 0.0
             row = i + p if p < n_first else j + p - n_first
@@ -63,7 +63,7 @@ def _solve_some(
                 low[p] = lower[begin + p]
                 high[p] = upper[begin + p]
         steps, _, flags = pair_steps(
-            part, None, None, None, None, None, own_beta, grad, low, high, m // LANE, tol,
+            part, None, None, None, None, None, own_beta, grad, low, high, None, tol,
             limits[0], diag, g, masks,
         )  # fmt: skip
         for p in range(n):

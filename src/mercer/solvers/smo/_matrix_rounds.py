@@ -284,7 +284,7 @@ def rounds(
             vectors[2, size - 1], vectors[3, size - 1] = -np.inf, np.inf
         steps, _, flags = pair_steps(
             K32, is_filled, K, None, None, rows[:n], vectors[0, :size], vectors[1, :size],
-            vectors[2, :size], vectors[3, :size], size // LANE, inner,
+            vectors[2, :size], vectors[3, :size], None, inner,
             max(limits[1] - work, limits[1] // 4) // (3 * size) + 8, diag, g, masks,
         )  # fmt: skip
         n_changed = _store(K, row, at, beta, f, active, n, vectors[0], change, changed)

@@ -71,8 +71,8 @@ def _shift_and_extremes(g, Ka, Kb, delta, rise, fall):
     for k in range(g.size):
         x = g[k] + delta * (Ka[k] - Kb[k])
         g[k] = x
-        top = max(top, order_key(-x) if rise[k] > 0 else least)
-        bottom = max(bottom, order_key(x) if fall[k] > 0 else least)
+        top = larger(top, order_key(-x) if rise[k] > 0 else least)
+        bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
     return top, bottom
 
 
@@ -81,7 +81,7 @@ def _most_violating(g, rise, value):
     """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
     last = np.int32(0)
     for k in range(g.size):
-        last = max(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
+        last = larger(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
     return last
 
 
@@ -104,7 +104,7 @@ def _best_partner(g, Ki, diag, kii, top, inverse, fall, index_bits):
         slope = slope if slope > least else none
         curvature = larger(kii + diag[k] - two * np.float32(Ki[k]), floor)
         key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
-        best = max(best, min(key, fall[k]))
+        best = larger(best, smaller(key, fall[k]))
     return np.int64(best & position)
 
 
@@ -169,19 +169,30 @@ def _fill(K, i, first, cross, second, index):
 
 
 @compiled(inner=True)
-def _group_extremes(g, Ka, Kb, delta, rise, fall, begin, end):
+def _group_extremes(g, Ka, Kb, delta, rise, fall):
     """Shift the gradients of a group; then its largest −g that may rise, its least that may fall.
 
     A group in which nothing may rise, or fall, has the violation −_FAR.
     """
-    high, low = _shift_and_extremes(
-        g[begin:end], Ka[begin:end], Kb[begin:end], g.dtype.type(delta), rise[begin:end],
-        fall[begin:end],
-    )  # fmt: skip
+    high, low = _shift_and_extremes(g, Ka, Kb, g.dtype.type(delta), rise, fall)
     least = least_key(g[0])
     if high == least or low == least:
         return -_FAR, 0.0
     return np.float64(key_value(high)), -np.float64(key_value(low))
+
+
+@compiled(inner=True)
+def _worse_group(g, Ka, Kb, delta, rise, fall, middle):
+    """`_group_extremes` of both groups, the second from ``middle`` on; the worse, and its range."""
+    top, bottom = _group_extremes(
+        g[:middle], Ka[:middle], Kb[:middle], delta, rise[:middle], fall[:middle]
+    )
+    top2, bottom2 = _group_extremes(
+        g[middle:], Ka[middle:], Kb[middle:], delta, rise[middle:], fall[middle:]
+    )
+    if top2 - bottom2 > top - bottom:
+        return top2, bottom2, middle, np.int64(g.size)
+    return top, bottom, np.int64(0), middle
 
 
 @compiled(inner=True)
@@ -201,20 +212,22 @@ def pair_steps(
     """Pair steps on the first beta.size rows of K; see `solve_pairs` and `solve_class_pair`.
 
     ``diag``, ``g`` and ``masks`` are scratch memory (`pair_scratch`): a function that makes no
-    arrays is compiled in less time. With None for the blocks no code that uses them is compiled.
-    With an ``index`` rows are those of the whole matrix ``first`` at these rows.
+    arrays is compiled in less time. With None for the blocks, and for the lane where a second
+    group starts, no code that uses them is compiled. With an ``index`` rows are those of the whole
+    matrix ``first`` at these rows.
     """
-    m, begin_second = beta.size, split * LANE
+    m = beta.size
     diag, g, rise, fall = diag[:m], g[:m], masks[:m], masks[m : 2 * m]
     index_bits = 1
     while 1 << index_bits < m:
         index_bits += 1
     # Only differences within a group matter. Measured from the middle of the violating interval,
     # the gradients that matter are small, and so is their rounding to the precision of K.
-    level = _level(beta, grad, lower, upper, 0, begin_second)
+    first_group = m if split is None else split * LANE
+    level = _level(beta, grad, lower, upper, np.int64(0), first_group)
     for k in range(m):
-        if k == begin_second:
-            level = _level(beta, grad, lower, upper, begin_second, m)
+        if split is not None and k == first_group:
+            level = _level(beta, grad, lower, upper, first_group, m)
         diag[k] = K[k, k]
         shifted = grad[k] + level
         if K.itemsize == 4:
@@ -226,21 +239,23 @@ def pair_steps(
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
     delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
     while True:
-        begin, end = np.int64(0), begin_second  # a literal would be compiled as a type of its own
-        top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall, begin, end)
-        if begin_second < m:
-            top2, bottom2 = _group_extremes(g, row_i, row_j, delta, rise, fall, begin_second, m)
-            if top2 - bottom2 > top - bottom:
-                top, bottom, begin, end = top2, bottom2, begin_second, m
+        begin, own_g, own_diag, own_rise, own_fall = np.int64(0), g, diag, rise, fall
+        if split is None:
+            top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall)
+        else:
+            top, bottom, begin, end = _worse_group(g, row_i, row_j, delta, rise, fall, first_group)
+            own_g, own_diag = g[begin:end], diag[begin:end]
+            own_rise, own_fall = rise[begin:end], fall[begin:end]
         if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
             tol = larger(tol, FLOAT32_REDUCTION * (top - bottom))
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             return steps, larger(top - bottom, 0.0), flags
-        i = begin + _most_violating(g[begin:end], rise[begin:end], -top)
-        row_i, inverse = _row(K, i, is_filled, first, cross, second, index, m), 1.0 / (top - bottom)
+        i = begin + _most_violating(own_g, own_rise, -top)
+        row_i = _row(K, i, is_filled, first, cross, second, index, m)
+        row = row_i if split is None else row_i[begin : begin + own_g.size]
         j = begin + _best_partner(
-            g[begin:end], row_i[begin:end], diag[begin:end], diag[i], g.dtype.type(top),
-            g.dtype.type(inverse), fall[begin:end], index_bits,
+            own_g, row, own_diag, diag[i], g.dtype.type(top), g.dtype.type(1.0 / (top - bottom)),
+            own_fall, index_bits,
         )  # fmt: skip
         row_j = _row(K, j, is_filled, first, cross, second, index, m)
         pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
@@ -286,7 +301,8 @@ def solve_pairs(
     -------
     steps, violation, flags
     """
-    state, limits = (beta, grad, lower, upper), (split, tol, max_steps)
+    lane = None if split * LANE == beta.size else split
+    state, limits = (beta, grad, lower, upper), (lane, tol, max_steps)
     scratch = pair_scratch(beta.size, K.dtype)
     return pair_steps(K, None, None, None, None, None, *state, *limits, *scratch)
 
@@ -307,7 +323,7 @@ def solve_class_pair(
     K is a buffer for whole rows; its diagonal and the rows marked in ``is_filled`` are computed,
     others are assembled when a step needs them, which most never are.
     """
-    state, limits = (beta, grad, lower, upper), (beta.size // LANE, tol, max_steps)
+    state, limits = (beta, grad, lower, upper), (None, tol, max_steps)
     scratch = pair_scratch(beta.size, K.dtype)
     return pair_steps(K, is_filled, *blocks, None, *state, *limits, *scratch)
 

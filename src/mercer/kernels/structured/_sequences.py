@@ -1,0 +1,120 @@
+"""Sequences of tokens as integer codes: what kernels on strings and token lists prepare first.
+
+A string is the sequence of its characters, and bytes are read as Latin-1 text. Other sequences
+(lists, tuples, one-dimensional arrays) consist of tokens: hashable values such as words or numbers.
+Codes number the tokens of one data set; `Sequences.translated` expresses them in those of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Sequences", "read_sequences"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences of a data set, one after the other.
+
+    Attributes
+    ----------
+    codes : int32 array
+        Numbers of tokens.
+    offsets : int64 array of length n + 1
+        Where each sequence begins, and the last one ends.
+    alphabet : list
+        The token of each code.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    alphabet: list[Any]
+
+    @property
+    def n(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.offsets)
+
+    @property
+    def are_texts(self) -> bool:
+        """Whether every token is a single character."""
+        return all(isinstance(token, str) and len(token) == 1 for token in self.alphabet)
+
+    def translated(self, alphabet: list[Any]) -> np.ndarray:
+        """The codes by another alphabet; tokens it does not have get codes above its own."""
+        number = {token: code for code, token in enumerate(alphabet)}
+        unseen = len(alphabet)
+        new = np.empty(len(self.alphabet), np.int32)
+        for code, token in enumerate(self.alphabet):
+            new[code] = number.get(token, unseen)
+            unseen += token not in number
+        return new[self.codes]
+
+
+def read_sequences(samples: Any, owner: str) -> Sequences:
+    """The samples as codes; a ValueError names the row that is no sequence."""
+    items = list(samples)
+    lengths = np.zeros(len(items), np.int64)
+    for row, item in enumerate(items):
+        if isinstance(item, bytes):
+            items[row] = item = item.decode("latin-1")
+        if not isinstance(item, str) and not _is_sequence(item):
+            raise ValueError(_no_sequence(owner, row, item))
+        lengths[row] = len(item)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    if all(isinstance(item, str) for item in items):
+        return _read_texts("".join(items), offsets)
+    return _read_tokens(items, offsets, owner)
+
+
+def _is_sequence(item: Any) -> bool:
+    if isinstance(item, np.ndarray):
+        return item.ndim == 1
+    return isinstance(item, Sequence)
+
+
+def _no_sequence(owner: str, row: int, item: Any) -> str:
+    what = f"an array of shape {item.shape}" if isinstance(item, np.ndarray) else repr(item)[:60]
+    is_missing = item is None or (isinstance(item, float) and item != item) or what == "<NA>"
+    remedy = (
+        "Leave missing values out, or use '' in their place."
+        if is_missing
+        else "A sample is a string, or a list, tuple or one-dimensional array of tokens."
+    )
+    return f"{owner}: row {row} is {what}, not a sequence. {remedy}"
+
+
+def _read_texts(text: str, offsets: np.ndarray) -> Sequences:
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    occurs = np.zeros(int(points.max(initial=0)) + 1, bool)
+    occurs[points] = True
+    number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    return Sequences(number[points], offsets, list(map(chr, np.flatnonzero(occurs))))
+
+
+def _read_tokens(items: list[Any], offsets: np.ndarray, owner: str) -> Sequences:
+    number: dict[Any, int] = {}
+    codes = np.empty(int(offsets[-1]), np.int32)
+    for row, item in enumerate(items):
+        tokens = item.tolist() if isinstance(item, np.ndarray) else item
+        try:
+            found = [number.setdefault(token, len(number)) for token in tokens]
+        except TypeError:
+            raise ValueError(
+                f"{owner}: row {row} holds a token that is not hashable (such as a list). "
+                "Tokens are strings, numbers or tuples of them."
+            ) from None
+        if any(token is None or token != token for token in tokens):
+            raise ValueError(
+                f"{owner}: row {row} holds a missing value (None or NaN) among its tokens. "
+                "Leave it out, or use a token of its own for it."
+            )
+        codes[offsets[row] : offsets[row + 1]] = found
+    return Sequences(codes, offsets, list(number))

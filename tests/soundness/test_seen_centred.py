@@ -1,0 +1,58 @@
+"""Rows far from the origin: what the rounding of Σβ does to ‖w‖² of the stored model."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flint")
+
+import mercer
+from mercer._result import Status, final_status
+from mercer.exceptions import ConvergenceWarning
+from tests.soundness.test_seen import judge
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("C", [2.64e-6, 3.0, 1e4])
+def test_equal_rows_far_from_the_origin(seed, C):
+    """Σβ = 1e-22 at rows of length 5e15 is a part of 1e-7 of the primal value."""
+    rng = np.random.default_rng(seed)
+    far = 10.0 ** rng.uniform(6, 15, 4)
+    n = int(rng.integers(4, 10))
+    X = np.tile(far, (n, 1)).astype(np.float32 if seed % 2 else np.float64)
+    y = np.arange(n) % (2 + seed % 2)
+    weight = 10.0 ** rng.uniform(-2, 2, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = mercer.SVC(kernel="linear", C=C).fit(X, y, weight)
+    assert judge(model, X, y, weight) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nu_too_small_far_from_the_origin(seed):
+    """ρ may be below zero by rounding: β itself is published then, and so is its error."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(33, 6)) + 10.0 ** rng.uniform(7, 8.5)
+    y = rng.integers(0, 2, 33)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = mercer.NuSVC(nu=0.1, kernel="linear", tol=3e-7).fit(X, y)
+    assert judge(model, X, y) == []
+    assert model.certificate_.status is not Status.SOLVED
+
+
+def test_a_degenerate_solution_stays_one():
+    assert final_status(Status.DEGENERATE, 0.0, 1e-3) is Status.DEGENERATE
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_objective_of_k_means_with_far_rows_of_small_weight(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 1 + seed % 3))
+    X[::2] += 10.0 ** rng.uniform(4, 7)
+    weight = np.where(np.arange(12) % 2, 10.0 ** rng.uniform(1, 4, 12), 1e-3)
+    model = mercer.KernelKMeans(2, kernel="linear", random_state=0).fit(X, sample_weight=weight)
+    assert judge(model, X, None, weight) == []
