@@ -23,7 +23,13 @@ from mercer.certificates._certificate import Certificate
 from mercer.estimators._fields import RunParameters, estimator
 from mercer.estimators._validation import _check_weight, as_numbers
 from mercer.exceptions import warn_user
-from mercer.model_selection._driver import check_folds, check_grid, evaluate, make_folds
+from mercer.model_selection._driver import (
+    SETTINGS,
+    check_folds,
+    check_grid,
+    evaluate,
+    make_folds,
+)
 from mercer.model_selection._ledger import Ledger
 from mercer.model_selection._progress import SearchLines
 from mercer.model_selection._scoring import Scoring
@@ -32,16 +38,15 @@ from mercer.solvers import Stopping
 __all__ = ["BaseSearch", "SearchParameters", "log_grid", "values_of"]
 
 _STEP = "estimator"
-MOST_VALUES = 10_000  # of a parameter that is given by the number of its values
 
 
 def values_of(name: str, given: Any, default: tuple[float, float], scale: float = 1.0) -> list:
     """The values of a grid: an integer n stands for n of them, evenly spaced in logarithms."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        if not 1 <= given <= MOST_VALUES:
+        most = SETTINGS.most_values
+        if not 1 <= given <= most:
             raise ValueError(
-                f"{name} must be a number of values from 1 to {MOST_VALUES:,}, or the values; got "
-                f"{given}."
+                f"{name} must be a number of values from 1 to {most:,}, or the values; got {given}."
             )
         return log_grid(int(given), *default, scale)
     values = np.atleast_1d(np.asarray(given, dtype=np.float64))

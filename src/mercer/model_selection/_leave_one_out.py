@@ -35,8 +35,6 @@ from mercer.solvers.smo._matrix_path import MatrixPath, fits_matrix_path
 
 __all__ = ["LeaveOneOut", "leave_one_out"]
 
-MEGABYTE = 1 << 20
-
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
@@ -121,7 +119,7 @@ class _LeaveOneOut:
         self.model, self.data, self.gram = model, bound.data, bound.gram
         self.model.kernel_, self.model._gamma = bound.kernel, bound.gamma
         self.stopping, self.n_threads = stopping, n_threads
-        cache = max(int(model.cache_size * MEGABYTE), 1)
+        cache = max(int(model.cache_size * 2**20), 1)
         self.solver = SMO(tol=model.tol, cache_bytes=cache, shrinking=model.shrinking)
         self.workspaces = Workspaces()
 
@@ -131,7 +129,7 @@ class _LeaveOneOut:
         values, violation, solved = np.empty((n, len(tasks))), 0.0, 0
         is_support, bound = np.zeros(n, bool), np.nan
         need = 8 * n * n
-        fits = KernelMatrices.fits(n, max(self.solver.cache_bytes, 1000 * MEGABYTE))
+        fits = KernelMatrices.fits(n, max(self.solver.cache_bytes, 1000 << 20))
         with Workers(self.n_threads) as workers:
             matrices = KernelMatrices(n, need, 1) if fits else None
             K = None if matrices is None else matrices.acquire(0, self.gram, 1)

@@ -37,9 +37,6 @@ from mercer.solvers.smo._solver import SMO
 
 __all__ = ["FoldPath", "HeldOut", "Workspaces", "cross_decision_values", "follow"]
 
-# Paths whose rows are at least this fraction of all keep f at all rows, which needs no index.
-_MOST_ROWS = 0.6
-
 
 @dataclass(frozen=True, eq=False)
 class FoldPath:
@@ -192,7 +189,7 @@ class _OnMatrix:
     def __init__(self, path: FoldPath, K: np.ndarray, other: _OnCache, workspaces: Workspaces):
         self.path, self.other = path, other
         n_variables = max(problem.n_variables for problem in path.problems)
-        some = path.rows.size + path.at.size < _MOST_ROWS * K.shape[0]
+        some = path.rows.size + path.at.size < workspaces.settings.most_rows * K.shape[0]
         tol, workspace = other.solver.tol, workspaces.of(n_variables)
         at = path.at if some else None
         self.run = MatrixPath(K, path.rows, tol, workspace, at, workspaces.settings)
