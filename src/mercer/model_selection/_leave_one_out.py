@@ -180,7 +180,8 @@ class _LeaveOneOut:
             if K is None or not fits_matrix_path(problem):
                 return self._solve(FoldPath(rows, rows[[point]], [reduced], [1.0]), None)
             workspace = self.workspaces.of(problem.n_variables)
-            run = MatrixPath(K, rows, self.solver.tol, workspace, np.zeros(0, np.int64))
+            none = None if rows.size == len(K) else np.zeros(0, np.int64)
+            run = MatrixPath(K, rows, self.solver.tol, workspace, none)
             run.beta, run.last, run.f = whole.beta.copy(), problem, f.copy()
             found = run.solve(reduced, self.stopping)
             if found.status is Status.STALLED:

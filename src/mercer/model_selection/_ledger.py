@@ -149,18 +149,18 @@ class Ledger:
         return self.score.mean(axis=1)
 
     def best(self) -> int | None:
-        """The first candidate with the largest mean score, of those that are complete."""
-        mean = self.mean()
-        return None if np.isnan(mean).all() else int(np.nanargmax(mean))
+        """The first of `ties`."""
+        ties = self.ties()
+        return int(ties[0]) if ties.size else None
 
     def ties(self) -> np.ndarray:
-        """All candidates whose mean score is the largest, up to rounding."""
-        best = self.best()
-        if best is None:
-            return np.zeros(0, np.intp)
+        """All complete candidates whose mean score is the largest, up to rounding."""
         mean = self.mean()
-        rounding = 8 * np.finfo(np.float64).eps * max(abs(mean[best]), 1.0)
-        return np.flatnonzero(mean >= mean[best] - rounding)
+        if np.isnan(mean).all():
+            return np.zeros(0, np.intp)
+        largest = float(np.nanmax(mean))
+        rounding = 8 * np.finfo(np.float64).eps * max(abs(largest), 1.0)
+        return np.flatnonzero(mean >= largest - rounding)
 
     def results(self) -> dict[str, Any]:
         """``cv_results_`` in scikit-learn's shape, and the largest KKT violation of the fits."""

@@ -200,11 +200,11 @@ class _OnMatrix:
         if start is None and self.run.beta is None and not problem.start.any():
             first = bound_start(problem)
             if first is not None:
-                self.run.begin(problem, first)
+                self.run.begin(problem, first, if_better=True)
         point = self.run.solve(problem, stopping, factor, start)
         if point.status is Status.STALLED:
             found = self.other.solve(problem, stopping, 1.0, point.beta)
-            self.run.solve(problem, stopping, 1.0, found.beta)
+            self.run.begin(problem, found.beta)
             return replace(found, steps=found.steps + point.steps)
         n = self.path.rows.size
         is_all = self.run.at is None

@@ -220,17 +220,20 @@ class MatrixPath:
             self._add(row, beta)
         self.beta, self.last = beta, problem
 
-    def begin(self, problem: BoxQP, beta: np.ndarray) -> None:
-        """Start from this β if its dual value is positive, that is, better than zero."""
+    def begin(self, problem: BoxQP, beta: np.ndarray, *, if_better: bool = False) -> None:
+        """Go on from a feasible β; ``if_better``: than zero, that is, if its dual value is positive.
+
+        Zero must be feasible then.
+        """
         points = np.arange(self.n_train) if problem.row is None else problem.row
         row = self.rows[points].astype(np.int64, copy=False)
         self.f[:] = 0.0
         self._add(row, beta)
         f = self.f[row if self.at is None else points]
-        if beta @ (problem.target - 0.5 * f) <= 0:
+        if if_better and beta @ (problem.target - 0.5 * f) <= 0:
             beta = np.zeros_like(beta)
             self.f[:] = 0.0
-        self.beta, self.last = beta, problem
+        self.beta, self.last = beta.copy(), problem
 
     def _add(self, row: np.ndarray, change: np.ndarray) -> None:
         used = np.flatnonzero(change)
