@@ -221,9 +221,9 @@ class MatrixPath:
         self.beta, self.last = beta, problem
 
     def begin(self, problem: BoxQP, beta: np.ndarray, *, if_better: bool = False) -> None:
-        """Go on from a feasible β; ``if_better``: than zero, that is, if its dual value is positive.
+        """Go on from a feasible β.
 
-        Zero must be feasible then.
+        With ``if_better`` from zero, which must be feasible, unless the dual value of β is positive.
         """
         points = np.arange(self.n_train) if problem.row is None else problem.row
         row = self.rows[points].astype(np.int64, copy=False)
