@@ -19,7 +19,7 @@ from mercer._result import Status
 from mercer.problems._dual_qp import BoxQP, fill_from_front
 from mercer.problems._kkt import intercepts
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rounds
+from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rescale, rounds
 from mercer.solvers.smo._pair_update import LANE, pair_scratch
 
 __all__ = [
@@ -203,27 +203,24 @@ class MatrixPath:
         self, problem: BoxQP, row: np.ndarray, factor: float, start: np.ndarray | None
     ) -> None:
         """β and f to begin with."""
-        if start is None and self.beta is not None:
-            # What is exactly at a bound stays exactly at it.
-            at_upper, at_lower = self.beta == self.last.upper, self.beta == self.last.lower
-            beta = np.clip(self.beta * factor, problem.lower, problem.upper)
-            beta[at_upper], beta[at_lower] = problem.upper[at_upper], problem.lower[at_lower]
-            self.f *= factor
-            change = beta - factor * self.beta
+        if start is not None or self.beta is None:
+            self.begin(problem, problem.start if start is None else start)
+            return
+        before, last, beta = self.beta, self.last, np.empty_like(self.beta)
+        bounds = last.lower, last.upper, problem.lower, problem.upper
+        total, is_clipped = rescale(before, *bounds, factor, PathSettings.rounding, self.f, beta)
+        missing = 0.0 if problem.n_groups == 0 else float(problem.group_sums[0]) - total
+        if is_clipped or abs(missing) > PathSettings.rounding * float(np.abs(beta).sum()):
+            change = beta - factor * before
             change += _fill_sum(problem, beta, self.f[row if self.at is None else self._points])
-            self._add(
-                row, np.where(np.abs(change) > PathSettings.rounding * np.abs(beta), change, 0.0)
-            )
-        else:
-            beta = (problem.start if start is None else start).copy()
-            self.f[:] = 0.0
-            self._add(row, beta)
+            least = PathSettings.rounding * np.abs(beta)
+            self._add(row, np.where(np.abs(change) > least, change, 0.0))
         self.beta, self.last = beta, problem
 
     def begin(self, problem: BoxQP, beta: np.ndarray, *, if_better: bool = False) -> None:
         """Go on from a feasible β.
 
-        With ``if_better`` from zero, which must be feasible, unless the dual value of β is positive.
+        With ``if_better`` from zero (which must be feasible) if the dual value of β is negative.
         """
         points = np.arange(self.n_train) if problem.row is None else problem.row
         row = self.rows[points].astype(np.int64, copy=False)

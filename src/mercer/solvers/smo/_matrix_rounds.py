@@ -18,7 +18,7 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled
 from mercer.solvers.smo._pair_update import _FAR, LANE, pair_steps
 
-__all__ = ["Count", "Number", "add_columns", "rounds"]
+__all__ = ["Count", "Number", "add_columns", "rescale", "rounds"]
 
 
 class Count(IntEnum):
@@ -79,6 +79,29 @@ def add_columns(K, rows, coef, n_rows, at, f):
         while s < n_rows:
             _add_one_at(f, K[rows[s]], coef[s], at)
             s += 1
+
+
+@compiled
+def rescale(beta, last_lower, last_upper, lower, upper, factor, rounding, f, out):
+    """Multiply f in place, and β into ``out``; what is exactly at a bound stays exactly at it.
+
+    Returns the sum of the new β, and whether some of them were clipped.
+    """
+    total, is_clipped = 0.0, False
+    for k in range(beta.size):
+        scaled = factor * beta[k]
+        new = min(max(scaled, lower[k]), upper[k])
+        if beta[k] == last_upper[k]:
+            new = upper[k]
+        elif beta[k] == last_lower[k]:
+            new = lower[k]
+        out[k] = new
+        total += new
+        if abs(new - scaled) > rounding * abs(new):
+            is_clipped = True
+    for k in range(f.size):
+        f[k] *= factor
+    return total, is_clipped
 
 
 @compiled(inner=True)
