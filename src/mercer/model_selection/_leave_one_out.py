@@ -159,7 +159,7 @@ class _LeaveOneOut:
         found = list(follow(path, self.gram, K, self.solver, self.stopping, self.workspaces))
         if not found:
             raise TimeoutError("leave_one_out was stopped before it had ended.")
-        return replace(found[0], beta=found[0].beta.copy())
+        return found[0]
 
     def _without(
         self,

@@ -152,14 +152,11 @@ class _SVMSearch:
             for fold, kernel in self._kernels(estimator, X, view):
                 key = kernel, estimator._has_zero_sum
                 if key not in jobs:
-                    kind = type(kernel), estimator._has_zero_sum
-                    if kind not in samples or not kernel.is_map_of_products(samples[kind]):
-                        samples[kind] = bind_samples(
-                            kernel,
-                            X,
-                            zero_sum=key[1],
-                            largest=estimator._largest_value(len(data.y)),
-                        )
+                    kind, largest = (type(kernel), key[1]), estimator._largest_value(len(data.y))
+                    if kind in samples and kernel.is_map_of_products(samples[kind]):
+                        kernel.check(samples[kind], largest)
+                    else:
+                        samples[kind] = bind_samples(kernel, X, zero_sum=key[1], largest=largest)
                     jobs[key] = _Job(BlockedGram(kernel, samples[kind]), [])
                 jobs[key].units.append((chain, fold))
         return middle_out(list(jobs.values()))
@@ -206,23 +203,15 @@ class _SVMSearch:
             rows = fold.train if task.rows is None else fold.train[task.rows]
             paths.append(FoldPath(rows, at, problems, factors))
         cells = _Cells(self, estimator, chain, fold, name)
+        common = job.gram, K, solver, search.stopping, self.workspaces
         found = [
-            follow(
-                path,
-                job.gram,
-                K,
-                solver,
-                search.stopping,
-                self.workspaces,
-                self._starts(chain, fold, t),
-            )
-            for t, path in enumerate(paths)
+            follow(path, *common, self._starts(chain, fold, t)) for t, path in enumerate(paths)
         ]
         if len(tasks) == 1:
             for number, held in enumerate(found[0]):
                 cells.add(number, [held])
         else:
-            solved = [[replace(held, beta=held.beta.copy()) for held in path] for path in found]
+            solved = [list(path) for path in found]
             for number in range(min(map(len, solved))):
                 cells.add(number, [points[number] for points in solved])
         search.ledger.record(cells.done)
@@ -241,8 +230,7 @@ class _SVMSearch:
             self.duals_bytes += size
             fits = self.duals_bytes <= self.search.cache_bytes // 4
         if fits:
-            betas = [point.beta.copy() for point in points]
-            self.search.ledger.duals[candidate, fold.split] = betas
+            self.search.ledger.duals[candidate, fold.split] = [point.beta for point in points]
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,13 +248,8 @@ class _Cells:
     """Scores of a chain on a split, from decision values."""
 
     def __init__(self, run: _SVMSearch, estimator: Any, chain: Chain, fold: Fold, name: str):
-        self.run, self.estimator, self.chain, self.fold, self.name = (
-            run,
-            estimator,
-            chain,
-            fold,
-            name,
-        )
+        self.run, self.estimator, self.name = run, estimator, name
+        self.chain, self.fold = chain, fold
         self.done: list[Cell] = []
 
     def add(self, number: int, points: Sequence[HeldOut]) -> None:

@@ -257,8 +257,7 @@ def cross_decision_values(
                 K = gram.matrix(out=memory.values.view(np.float64)[: n * n].reshape(n, n))
 
         def one(path: FoldPath) -> list[HeldOut]:
-            found = follow(path, gram, K, solver, stopping, workspaces)
-            return [replace(held, beta=held.beta.copy()) for held in found]
+            return list(follow(path, gram, K, solver, stopping, workspaces))
 
         out = workers.map(one, paths)
     if memory is not None:
