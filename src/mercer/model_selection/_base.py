@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, indexable, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable, validate_data
 
 from mercer.certificates._certificate import Certificate
 from mercer.estimators._fields import RunParameters, estimator
@@ -174,7 +174,7 @@ class BaseSearch(BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        return np.asarray(y)
+        return column_or_1d(y, warn=True)
 
     def _candidates(self, X: Any) -> list[dict[str, Any]]:
         out = []

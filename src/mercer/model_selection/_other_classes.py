@@ -67,6 +67,9 @@ n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
     alphas: Any = 10
 
     def _check_y(self, y: Any) -> Any:
+        """Also several targets."""
+        if np.ndim(y) == 2:
+            return np.asarray(y, dtype=np.float64)
         return np.asarray(super()._check_y(y), dtype=np.float64)
 
 
