@@ -97,5 +97,5 @@ def test_metadata_is_routed_to_splitter_and_scorer(data):
 
 def test_parameters_that_nobody_takes_are_refused(data):
     X, y = data
-    with pytest.raises(ValueError, match="metadata routing"):
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
         SVCCV(**GRID).fit(X, y, colour="red")

@@ -145,7 +145,7 @@ def check_folds(
                 )
         used = train if weight is None else train[weight[train] > 0]
         if len(used) == 0:
-            raise ValueError(f"Split {number} of cv has no training rows of positive weight.")
+            raise ValueError(f"All training rows of split {number} of cv have a weight of zero.")
         if is_classifier(estimator) and not is_outlier_detector(estimator):
             classes = np.unique(np.asarray(y)[used])
             if classes.size < 2:

@@ -84,7 +84,7 @@ class KernelLogisticRegressionCV(ClassifierMixin, KernelSearchParameters, Kernel
     kernel, Cs, gammas, param_grid, cv, scoring, scale, refit, return_train_score, resume, \
 cache_size, time_limit, n_jobs, callback, on_interrupt, verbose, degree, coef0, class_weight
         As in `SVCCV`.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         As in `KernelLogisticRegression`.
 
     Attributes
@@ -109,7 +109,7 @@ n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
 
     Cs: Any = 10
     class_weight: Any = None
-    tol: float = 1e-4
+    tol: float = 1e-6
 
 
 class _LinearGrid(BaseSearch):
