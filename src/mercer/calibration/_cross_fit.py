@@ -57,14 +57,18 @@ def held_out_values(
             continue
         wanted.append((t, rows, held_out))
 
+    def numbers(t: int, rows: np.ndarray) -> np.ndarray:
+        of_task = tasks[t].rows
+        return rows if of_task is None else of_task[rows]
+
     def part(t: int, rows: np.ndarray) -> Task:
-        return Task(_numbers(tasks[t], gram)[rows], tasks[t].y[rows], tasks[t].classes)
+        return Task(numbers(t, rows), tasks[t].y[rows], tasks[t].classes)
 
     problems = [pose(part(t, rows)) for t, rows, _ in wanted]
     threads = thread_count(n_jobs)
     if isinstance(solver, SMO) and all(p.n_groups < 2 for p in problems):
         paths = [
-            FoldPath(part(t, rows).rows, _numbers(tasks[t], gram)[held_out], [problem], [1.0])
+            FoldPath(numbers(t, rows), numbers(t, held_out), [problem], [1.0])
             for (t, rows, held_out), problem in zip(wanted, problems, strict=True)
         ]
         found = cross_decision_values(
@@ -78,20 +82,16 @@ def held_out_values(
 
     def one(k: int) -> None:
         t, rows, held_out = wanted[k]
-        numbers = _numbers(tasks[t], gram)
-        result = solver.solve(problems[k], gram.take(numbers[rows]), stopping)
+        at = numbers(t, held_out)
+        result = solver.solve(problems[k], gram.take(numbers(t, rows)), stopping)
         coef, b = coefficients(problems[k], result)
         used, f = np.flatnonzero(coef), np.zeros(gram.n)
-        gram.accumulate(f, numbers[held_out], numbers[rows[used]], coef[used])
-        out[t][held_out] = f[numbers[held_out]] + b
+        gram.accumulate(f, at, numbers(t, rows[used]), coef[used])
+        out[t][held_out] = f[at] + b
 
     with single_threaded_blas(), Workers(threads) as workers:
         workers.map(one, range(len(wanted)))
     return out
-
-
-def _numbers(task: Task, gram: BlockedGram) -> np.ndarray:
-    return np.arange(gram.n) if task.rows is None else task.rows
 
 
 def _folds(y: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

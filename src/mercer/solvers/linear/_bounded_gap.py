@@ -320,7 +320,7 @@ def _make_feasible_classes(
     left = np.abs(totals[0]) + totals[1]
     if not left.any():
         return beta, (left, left), []
-    moving = np.flatnonzero(left)  # classes without weight have no duals, and no drift
+    moving = np.flatnonzero(left).tolist()  # classes without weight have no duals, and no drift
     absorbing = [int(np.argmax(problem.class_weights(beta, r))) for r in moving]
     given = zip(moving, absorbing, strict=True)
     capacity = min(float(problem.class_weights(beta, r)[i]) for r, i in given)
