@@ -194,7 +194,7 @@ def _search(who: str, d: int) -> Any:
     else:
         from mercer import SVC
     if who == "mercer-grid":
-        from mercer.model_selection import GridSearchCV  # type: ignore[no-redef]
+        from mercer.model_selection import GridSearchCV
     return GridSearchCV(SVC(tol=TOL), {"C": Cs, "gamma": gammas}, cv=cv, n_jobs=JOBS)
 
 

@@ -18,7 +18,11 @@ import mercer.kernels
 MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "KernelPCA"]
 OTHERS = ["KernelKMeans", "KernelLogisticRegression", "KernelPerceptron", "PegasosClassifier"]
 LINEAR = ["LinearSVC", "LinearSVR", "LogisticRegression", "PegasosRegressor"]
-ESTIMATORS = [*MACHINES, *OTHERS, *LINEAR]
+SEARCHES = [
+    "SVCCV", "SVRCV", "OneClassSVMCV", "KernelRidgeCV", "KernelLogisticRegressionCV",
+    "LinearSVCCV", "LinearSVRCV", "LogisticRegressionCV",
+]  # fmt: skip
+ESTIMATORS = [*MACHINES, *OTHERS, *LINEAR, *SEARCHES]
 KERNELS = [
     "Linear",
     "Polynomial",
@@ -45,7 +49,9 @@ def test_public_names():
         "geometry",
         "kernel",
         "kernels",
+        "leave_one_out",
         "load",
+        "model_selection",
         "nearest_psd",
         "path",
         "persistence",
@@ -63,6 +69,7 @@ MODULES = [
     mercer.duality,
     mercer.embeddings,
     mercer.data,
+    mercer.model_selection,
     mercer.persistence,
     mercer.playground,
     mercer.plots,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mercer.estimators import OneClassSVM as OneClassSVM
     from mercer.estimators import PegasosClassifier as PegasosClassifier
     from mercer.estimators import PegasosRegressor as PegasosRegressor
-    from mercer.estimators.linear._path import path as path
+    from mercer.estimators._path import path as path
     from mercer.estimators.svm._geometry import Geometry as Geometry
     from mercer.estimators.svm._geometry import geometry as geometry
     from mercer.exceptions import FileError as FileError
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mercer.model_selection import LinearSVRCV as LinearSVRCV
     from mercer.model_selection import LogisticRegressionCV as LogisticRegressionCV
     from mercer.model_selection import OneClassSVMCV as OneClassSVMCV
+    from mercer.model_selection import leave_one_out as leave_one_out
     from mercer.persistence import load as load
     from mercer.persistence import save as save
     from mercer.verification._verify import verify as verify
@@ -73,9 +74,10 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "doctor": "mercer.diagnostics",
     "geometry": "mercer.estimators.svm._geometry",
     "kernel": "mercer.kernels.functions._decorator",
+    "leave_one_out": "mercer.model_selection._leave_one_out",
     "load": "mercer.persistence",
     "nearest_psd": "mercer.gram._psd",
-    "path": "mercer.estimators.linear._path",
+    "path": "mercer.estimators._path",
     "save": "mercer.persistence",
     "verify": "mercer.verification",
 }

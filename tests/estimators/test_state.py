@@ -11,6 +11,7 @@ N = 97  # no other size in the data: an array of this length holds something of 
 KERNEL = {"_gamma"}  # the number that gamma="scale" stood for
 # Sizes of the classes' support vectors, the certificate, and the duals for a warm start.
 SVM = {*KERNEL, "_n_support", "_proof", "_support_rows", "_duals"}
+SEARCHES = [name for name, entry in ESTIMATORS.items() if "model_selection" in entry.module]
 # Sigmoids of probability=True, empty without; other maps; whether they agree with predict.
 PLATT = {"_probA", "_probB", "_maps", "_agrees"}
 PRIVATE = {
@@ -31,6 +32,7 @@ PRIVATE = {
     "PegasosRegressor": {"_states"},
     "EmpiricalKernelMap": KERNEL,
     "Nystroem": KERNEL,
+    **{name: set() for name in SEARCHES},
     "LaplacianEigenmaps": {"_k", "_rows", "_search"},  # the neighbours of new rows are searched
     "LocallyLinearEmbedding": {"_k", "_rows", "_search"},
 }
@@ -42,7 +44,11 @@ def fitted(name: str):
     y = np.digitize(X[:, 0], [-0.5, 0.5]) + 5  # no array of labels looks like it by chance
     entry = ESTIMATORS[name]
     model = entry.load()(**({"nu": 0.2} if name == "NuSVC" else {}))
-    model.fit(X, y if entry.task == "classification" else X[:, 0] + rng.normal(size=N))
+    if name in SEARCHES:
+        small = {"Cs": 2, "gammas": 2, "nus": 2, "cv": 3}
+        model.set_params(**{k: v for k, v in small.items() if k in model.get_params()})
+    targets = y if entry.task == "classification" else X[:, 0] + rng.normal(size=N)
+    model.fit(X, np.where(y == 5, -1, 1) if name == "OneClassSVMCV" else targets)
     _ = getattr(model, "certificate_", None)  # made when it is first read, from more than it keeps
     return model, X, y
 

@@ -19,7 +19,7 @@ from mercer.persistence import _container as container
 from mercer.persistence import read_libsvm
 from mercer.persistence._registry import ESTIMATORS
 from tests.persistence.mutations import mutant, use
-from tests.persistence.test_models import KINDS, LABELS, REGRESSORS, TARGETS, X, fitted
+from tests.persistence.test_models import KINDS, X, fitted, targets_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CASES = [(name, kind, {}) for name in ESTIMATORS for kind in ("float64", "CSR")]
@@ -31,7 +31,7 @@ CASES += [(name, "gram", {"kernel": "precomputed"}) for name in ("SVC", "SVR", "
 @pytest.mark.parametrize(("name", "kind", "options"), CASES, ids=str)
 def test_a_changed_model_is_refused_or_works(name, kind, options, tmp_path):
     rows = X @ X.T if kind == "gram" else KINDS[kind]
-    y = TARGETS if name in REGRESSORS else LABELS
+    y = targets_of(name)
     mercer.save(fitted(name, rows, **options), tmp_path / "m")
     source = container.read_tensors(tmp_path / "m")
     refused = 0

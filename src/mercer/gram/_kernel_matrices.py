@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ class KernelMatrices:
         try:
             self._compute(gram, out)
         except BaseException:
+            self._free.append(out)
             self._set(key, None)
             raise
         self._set(key, out)
@@ -109,15 +111,27 @@ class KernelMatrices:
                 self._change.notify_all()
 
     def _compute(self, gram: BlockedGram, out: np.ndarray) -> None:
-        is_shared = self._products is not None and gram.points is self._points
-        if not is_shared or not gram.kernel.is_map_of_products(gram.points):
-            gram.matrix(out=out)
-            return
-        assert self._products is not None
+        """Where there is one matrix at a time, all others wait for it: with all threads."""
+        n_matrices = self.n_buffers - int(self._products is not None)
+        with Workers(self.n_threads if n_matrices == 1 else 1) as workers:
+            is_shared = self._products is not None and gram.points is self._points
+            if is_shared and gram.kernel.is_map_of_products(gram.points):
+                self._map_products(gram, out, workers)
+                return
+            alone = copy(gram)
+            alone.workers = workers
+            alone.matrix(out=out)
+
+    def _map_products(self, gram: BlockedGram, out: np.ndarray, workers: Workers) -> None:
+        products = self._products
+        assert products is not None
         whole = gram.sample_block(slice(0, gram.n), np.float64)
-        for part in pieces(gram.n, max(1, gram.machine.l2_bytes // (16 * gram.n))):
-            np.copyto(out[part], self._products[part])
+
+        def one(part: slice) -> None:
+            np.copyto(out[part], products[part])
             gram.kernel.map_products(whole[part], whole, out[part])
+
+        workers.map(one, pieces(gram.n, max(1, gram.machine.l2_bytes // (16 * gram.n))))
         if gram.kernel.is_shift_invariant:  # k(x, x) is known exactly
             np.fill_diagonal(out, gram.diag())
 

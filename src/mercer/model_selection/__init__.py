@@ -4,6 +4,7 @@ _base.py            what the estimators have in common: `fit`, results, the best
 _kernel_classes.py  `SVCCV`, `SVRCV`, `OneClassSVMCV`
 _other_classes.py   `KernelRidgeCV`, `KernelLogisticRegressionCV`, `LinearSVCCV` and the like
 _grid_search.py     `GridSearchCV`: scikit-learn's, with shared work
+_leave_one_out.py   `leave_one_out`: exact, by warm starts, and bounds
 _driver.py          checks, evaluation, polish of ties
 _plan.py            candidates along one parameter; rows after transformers
 _svm_search.py      kernel SVMs: paths on shared kernel matrices
@@ -18,6 +19,7 @@ _progress.py        progress as lines of text
 
 from mercer.model_selection._grid_search import GridSearchCV
 from mercer.model_selection._kernel_classes import SVCCV, SVRCV, OneClassSVMCV
+from mercer.model_selection._leave_one_out import LeaveOneOut, leave_one_out
 from mercer.model_selection._ledger import SearchProgress
 from mercer.model_selection._other_classes import (
     KernelLogisticRegressionCV,
@@ -33,9 +35,11 @@ __all__ = [
     "GridSearchCV",
     "KernelLogisticRegressionCV",
     "KernelRidgeCV",
+    "LeaveOneOut",
     "LinearSVCCV",
     "LinearSVRCV",
     "LogisticRegressionCV",
     "OneClassSVMCV",
     "SearchProgress",
+    "leave_one_out",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from itertools import product
 from typing import Any, ClassVar
@@ -16,13 +17,19 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, indexable, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable, validate_data
 
 from mercer.certificates._certificate import Certificate
 from mercer.estimators._fields import RunParameters, estimator
 from mercer.estimators._validation import _check_weight, as_numbers
 from mercer.exceptions import warn_user
-from mercer.model_selection._driver import check_folds, check_grid, evaluate, make_folds
+from mercer.model_selection._driver import (
+    SETTINGS,
+    check_folds,
+    check_grid,
+    evaluate,
+    make_folds,
+)
 from mercer.model_selection._ledger import Ledger
 from mercer.model_selection._progress import SearchLines
 from mercer.model_selection._scoring import Scoring
@@ -36,8 +43,11 @@ _STEP = "estimator"
 def values_of(name: str, given: Any, default: tuple[float, float], scale: float = 1.0) -> list:
     """The values of a grid: an integer n stands for n of them, evenly spaced in logarithms."""
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        if given < 1:
-            raise ValueError(f"{name} must be a number of values ≥ 1, or the values; got {given}.")
+        most = SETTINGS.most_values
+        if not 1 <= given <= most:
+            raise ValueError(
+                f"{name} must be a number of values from 1 to {most:,}, or the values; got {given}."
+            )
         return log_grid(int(given), *default, scale)
     values = np.atleast_1d(np.asarray(given, dtype=np.float64))
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
@@ -57,7 +67,7 @@ class SearchParameters(RunParameters):
     _parameter_constraints: ClassVar[dict] = {
         "cv": ["cv_object"],
         "scoring": [None, str, callable],
-        "resume": [None, str, "array-like", object],
+        "resume": [None, str, os.PathLike],
         "param_grid": [None, dict],
     }
     param_grid: Any = None
@@ -149,7 +159,8 @@ class BaseSearch(BaseEstimator):
             self.n_splits_ = len(folds)
             ledger = evaluate(
                 whole, candidates, X, y, folds, scoring, stopping,
-                weight=weight, n_jobs=self.n_jobs, cache_bytes=int(self.cache_size * 2**20),
+                weight=weight, n_jobs=self.n_jobs,
+                cache_bytes=int(min(self.cache_size, 2**30) * 2**20),
                 return_train_score=self.return_train_score, resume=self.resume, shown=shown,
             )  # fmt: skip
             self._keep(ledger, stopping)
@@ -163,7 +174,7 @@ class BaseSearch(BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        return np.asarray(y)
+        return column_or_1d(y, warn=True)
 
     def _candidates(self, X: Any) -> list[dict[str, Any]]:
         out = []
@@ -198,11 +209,14 @@ class BaseSearch(BaseEstimator):
         began = time.perf_counter()
         model = clone(whole).set_params(**clone(params, safe=False))
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-        if stopping.time_limit is not None:
-            last.set_params(time_limit=stopping.remaining)
+        limit = stopping.remaining
+        if stopping.interrupted:  # whoever pressed Ctrl-C does not wait for a long fit
+            limit = min(limit, max(1.0, stopping.seconds / 4))
+        if np.isfinite(limit) and "time_limit" in last.get_params():
+            last.set_params(time_limit=limit)
         name = f"{_STEP}__sample_weight" if last is not model else "sample_weight"
         model.fit(X, y, **({} if weight is None else {name: weight}))
-        if stopping.time_limit is not None:
+        if "time_limit" in last.get_params():
             last.set_params(time_limit=None)
         self.best_estimator_ = model
         self.refit_time_ = time.perf_counter() - began

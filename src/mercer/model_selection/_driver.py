@@ -29,7 +29,15 @@ from mercer.model_selection._scoring import Scoring
 from mercer.model_selection._svm_search import can_share, search_svm
 from mercer.solvers import Stopping
 
-__all__ = ["SearchSettings", "check_folds", "check_grid", "evaluate", "make_folds", "shares_work"]
+__all__ = [
+    "SETTINGS",
+    "SearchSettings",
+    "check_folds",
+    "check_grid",
+    "evaluate",
+    "make_folds",
+    "shares_work",
+]
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,13 @@ class SearchSettings:
         Candidates that tie for the best score are solved again to this factor times tol.
     search_time : float
         The fraction of a time limit that the search may use; the rest is for the last fit.
+    most_values : int
+        Of a parameter whose grid is given by the number of its values.
     """
 
     polish_tol: float = 0.1
     search_time: float = 0.8
+    most_values: int = 10_000
 
 
 SETTINGS = SearchSettings()
@@ -134,7 +145,7 @@ def check_folds(
                 )
         used = train if weight is None else train[weight[train] > 0]
         if len(used) == 0:
-            raise ValueError(f"Split {number} of cv has no training rows of positive weight.")
+            raise ValueError(f"All training rows of split {number} of cv have a weight of zero.")
         if is_classifier(estimator) and not is_outlier_detector(estimator):
             classes = np.unique(np.asarray(y)[used])
             if classes.size < 2:

@@ -57,7 +57,7 @@ def _fit_and_score(search: Search, candidate: int, split: int) -> Cell:
         score = search.scoring.of_model(model, test)
         train_score = np.nan
         if search.ledger.has_train_scores:
-            train_score = search.scoring.of_model(model, train)
+            train_score = search.scoring.of_rows(model, X, y, train)
     ended = time.perf_counter()
     violation = getattr(getattr(model, "certificate_", None), "kkt_violation", np.nan)
     return Cell(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_outlier_detector
+from sklearn.metrics import accuracy_score, r2_score
 
 from mercer._multiclass import ovr_scores, pairs, votes
 
@@ -61,6 +62,11 @@ class HeldOutModel(BaseEstimator):
         """Predictions of the split's rows."""
         self._check(X)
         return predictions(self.estimator, self.values)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, or R² of a regression."""
+        measure = accuracy_score if hasattr(self, "classes_") else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     @property
     def decision_function(self) -> Any:

@@ -81,8 +81,9 @@ class KernelGrid(BaseSearch):
             if kernels:
                 part["kernel"] = [kernel]
             if isinstance(kernel, str) and "gamma" in kernel_named(kernel).parameters:
-                columns = X.shape[1] if hasattr(X, "shape") else len(X[0])
-                part["gamma"] = values_of("gammas", self.gammas, (-3.0, 1.0), 1 / columns)
+                shape = X.shape if hasattr(X, "shape") else np.shape(X)
+                columns = shape[1] if len(shape) == 2 else 1  # the fits refuse other shapes
+                part["gamma"] = values_of("gammas", self.gammas, (-3.0, 1.0), 1 / max(columns, 1))
             for key, given in more.items():
                 if _has_parameter(kernel, key):
                     part[key] = given

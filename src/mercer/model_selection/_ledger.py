@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,8 +71,9 @@ class Cell:
 
     @classmethod
     def of_json(cls, line: str) -> Cell:
-        items: dict[str, Any] = json.loads(line)
-        return cls(**{k: np.nan if v is None else v for k, v in items.items()})
+        given: dict[str, Any] = json.loads(line)
+        items: Any = {k: np.nan if v is None else v for k, v in given.items()}
+        return cls(**items)
 
 
 class Ledger:
@@ -147,18 +149,18 @@ class Ledger:
         return self.score.mean(axis=1)
 
     def best(self) -> int | None:
-        """The first candidate with the largest mean score, of those that are complete."""
-        mean = self.mean()
-        return None if np.isnan(mean).all() else int(np.nanargmax(mean))
+        """The first of `ties`."""
+        ties = self.ties()
+        return int(ties[0]) if ties.size else None
 
     def ties(self) -> np.ndarray:
-        """All candidates whose mean score is the largest, up to rounding."""
-        best = self.best()
-        if best is None:
-            return np.zeros(0, np.intp)
+        """All complete candidates whose mean score is the largest, up to rounding."""
         mean = self.mean()
-        rounding = 8 * np.finfo(np.float64).eps * max(abs(mean[best]), 1.0)
-        return np.flatnonzero(mean >= mean[best] - rounding)
+        if np.isnan(mean).all():
+            return np.zeros(0, np.intp)
+        largest = float(np.nanmax(mean))
+        rounding = 8 * np.finfo(np.float64).eps * max(abs(largest), 1.0)
+        return np.flatnonzero(mean >= largest - rounding)
 
     def results(self) -> dict[str, Any]:
         """``cv_results_`` in scikit-learn's shape, and the largest KKT violation of the fits."""
@@ -245,7 +247,9 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         for item in (part.data, part.indices, part.indptr) if hasattr(part, "indptr") else (part,):
             is_array = isinstance(item, np.ndarray) and item.dtype != object
-            data = np.ascontiguousarray(item).tobytes() if is_array else repr(item).encode()
+            # Addresses of functions and objects differ between processes.
+            text = "" if is_array else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(item))
+            data = np.ascontiguousarray(item).tobytes() if is_array else text.encode()
             digest.update(str((type(item).__name__, np.shape(item), len(data))).encode())
             digest.update(data)
     return digest.hexdigest()

@@ -67,6 +67,9 @@ n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
     alphas: Any = 10
 
     def _check_y(self, y: Any) -> Any:
+        """Also several targets."""
+        if np.ndim(y) == 2:
+            return np.asarray(y, dtype=np.float64)
         return np.asarray(super()._check_y(y), dtype=np.float64)
 
 
@@ -81,7 +84,7 @@ class KernelLogisticRegressionCV(ClassifierMixin, KernelSearchParameters, Kernel
     kernel, Cs, gammas, param_grid, cv, scoring, scale, refit, return_train_score, resume, \
 cache_size, time_limit, n_jobs, callback, on_interrupt, verbose, degree, coef0, class_weight
         As in `SVCCV`.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         As in `KernelLogisticRegression`.
 
     Attributes
@@ -106,7 +109,7 @@ n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
 
     Cs: Any = 10
     class_weight: Any = None
-    tol: float = 1e-4
+    tol: float = 1e-6
 
 
 class _LinearGrid(BaseSearch):

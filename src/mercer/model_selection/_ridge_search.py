@@ -21,7 +21,6 @@ from mercer.estimators._validation import check_training, dense_if_small
 from mercer.gram import BlockedGram
 from mercer.gram._kernel_matrices import KernelMatrices
 from mercer.kernels._binding import bind_samples
-from mercer.model_selection._held_out import HeldOutModel
 from mercer.model_selection._ledger import Cell
 from mercer.model_selection._plan import Chain, Fold, Search, View, chains, middle_out, views
 
@@ -92,11 +91,11 @@ def _score_fold(
         c = root[:, None] * z
         held = K[np.ix_(test, train)] @ c
         fitted = time.perf_counter()
-        score = search.scoring.of_model(HeldOutModel(chain.estimator, held), fold.rows_test)
+        score = search.scoring.of_values(chain.estimator, held, fold.rows_test)
         train_score = np.nan
         if search.ledger.has_train_scores:
-            own = HeldOutModel(chain.estimator, K[np.ix_(train, train)] @ c)
-            train_score = search.scoring.of_model(own, fold.rows_train)
+            own = K[np.ix_(train, train)] @ c
+            train_score = search.scoring.of_values(chain.estimator, own, fold.rows_train)
         ended = time.perf_counter()
         yield Cell(candidate, fold.split, score, train_score, fitted - began, ended - fitted)
         began = time.perf_counter()

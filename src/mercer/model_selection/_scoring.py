@@ -11,8 +11,9 @@ from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.metrics import check_scoring
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import _num_samples
 
-from mercer.model_selection._held_out import HeldOutModel, right_values
+from mercer.model_selection._held_out import HeldOutModel, predictions, right_values
 
 __all__ = ["Scoring"]
 
@@ -59,11 +60,12 @@ class Scoring:
         self.takes_weight = scoring is None or (
             function is not None and "sample_weight" in signature(function).parameters
         )
-        self._rows: dict[int, tuple[Any, Any]] = {}
+        self._rows: dict[int, tuple[Any, Any, Any]] = {}  # by id of the row numbers, kept with it
 
     def check(self, estimator: Any, rows: np.ndarray) -> None:
         """Raise if right predictions do not have a finite score: it would have none at all."""
-        if self.is_accuracy or self.is_r2 or not self.needs_values_only:
+        is_known = self.is_accuracy or self.is_r2 or not self.needs_values_only
+        if is_known or hasattr(estimator, "predict_proba"):
             return
         model = copy(estimator)
         y = np.asarray(self.y)[rows]
@@ -72,12 +74,24 @@ class Scoring:
             values = right_values(model.classes_, y)
         else:
             values = np.asarray(y, np.float64).reshape(len(rows), -1)
-        score = self.of_model(HeldOutModel(model, values), rows)
+        try:
+            score = self.of_model(HeldOutModel(model, values), rows)
+        except AttributeError as error:
+            name = type(estimator).__name__
+            raise ValueError(
+                f"scoring={self.scorer!r} asks for what {name} does not have: {error}"
+            ) from error
         if not np.isfinite(score):
             raise ValueError(
                 f"scoring={self.scorer!r} gives {score} for right predictions of the first split: "
                 "it cannot rank candidates. Use another scorer, or another cv."
             )
+
+    def of_values(self, estimator: Any, values: np.ndarray, rows: np.ndarray) -> float:
+        """The score of a model with these decision values (or predictions) at some rows."""
+        if self.is_accuracy or self.is_r2:
+            return self.of_predictions(predictions(estimator, values), rows)
+        return self.of_model(HeldOutModel(estimator, values), rows)
 
     def of_predictions(self, predicted: np.ndarray, rows: np.ndarray) -> float:
         """Accuracy or R² of predictions (`is_accuracy`, `is_r2`)."""
@@ -94,7 +108,7 @@ class Scoring:
     def of_rows(self, model: Any, X: Any, y: Any, rows: np.ndarray) -> float:
         """The score of a model at X and y, which are those of some rows as it takes them."""
         more = {
-            key: _safe_indexing(value, rows) if _is_per_row(value, len(self.y)) else value
+            key: _safe_indexing(value, rows) if _is_per_row(value, _num_samples(self.X)) else value
             for key, value in self.params.items()
         }
         if self.weight is not None and self.takes_weight:
@@ -109,8 +123,9 @@ class Scoring:
     def _at(self, rows: np.ndarray) -> tuple[Any, Any]:
         key = id(rows)
         if key not in self._rows:
-            self._rows[key] = _safe_indexing(self.X, rows), _safe_indexing(self.y, rows)
-        return self._rows[key]
+            y = None if self.y is None else _safe_indexing(self.y, rows)
+            self._rows[key] = rows, _safe_indexing(self.X, rows), y
+        return self._rows[key][1:]
 
 
 def _number(value: Any, scorer: Any) -> float:

@@ -29,7 +29,6 @@ from mercer.gram import BlockedGram
 from mercer.gram._kernel_matrices import KernelMatrices
 from mercer.kernels import Kernel
 from mercer.kernels._binding import bind_samples
-from mercer.model_selection._held_out import HeldOutModel, predictions
 from mercer.model_selection._ledger import Cell
 from mercer.model_selection._plan import (
     Chain,
@@ -56,7 +55,7 @@ def can_share(estimator: Any) -> bool:
         return False
     is_plain = estimator.solver in ("auto", "smo") and estimator.max_iter == -1
     has_limits = estimator.gap_tol is not None or estimator.time_limit is not None
-    wants_proba = getattr(estimator, "probability", False) is True
+    wants_proba = getattr(estimator, "probability", False) not in (False, "deprecated")
     return is_plain and not has_limits and not wants_proba and estimator.callback is None
 
 
@@ -153,14 +152,11 @@ class _SVMSearch:
             for fold, kernel in self._kernels(estimator, X, view):
                 key = kernel, estimator._has_zero_sum
                 if key not in jobs:
-                    kind = type(kernel), estimator._has_zero_sum
-                    if kind not in samples or not kernel.is_map_of_products(samples[kind]):
-                        samples[kind] = bind_samples(
-                            kernel,
-                            X,
-                            zero_sum=key[1],
-                            largest=estimator._largest_value(len(data.y)),
-                        )
+                    kind, largest = (type(kernel), key[1]), estimator._largest_value(len(data.y))
+                    if kind in samples and kernel.is_map_of_products(samples[kind]):
+                        kernel.check(samples[kind], largest)
+                    else:
+                        samples[kind] = bind_samples(kernel, X, zero_sum=key[1], largest=largest)
                     jobs[key] = _Job(BlockedGram(kernel, samples[kind]), [])
                 jobs[key].units.append((chain, fold))
         return middle_out(list(jobs.values()))
@@ -207,23 +203,15 @@ class _SVMSearch:
             rows = fold.train if task.rows is None else fold.train[task.rows]
             paths.append(FoldPath(rows, at, problems, factors))
         cells = _Cells(self, estimator, chain, fold, name)
+        common = job.gram, K, solver, search.stopping, self.workspaces
         found = [
-            follow(
-                path,
-                job.gram,
-                K,
-                solver,
-                search.stopping,
-                self.workspaces,
-                self._starts(chain, fold, t),
-            )
-            for t, path in enumerate(paths)
+            follow(path, *common, self._starts(chain, fold, t)) for t, path in enumerate(paths)
         ]
         if len(tasks) == 1:
             for number, held in enumerate(found[0]):
                 cells.add(number, [held])
         else:
-            solved = [[replace(held, beta=held.beta.copy()) for held in path] for path in found]
+            solved = [list(path) for path in found]
             for number in range(min(map(len, solved))):
                 cells.add(number, [points[number] for points in solved])
         search.ledger.record(cells.done)
@@ -242,8 +230,7 @@ class _SVMSearch:
             self.duals_bytes += size
             fits = self.duals_bytes <= self.search.cache_bytes // 4
         if fits:
-            betas = [point.beta.copy() for point in points]
-            self.search.ledger.duals[candidate, fold.split] = betas
+            self.search.ledger.duals[candidate, fold.split] = [point.beta for point in points]
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,19 +248,14 @@ class _Cells:
     """Scores of a chain on a split, from decision values."""
 
     def __init__(self, run: _SVMSearch, estimator: Any, chain: Chain, fold: Fold, name: str):
-        self.run, self.estimator, self.chain, self.fold, self.name = (
-            run,
-            estimator,
-            chain,
-            fold,
-            name,
-        )
+        self.run, self.estimator, self.name = run, estimator, name
+        self.chain, self.fold = chain, fold
         self.done: list[Cell] = []
 
     def add(self, number: int, points: Sequence[HeldOut]) -> None:
         """Score one candidate from the decision values of all tasks."""
         began = time.perf_counter()
-        search, fold = self.run.search, self.fold
+        search, fold, scoring = self.run.search, self.fold, self.run.search.scoring
         candidate = self.chain.candidates[number]
         setattr(self.estimator, self.name, self.chain.values[number])
         n = fold.test.size
@@ -282,8 +264,8 @@ class _Cells:
         if search.ledger.has_train_scores:
             several = len(points) > 1
             own = [point.values[n:] if several else point.train_values for point in points]
-            train_score = self._score(np.column_stack(own), fold.rows_train)
-        score = self._score(held, fold.rows_test)
+            train_score = scoring.of_values(self.estimator, np.column_stack(own), fold.rows_train)
+        score = scoring.of_values(self.estimator, held, fold.rows_test)
         self.run.keep_duals(candidate, fold, points)
         self.done.append(
             Cell(
@@ -292,9 +274,3 @@ class _Cells:
                 max(point.violation for point in points),
             )
         )  # fmt: skip
-
-    def _score(self, values: np.ndarray, rows: np.ndarray) -> float:
-        scoring = self.run.search.scoring
-        if scoring.is_accuracy or scoring.is_r2:
-            return scoring.of_predictions(predictions(self.estimator, values), rows)
-        return scoring.of_model(HeldOutModel(self.estimator, values), rows)

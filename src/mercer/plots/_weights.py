@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from mercer.data._column_statistics import survey, uneven
+from mercer.estimators._path import Path, path
 from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
-from mercer.estimators.linear._path import Path, path
 from mercer.plots import style
 from mercer.plots._base import Display
 from mercer.plots._fitted import title_of

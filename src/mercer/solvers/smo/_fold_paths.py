@@ -37,9 +37,6 @@ from mercer.solvers.smo._solver import SMO
 
 __all__ = ["FoldPath", "HeldOut", "Workspaces", "cross_decision_values", "follow"]
 
-# Paths whose rows are at least this fraction of all keep f at all rows, which needs no index.
-_MOST_ROWS = 0.6
-
 
 @dataclass(frozen=True, eq=False)
 class FoldPath:
@@ -192,7 +189,7 @@ class _OnMatrix:
     def __init__(self, path: FoldPath, K: np.ndarray, other: _OnCache, workspaces: Workspaces):
         self.path, self.other = path, other
         n_variables = max(problem.n_variables for problem in path.problems)
-        some = path.rows.size + path.at.size < _MOST_ROWS * K.shape[0]
+        some = path.rows.size + path.at.size < workspaces.settings.most_rows * K.shape[0]
         tol, workspace = other.solver.tol, workspaces.of(n_variables)
         at = path.at if some else None
         self.run = MatrixPath(K, path.rows, tol, workspace, at, workspaces.settings)
@@ -203,11 +200,11 @@ class _OnMatrix:
         if start is None and self.run.beta is None and not problem.start.any():
             first = bound_start(problem)
             if first is not None:
-                self.run.begin(problem, first)
+                self.run.begin(problem, first, if_better=True)
         point = self.run.solve(problem, stopping, factor, start)
         if point.status is Status.STALLED:
             found = self.other.solve(problem, stopping, 1.0, point.beta)
-            self.run.solve(problem, stopping, 1.0, found.beta)
+            self.run.begin(problem, found.beta)
             return replace(found, steps=found.steps + point.steps)
         n = self.path.rows.size
         is_all = self.run.at is None
@@ -260,8 +257,7 @@ def cross_decision_values(
                 K = gram.matrix(out=memory.values.view(np.float64)[: n * n].reshape(n, n))
 
         def one(path: FoldPath) -> list[HeldOut]:
-            found = follow(path, gram, K, solver, stopping, workspaces)
-            return [replace(held, beta=held.beta.copy()) for held in found]
+            return list(follow(path, gram, K, solver, stopping, workspaces))
 
         out = workers.map(one, paths)
     if memory is not None:

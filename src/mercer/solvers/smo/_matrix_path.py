@@ -19,7 +19,7 @@ from mercer._result import Status
 from mercer.problems._dual_qp import BoxQP, fill_from_front
 from mercer.problems._kkt import intercepts
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rounds
+from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rescale, rounds
 from mercer.solvers.smo._pair_update import LANE, pair_scratch
 
 __all__ = [
@@ -30,9 +30,6 @@ __all__ = [
     "bound_start",
     "fits_matrix_path",
 ]
-
-# A sum or a change that is smaller than this, relative to its terms, is rounding.
-_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,17 @@ class PathSettings:
     values_per_slice : int
         Kernel values and gradients read between two checks of the limits (a few milliseconds).
     max_idle_rounds : int
-        Rounds without a violation smaller by a tenth after which the general solver is asked.
+        Rounds without progress after which the general solver is asked.
     max_diagonal : float
         Kernel values beyond this, or below its inverse, are left to the general solver.
+    kept_violation : float
+        The block of the last round is kept if this fraction of the violation is within it.
+    progress : float
+        A round has made progress if the violation is below this factor times the least so far.
+    most_rows : float
+        f is kept at all rows if the path asks for at least this fraction of them: no index.
+    rounding : float
+        A sum or a change that is smaller than this, relative to its terms, is rounding.
     """
 
     most_active: int = 2048
@@ -62,6 +67,10 @@ class PathSettings:
     values_per_slice: int = 20_000_000
     max_idle_rounds: int = 40
     max_diagonal: float = 1e6
+    kept_violation: float = 0.7
+    progress: float = 0.9
+    most_rows: float = 0.6
+    rounding: float = 64 * float(np.finfo(np.float64).eps)
 
 
 def fits_matrix_path(problem: BoxQP) -> bool:
@@ -172,7 +181,8 @@ class MatrixPath:
         m = problem.n_variables
         fixed = (
             self.K, row, position, self.at, problem.target, problem.lower, problem.upper, D,
-            problem.n_groups == 1, self.tol, np.array([s.inner_tol, s.inner_reduction]), s.margin,
+            problem.n_groups == 1, self.tol,
+            np.array([s.inner_tol, s.inner_reduction, s.margin, s.kept_violation, s.progress]),
             np.array([s.max_idle_rounds, s.values_per_slice]),
         )  # fmt: skip
         changing = (
@@ -193,32 +203,34 @@ class MatrixPath:
         self, problem: BoxQP, row: np.ndarray, factor: float, start: np.ndarray | None
     ) -> None:
         """β and f to begin with."""
-        if start is None and self.beta is not None:
-            # What is exactly at a bound stays exactly at it.
-            at_upper, at_lower = self.beta == self.last.upper, self.beta == self.last.lower
-            beta = np.clip(self.beta * factor, problem.lower, problem.upper)
-            beta[at_upper], beta[at_lower] = problem.upper[at_upper], problem.lower[at_lower]
-            self.f *= factor
-            change = beta - factor * self.beta
+        if start is not None or self.beta is None:
+            self.begin(problem, problem.start if start is None else start)
+            return
+        before, last, beta = self.beta, self.last, np.empty_like(self.beta)
+        bounds = last.lower, last.upper, problem.lower, problem.upper
+        total, is_clipped = rescale(before, *bounds, factor, PathSettings.rounding, self.f, beta)
+        missing = 0.0 if problem.n_groups == 0 else float(problem.group_sums[0]) - total
+        if is_clipped or abs(missing) > PathSettings.rounding * float(np.abs(beta).sum()):
+            change = beta - factor * before
             change += _fill_sum(problem, beta, self.f[row if self.at is None else self._points])
-            self._add(row, np.where(np.abs(change) > _ROUNDING * np.abs(beta), change, 0.0))
-        else:
-            beta = (problem.start if start is None else start).copy()
-            self.f[:] = 0.0
-            self._add(row, beta)
+            least = PathSettings.rounding * np.abs(beta)
+            self._add(row, np.where(np.abs(change) > least, change, 0.0))
         self.beta, self.last = beta, problem
 
-    def begin(self, problem: BoxQP, beta: np.ndarray) -> None:
-        """Start from this β if its dual value is positive, that is, better than zero."""
+    def begin(self, problem: BoxQP, beta: np.ndarray, *, if_better: bool = False) -> None:
+        """Go on from a feasible β.
+
+        With ``if_better`` from zero (which must be feasible) if the dual value of β is negative.
+        """
         points = np.arange(self.n_train) if problem.row is None else problem.row
         row = self.rows[points].astype(np.int64, copy=False)
         self.f[:] = 0.0
         self._add(row, beta)
         f = self.f[row if self.at is None else points]
-        if beta @ (problem.target - 0.5 * f) <= 0:
+        if if_better and beta @ (problem.target - 0.5 * f) <= 0:
             beta = np.zeros_like(beta)
             self.f[:] = 0.0
-        self.beta, self.last = beta, problem
+        self.beta, self.last = beta.copy(), problem
 
     def _add(self, row: np.ndarray, change: np.ndarray) -> None:
         used = np.flatnonzero(change)
@@ -242,7 +254,7 @@ def _fill_sum(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
     before = beta.copy()
     if problem.n_groups == 1:
         missing = float(problem.group_sums[0] - beta.sum())
-        if abs(missing) > _ROUNDING * float(np.abs(beta).sum()):
+        if abs(missing) > PathSettings.rounding * float(np.abs(beta).sum()):
             sign = 1.0 if missing > 0 else -1.0
             order = np.argsort(-sign * (problem.target - f), kind="stable")
             room = np.where(sign > 0, problem.upper - beta, beta - problem.lower)[order]
@@ -269,6 +281,6 @@ def bound_start(problem: BoxQP, seed: int = 0) -> np.ndarray | None:
 
 def _at_bounds(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
     """β with what is at a bound up to rounding exactly at it: else it would count as free."""
-    near = _ROUNDING * beta.size * (problem.upper - problem.lower)
+    near = PathSettings.rounding * beta.size * (problem.upper - problem.lower)
     beta = np.where(problem.upper - beta <= near, problem.upper, beta)
     return np.where(beta - problem.lower <= near, problem.lower, beta)

@@ -16,13 +16,9 @@ from enum import IntEnum
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
-from mercer.solvers.smo._pair_update import LANE, pair_steps
+from mercer.solvers.smo._pair_update import _FAR, LANE, pair_steps
 
-__all__ = ["Count", "Number", "add_columns", "rounds"]
-
-_FAR = 1e300  # stands for "no such variable"
-# Halvings of the interval in which the threshold of a selection is searched.
-_HALVINGS = 40
+__all__ = ["Count", "Number", "add_columns", "rescale", "rounds"]
 
 
 class Count(IntEnum):
@@ -85,6 +81,29 @@ def add_columns(K, rows, coef, n_rows, at, f):
             s += 1
 
 
+@compiled
+def rescale(beta, last_lower, last_upper, lower, upper, factor, rounding, f, out):
+    """Multiply f in place, and β into ``out``; what is exactly at a bound stays exactly at it.
+
+    Returns the sum of the new β, and whether some of them were clipped.
+    """
+    total, is_clipped = 0.0, False
+    for k in range(beta.size):
+        scaled = factor * beta[k]
+        new = min(max(scaled, lower[k]), upper[k])
+        if beta[k] == last_upper[k]:
+            new = upper[k]
+        elif beta[k] == last_lower[k]:
+            new = lower[k]
+        out[k] = new
+        total += new
+        if abs(new - scaled) > rounding * abs(new):
+            is_clipped = True
+    for k in range(f.size):
+        f[k] *= factor
+    return total, is_clipped
+
+
 @compiled(inner=True)
 def _extremes(beta, lower, upper, v, some, n_some):
     """The largest v that may rise and the smallest that may fall, of some variables or of all."""
@@ -112,8 +131,10 @@ def _threshold(slack, side, sign, margin, most):
     if count <= most:
         return margin, margin
     low, high = least, margin
-    for _ in range(_HALVINGS):
+    while True:  # bisection, down to neighbouring numbers if need be
         middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
         count = 0
         for k in range(slack.size):
             count += side[k] == sign and slack[k] < middle
@@ -232,16 +253,16 @@ def _store(K, row, at, beta, f, active, n, own_beta, change, changed):
 
 @compiled
 def rounds(
-    K, row, position, at, target, lower, upper, D, has_group, tol, inner_tols, margin, limits,
+    K, row, position, at, target, lower, upper, D, has_group, tol, factors, limits,
     beta, f, v, slack, side, active, rows, block, is_filled, vectors, diag, g, masks, change,
     changed, counts, numbers,
 ):  # fmt: skip
     """Rounds until the violation is at most ``tol``, nothing helps, or the work is done.
 
     f[position[k]] is the value of variable k; f holds values at the rows ``at`` of K (None: at
-    all). ``inner_tols`` are factors on tol and on the violation, ``margin`` one on the violation.
-    ``limits`` are rounds without progress, and values that are read in a call (a few
-    milliseconds). Returns whether it has ended.
+    all). ``factors`` are those of `PathSettings`: inner_tol, inner_reduction, margin,
+    kept_violation, progress. ``limits`` are rounds without progress, and values that are read in a
+    call (a few milliseconds). Returns whether it has ended.
     """
     m, extra, work = beta.size, 0 if has_group else 1, 0
     while True:
@@ -253,7 +274,7 @@ def rounds(
         if not has_group:
             top, bottom = max(top, 0.0), min(bottom, 0.0)
         violation = top - bottom
-        if violation < 0.9 * numbers[_LEAST]:
+        if violation < factors[4] * numbers[_LEAST]:
             numbers[_LEAST] = violation
             counts[_IDLE] = 0
         else:
@@ -266,16 +287,16 @@ def rounds(
             return True
         if work > limits[1]:
             return False
-        inner = max(inner_tols[0] * tol, inner_tols[1] * violation)
+        inner = max(factors[0] * tol, factors[1] * violation)
         n, is_kept = counts[_ACTIVE], False
         if n > 0:  # is most of the violation within the block of the last round?
             high, low = _extremes(beta, lower, upper, v, active, n)
             if not has_group:
                 high, low = max(high, 0.0), min(low, 0.0)
-            is_kept = high - low > max(0.7 * violation, inner)
+            is_kept = high - low > max(factors[3] * violation, inner)
         if not is_kept:
             level = 0.5 * (top + bottom) if has_group else 0.0
-            n = _select(beta, lower, upper, v, level, margin * violation, slack, side, active)
+            n = _select(beta, lower, upper, v, level, factors[2] * violation, slack, side, active)
             counts[_ACTIVE] = n
         size = -(-(n + extra) // LANE) * LANE
         K32 = block[: size * (size + 16)].reshape(size, size + 16)

@@ -1,0 +1,37 @@
+"""The judge of the tuning benchmark against definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks import tuning
+from mercer import SVC
+from mercer.problems import svc
+from mercer.problems._kkt import intercepts
+
+
+def test_the_violation_is_the_problems():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    beta = np.where(y > 0, 1.0, -1.0) * 0.3
+    beta[y > 0] *= (y < 0).sum() / (y > 0).sum()
+    expected = intercepts(svc(y, 1.0), beta, K @ beta)[2]
+    assert tuning._violation(beta, K @ beta, y, 1.0) == pytest.approx(expected)
+    assert tuning._violation(beta, K @ beta, y, 0.2) == np.inf  # beyond the bound
+
+
+def test_every_cell_of_a_search_is_judged():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, 1.0, -1.0)
+    cv = StratifiedKFold(3, shuffle=True, random_state=0)
+    search = tuning._kept()(Cs=[0.1, 10.0], gammas=[0.1, 1.0], cv=cv).fit(X, y)
+    assert len(search.duals) == 12
+    assert tuning.largest_violation(X, y, search) <= 1e-3
+    search.duals[0, 0][0] *= 0.5
+    assert tuning.largest_violation(X, y, search) > 1e-3
+    assert isinstance(search.best_estimator_, SVC)
