@@ -167,6 +167,9 @@ class Centre(OfOne, Kernel):
         own.prepared[self] = means, self._means_error(of_k, reference, sizes), reference
         return own
 
+    def cost_per_entry(self, samples: Samples) -> float:
+        return self.k.cost_per_entry(samples.part(0))
+
     def _reference(self, samples: Samples) -> Samples:
         """The reference samples in the form of ``samples``, prepared for k'."""
         if self.samples is None:
