@@ -13,6 +13,7 @@ from benchmarks import (
     firstfit,
     imports,
     kernel,
+    kernels,
     large,
     learners,
     linear,
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, playground, reading, cli, tuning,
+        stream, linear, kernels, playground, reading, cli, tuning,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

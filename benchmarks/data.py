@@ -1,13 +1,15 @@
 """Data sets by name: from the folder named by ``MERCER_DATA``, else from OpenML.
 
 A file ``<name>.npz`` holds dense arrays ``X, y`` (and ``X_test, y_test`` where there is a canonical
-split) or CSR parts ``data, indices, indptr, shape, y`` (and ``test_data, …, y_test``).
+split), CSR parts ``data, indices, indptr, shape, y`` (and ``test_data, …, y_test``), or texts,
+``text_bytes`` (UTF-8) cut by ``text_offsets``, and ``y`` (and ``test_text_bytes, …, y_test``).
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,7 @@ _OPENML = {
 
 
 def load(name: str) -> DataSet:
-    """The data set ``name``, in float64.
+    """The data set ``name``: numbers in float64, or a list of texts.
 
     Raises
     ------
@@ -77,12 +79,21 @@ def load(name: str) -> DataSet:
 
 def _read(path: Path) -> DataSet:
     with np.load(path) as parts:
-        if "indptr" in parts:
+        if "text_bytes" in parts:
+            X, X_test = _texts(parts, ""), _texts(parts, "test_")
+        elif "indptr" in parts:
             X, X_test = _csr(parts, ""), _csr(parts, "test_")
         else:
             X = parts["X"].astype(np.float64)
             X_test = parts["X_test"].astype(np.float64) if "X_test" in parts else None
         return DataSet(X, parts["y"], X_test, parts.get("y_test"))
+
+
+def _texts(parts: Any, prefix: str) -> Any:
+    if f"{prefix}text_offsets" not in parts:
+        return None
+    whole, offsets = parts[f"{prefix}text_bytes"].tobytes(), parts[f"{prefix}text_offsets"].tolist()
+    return [whole[start:stop].decode() for start, stop in pairwise(offsets)]
 
 
 def _csr(parts: Any, prefix: str) -> Any:

@@ -47,6 +47,7 @@ def test_public_names():
         "duality",
         "embeddings",
         "geometry",
+        "kernel",
         "kernels",
         "leave_one_out",
         "load",

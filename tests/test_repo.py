@@ -32,6 +32,7 @@ ORDER = [
     "calibration",
     "estimators",
     "model_selection",
+    "conformal",
     "verification",
     "embeddings",
     "persistence",

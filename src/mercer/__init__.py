@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mercer.exceptions import NotSeparableError as NotSeparableError
     from mercer.gram._psd import check_kernel as check_kernel
     from mercer.gram._psd import nearest_psd as nearest_psd
+    from mercer.kernels.functions._decorator import kernel as kernel
     from mercer.model_selection import SVCCV as SVCCV
     from mercer.model_selection import SVRCV as SVRCV
     from mercer.model_selection import KernelLogisticRegressionCV as KernelLogisticRegressionCV
@@ -72,6 +73,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "check_kernel": "mercer.gram._psd",
     "doctor": "mercer.diagnostics",
     "geometry": "mercer.estimators.svm._geometry",
+    "kernel": "mercer.kernels.functions._decorator",
     "leave_one_out": "mercer.model_selection._leave_one_out",
     "load": "mercer.persistence",
     "nearest_psd": "mercer.gram._psd",

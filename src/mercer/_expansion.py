@@ -21,6 +21,7 @@ from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
 from mercer.kernels import Kernel
 from mercer.kernels._rounding import unit
 from mercer.kernels._samples import SampleBlock, Samples
+from mercer.kernels.structured._feature_sums import sums_by_features
 
 __all__ = ["Expansion"]
 
@@ -178,6 +179,10 @@ class Expansion:
 
         # Objects are prepared all at once: they are brought into the support vectors' terms once.
         objects = self._samples(X) if self.support.are_objects else None
+        if objects is not None:
+            sums = sums_by_features(self.kernel, objects, self._support, self.coef, self.blocks)
+            if sums is not None:
+                return out + sums
 
         def one(rows: slice) -> None:
             if objects is not None:
@@ -314,8 +319,7 @@ class Expansion:
         """The bound of `SumError` at some rows, for every output."""
         dtype = block.dtype
         rows = self.kernel.rounding(block.points, dtype).take(block.index)
-        factor = 1.001 * self._sum_error(dtype).factor_of(rows)
-        error = factor[:, None] * sums
+        error = 1.001 * self._sum_error(dtype).factor_of(rows)[:, None] * sums
         for (p, q), (left, right) in zip(rows.pairs, self._pair_sums(dtype), strict=True):
             error += 1.001 * (np.outer(p, right) + np.outer(q, left))
         return error + 4 * np.finfo(np.float64).eps * np.abs(self.b)

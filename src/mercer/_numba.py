@@ -47,15 +47,17 @@ def compiled(
     fastmath: Any = False,
     inline: bool = False,
     inner: bool = False,
+    cached: bool = True,
 ) -> Callable:
     """``numba.njit`` with the GIL released and the machine code cached on disk.
 
     ``inline`` puts a small function into its callers, where calls would take most of the time. An
     ``inner`` function is called by compiled ones only: the code for a call from Python, which takes
-    as long to compile as a loop or two, is left out.
+    as long to compile as a loop or two, is left out. The cache needs a file as the source of the
+    function; without one it must not be ``cached``.
     """
     if function is None:
-        return lambda f: compiled(f, fastmath=fastmath, inline=inline, inner=inner)
+        return lambda f: compiled(f, fastmath=fastmath, inline=inline, inner=inner, cached=cached)
     flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
     options: dict[str, Any] = {
         "nogil": True, "fastmath": flags, "error_model": "numpy", "no_cfunc_wrapper": True,
@@ -63,6 +65,8 @@ def compiled(
     }  # fmt: skip
     dispatcher = numba.njit(**options)(function)
     dispatcher.compile = _without_collection(dispatcher.compile)
+    if not cached:
+        return dispatcher
     try:
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.gaussian_process.kernels import ExpSineSquared
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import KernelRidge, Status
+from mercer.gram._machine import memory_bytes
 from mercer.kernels import RBF, Linear
 from mercer.solvers import Choice
 from mercer.solvers._kernel_ridge import RidgeSettings
@@ -267,3 +269,11 @@ def test_parameters_of_scikit_learns_kernels_are_set():
     assert (changed.kernel.length_scale, model.kernel.length_scale) == (2.0, 1.0)
     theirs = sklearn.kernel_ridge.KernelRidge(kernel=ExpSineSquared(2.0, 6.0), alpha=0.1).fit(X, y)
     np.testing.assert_allclose(changed.fit(X, y).predict(X), theirs.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["cholesky", "eigen"])
+def test_a_matrix_larger_than_the_memory_is_refused(solver):
+    """Before anything is allocated, with what does work."""
+    n = math.isqrt(memory_bytes() // 8) + 1
+    with pytest.raises(ValueError, match=r"whole kernel matrix: .* GB for .* Use solver='cg'"):
+        KernelRidge(solver=solver, kernel="rbf").fit(np.zeros((n, 1)), np.zeros(n))

@@ -15,7 +15,7 @@ from flint import arb, ctx
 
 import mercer
 from mercer.exceptions import ConvergenceWarning, NotSeparableError
-from tests.linear import exact, exact_classes
+from tests.linear import exact, exact_classes, exact_softmax
 from tests.linear.exact import ball
 from tests.soundness.exact import Rows
 from tests.soundness.separable import is_separable
@@ -26,9 +26,9 @@ __all__ = ["check", "problem"]
 SLACK = 10.0
 # Fraction of the problems that are solved to high precision even if the duals suffice.
 SOLVED_SHARE = 0.1
-# Fraction of the linear SVCs that are hard margins, of fits with on_interrupt="return", and of the
-# other linear SVCs with an L1 penalty.
-HARD_PART, INTERRUPT_PART, L1_PART = 0.15, 0.03, 0.3
+# Fraction of the linear SVCs that are hard margins, of fits with on_interrupt="return", of the
+# other linear SVCs with an L1 penalty, and of logistic regressions against the rest.
+HARD_PART, INTERRUPT_PART, L1_PART, REST_PART = 0.15, 0.03, 0.3, 0.5
 
 
 def _columns(rng, n, d):
@@ -126,6 +126,8 @@ def _varied(case, signal, rng):
     is_soft = case["name"] == "LinearSVC" and np.isfinite(params["C"])
     if is_soft and "multi_class" not in params and rng.random() < L1_PART:
         params.update(penalty="l1", loss="squared_hinge", dual=False)
+    if case["name"] == "LogisticRegression" and rng.random() < REST_PART:
+        params["multi_class"] = "ovr"
     return case
 
 
@@ -190,19 +192,18 @@ def _tasks(case, model):
         return
     factors = params["class_weight"] or {}
     factor = [ball(factors.get(int(c), 1.0)) for c in y]
-    if params.get("multi_class") == "crammer_singer":
-        k = len(model.classes_)
+    k, joint = len(model.classes_), params.get("multi_class")
+    if joint == "crammer_singer" or (joint == "multinomial" and k > 2):
         cost = [c * f for c, f in zip(C, factor, strict=True)]
         task = {
             **common,
-            "kind": "crammer_singer",
+            "kind": joint,
             "cost": cost,
             "codes": y.tolist(),
             "n_classes": k,
         }
         yield task, (coef, b, duals)
         return
-    k = len(model.classes_)
     for t in range(len(coef)):
         mine = y == (1 if k == 2 else t)
         cost = [c * (f if k == 2 or m else 1) for c, f, m in zip(C, factor, mine, strict=True)]
@@ -239,6 +240,20 @@ def _check_crammer_singer(task, stored, proof):
     return value
 
 
+def _check_multinomial(task, stored, proof, always):
+    W = [[ball(v) for v in row] for row in stored[0]]
+    b = [ball(v) for v in np.broadcast_to(stored[1], len(W))]
+    value = exact_softmax.multinomial_primal(task, W, b)
+    assert value <= ball(proof.primal), f"primal {value} above the stated {proof.primal!r}"
+    dual = exact_softmax.multinomial_dual(task, exact_softmax.multinomial_shares(task, W, b))
+    _check_gap(proof, value, dual, lambda: exact_softmax.multinomial_optimum(task))
+    if always and np.isfinite(proof.gap):
+        _low, high = exact_softmax.multinomial_optimum(task)
+        assert not ball(proof.dual) > high
+        assert not value - high > ball(proof.gap)
+    return value
+
+
 def _check_gap(proof, value, dual, optimum):
     """By this dual value, or else by the optimal one."""
     if proof.gap == np.inf and proof.dual == -np.inf:  # nothing is claimed
@@ -262,6 +277,8 @@ def _check_task(task, stored, proof, tol, always):
     value = dual = None
     if task["kind"] == "crammer_singer":
         value = _check_crammer_singer(task, stored, proof)
+    elif task["kind"] == "multinomial":
+        value = _check_multinomial(task, stored, proof, always)
     else:
         w, b, beta = stored
         value = exact.primal(task, w, b)
@@ -336,6 +353,9 @@ def _check_verify(case, model):
     pairs = list(zip(found.tasks or (found,), stated.tasks or (stated,), strict=True))
     for (task, stored), (one, other) in zip(_tasks(case, model), pairs, strict=True):
         if task["kind"] == "crammer_singer":
+            continue
+        if task["kind"] == "multinomial":
+            _check_multinomial(task, stored, one, always=False)
             continue
         w, b, _ = stored
         assert exact.primal(task, w, b) <= ball(one.primal), "verify: primal below the real cost"

@@ -56,3 +56,30 @@ def test_the_objective_of_k_means_with_far_rows_of_small_weight(seed):
     weight = np.where(np.arange(12) % 2, 10.0 ** rng.uniform(1, 4, 12), 1e-3)
     model = mercer.KernelKMeans(2, kernel="linear", random_state=0).fit(X, sample_weight=weight)
     assert judge(model, X, None, weight) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_squared_slack_beside_a_large_constant_column(seed):
+    """1/(2C) is lost in float32 beside K, and a step along a null direction had no end."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[rng.normal(size=(24, 2)), np.full(24, 10.0 ** rng.uniform(1, 3)), np.zeros(24)]
+    X[:, 3] = 1e-6 * rng.normal(size=24)
+    y = rng.integers(0, 3, 24)
+    C = 10.0 ** rng.uniform(4, 7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = mercer.SVC(kernel="linear", loss="squared_hinge", C=C, time_limit=1.0).fit(X, y)
+    assert judge(model, X, y) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_eigenvalues_that_are_rounding_are_no_error(seed):
+    """Kernel values of 1e14 leave nothing of rows that differ by one: the certificate says so."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3 + seed, 3)) + 10.0 ** rng.uniform(7.5, 9)
+    model = mercer.KernelPCA(3, kernel="poly", gamma=1e-3, coef0=0.07, degree=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    assert judge(model, X) == []
+    assert model.certificate_.status is not Status.SOLVED

@@ -7,12 +7,17 @@ confident.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from mercer._multiclass import Task
+from mercer._result import Result
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram import BlockedGram
+from mercer.problems import BoxQP
+from mercer.solvers import SMO, Stopping
+from mercer.solvers.smo._fold_paths import FoldPath, cross_decision_values
 
 __all__ = ["held_out_values"]
 
@@ -22,29 +27,71 @@ FOLDS = 5
 def held_out_values(
     tasks: Sequence[Task],
     gram: BlockedGram,
-    fit_part: Callable[[Task, np.ndarray], tuple[np.ndarray, float]],
+    pose: Callable[[Task], BoxQP],
+    coefficients: Callable[[BoxQP, Result], tuple[np.ndarray, float]],
+    solver: Any,
     rng: np.random.RandomState,
     n_jobs: int | None,
+    stopping: Stopping,
 ) -> list[np.ndarray]:
     """The decision values of each task's rows, each row under a model of the other folds.
 
-    ``fit_part(task, rows)`` fits a task on some of its rows.
+    ``pose(task)`` is the problem of some rows of a task, ``coefficients`` the model of its
+    solution. All folds share the kernel matrix where ``solver`` is SMO. Values that a stopped fit
+    did not come to are zero.
     """
     folds = [_folds(task.y, rng) for task in tasks]
+    parts = [
+        (t, np.flatnonzero(folds[t] != fold), np.flatnonzero(folds[t] == fold))
+        for t in range(len(tasks))
+        for fold in range(FOLDS)
+    ]
+    out = [np.zeros(task.y.size) for task in tasks]
+    wanted = []
+    for t, rows, held_out in parts:
+        y = tasks[t].y[rows]
+        if held_out.size == 0:
+            continue
+        if y.size == 0 or (y == y[0]).all():  # no second class left to learn from
+            out[t][held_out] = 0.0 if y.size == 0 else y[0]
+            continue
+        wanted.append((t, rows, held_out))
 
-    def one(t: int) -> np.ndarray:
-        task = tasks[t]
-        values = np.empty(task.y.size)
-        for fold in range(FOLDS):
-            held_out = np.flatnonzero(folds[t] == fold)
-            if held_out.size:
-                values[held_out] = _of_fold(
-                    task, gram, np.flatnonzero(folds[t] != fold), held_out, fit_part
-                )
-        return values
+    def part(t: int, rows: np.ndarray) -> Task:
+        return Task(_numbers(tasks[t], gram)[rows], tasks[t].y[rows], tasks[t].classes)
 
-    with single_threaded_blas(), Workers(thread_count(n_jobs)) as workers:
-        return workers.map(one, range(len(tasks)))
+    problems = [pose(part(t, rows)) for t, rows, _ in wanted]
+    threads = thread_count(n_jobs)
+    if isinstance(solver, SMO) and all(p.n_groups < 2 for p in problems):
+        paths = [
+            FoldPath(part(t, rows).rows, _numbers(tasks[t], gram)[held_out], [problem], [1.0])
+            for (t, rows, held_out), problem in zip(wanted, problems, strict=True)
+        ]
+        found = cross_decision_values(
+            gram, paths, tol=solver.tol, cache_bytes=solver.cache_bytes, n_threads=threads,
+            stopping=stopping,
+        )  # fmt: skip
+        for (t, _, held_out), values in zip(wanted, found, strict=True):
+            if values:
+                out[t][held_out] = values[0].values
+        return out
+
+    def one(k: int) -> None:
+        t, rows, held_out = wanted[k]
+        numbers = _numbers(tasks[t], gram)
+        result = solver.solve(problems[k], gram.take(numbers[rows]), stopping)
+        coef, b = coefficients(problems[k], result)
+        used, f = np.flatnonzero(coef), np.zeros(gram.n)
+        gram.accumulate(f, numbers[held_out], numbers[rows[used]], coef[used])
+        out[t][held_out] = f[numbers[held_out]] + b
+
+    with single_threaded_blas(), Workers(threads) as workers:
+        workers.map(one, range(len(wanted)))
+    return out
+
+
+def _numbers(task: Task, gram: BlockedGram) -> np.ndarray:
+    return np.arange(gram.n) if task.rows is None else task.rows
 
 
 def _folds(y: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
@@ -54,22 +101,3 @@ def _folds(y: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
         rows = np.flatnonzero(side)
         fold[rng.permutation(rows)] = np.arange(rows.size) % FOLDS
     return fold
-
-
-def _of_fold(
-    task: Task,
-    gram: BlockedGram,
-    rows: np.ndarray,
-    held_out: np.ndarray,
-    fit_part: Callable[[Task, np.ndarray], tuple[np.ndarray, float]],
-) -> np.ndarray:
-    """Decision values of the held-out rows under a model of the others."""
-    y = task.y[rows]
-    if y.size == 0 or (y == y[0]).all():  # no second class left to learn from
-        return np.full(held_out.size, 0.0 if y.size == 0 else y[0])
-    coef, b = fit_part(task, rows)
-    numbers = np.arange(gram.n) if task.rows is None else task.rows
-    out = np.zeros(gram.n)
-    used = np.flatnonzero(coef)
-    gram.accumulate(out, numbers[held_out], numbers[rows[used]], coef[used])
-    return out[numbers[held_out]] + b

@@ -162,7 +162,8 @@ class Certificate(Statement):
         ]
         if not self.tasks:
             low, high = self.bias_interval
-            rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
+            if not np.isnan(low):  # several intercepts have none in common
+                rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
         steps, rounds = counted(self.iterations, self.unit), counted(self.rounds, "rounds")
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "

@@ -15,9 +15,16 @@ from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relativ
 from mercer.problems import Logistic
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.problems._losses import kkt_violation
+from mercer.problems._multinomial import Multinomial
 from mercer.problems._regularized_loss import LinearPrimal
 
-__all__ = ["certify_crammer_singer", "certify_linear", "certify_logistic", "gap_status"]
+__all__ = [
+    "certify_crammer_singer",
+    "certify_linear",
+    "certify_logistic",
+    "certify_multinomial",
+    "gap_status",
+]
 
 
 def _length(w: np.ndarray) -> float:
@@ -80,16 +87,37 @@ def certify_crammer_singer(
     below = u.max(axis=1, keepdims=True) - u
     zero = own_beta == 0
     bound = ~zero & ~below_bound
-    w = result.w
-    widest = max(_length(other - w[r]) for r in range(len(w)) for other in w[r + 1 :])
     return _certificate(
         result,
         tol,
-        widest,
+        _widest(result.w),
         (zero.sum(), bound.sum(), problem.n),
         kkt_violation=float(below[used].max(initial=0.0)),
         bias_interval=(float("nan"), float("nan")),
         unit="epochs",
+    )
+
+
+def _widest(w: np.ndarray) -> float:
+    """The largest distance between the models of two classes."""
+    return max(_length(other - w[r]) for r in range(len(w)) for other in w[r + 1 :])
+
+
+def certify_multinomial(
+    problem: Multinomial, result: LinearResult, tol: float | None = None
+) -> Certificate:
+    """The certificate of a softmax over all classes: smooth, hence without a violation.
+
+    ``margin`` and intercepts are as in `certify_crammer_singer`; a row is at zero if its duals are.
+    """
+    n_zero = np.count_nonzero(result.beta[np.arange(problem.n), problem.codes] == 0)
+    return _certificate(
+        result,
+        tol,
+        _widest(result.w),
+        (n_zero, 0, problem.n),
+        kkt_violation=0.0,
+        bias_interval=(float("nan"), float("nan")),
     )
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import Certificate
-from mercer.certificates._duality_gap import certify_linear, certify_logistic
+from mercer.certificates._duality_gap import certify_linear, certify_logistic, certify_multinomial
 from mercer.problems import BoxQP
+from mercer.problems._multinomial import Multinomial
 from mercer.problems._regularized_loss import LinearPrimal
 
 __all__ = ["Trace", "TracePoint"]
@@ -124,4 +125,6 @@ def _certify(problem: Any, result: Any) -> Certificate:
         return certify(problem, result)
     if isinstance(problem, LinearPrimal):
         return certify_linear(problem, result)
+    if isinstance(problem, Multinomial):
+        return certify_multinomial(problem, result)
     return certify_logistic(problem, result)

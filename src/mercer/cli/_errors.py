@@ -35,7 +35,7 @@ __all__ = [
     "silence_stdout",
 ]
 
-_READING = "target|task|scale|missing|header|categorical|drop|format|decimal|na|keep"
+_READING = "target|task|scale|missing|header|categorical|drop|format|decimal|na|keep|text"
 _REMEDY = re.compile(rf"\b({_READING})=(?:\[?'([^']*)'\]?)?")
 # What only Python has, and what stands for it here.
 _PYTHON = {

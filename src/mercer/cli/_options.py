@@ -129,6 +129,14 @@ Target = Annotated[
         show_default="target, label, class, y or outcome",
     ),
 ]
+Text = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column of texts, for kernels on texts.",
+        show_default="the only one besides the target",
+    ),
+]
 Scale = Annotated[
     ScaleName | None, _named(ScaleName, "Scaling", show_default="standard; sparse data: none")
 ]
@@ -198,6 +206,11 @@ Gamma = Annotated[
         metavar="GAMMA",
     ),
 ]
+KernelParameter = Annotated[
+    list[str] | None,
+    _model("Of kernels on texts, such as k=4; several times.", metavar="NAME=VALUE"),
+]
+Normalized = Annotated[bool, _flag("k(x, z) / √(k(x, x) k(z, z)), on texts.", "--normalize")]
 Degree = Annotated[int | None, _model("Of poly.", show_default="3")]
 Coef0 = Annotated[float | None, _model("Of poly and sigmoid.", show_default="0")]
 Nu = Annotated[

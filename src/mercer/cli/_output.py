@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli._errors import CommandError, UsageError, print_error, silence_stdout
+from mercer.cli._kernel import takes_texts
 from mercer.cli._libsvm import kernel_matrix
 from mercer.data import Table, read_table
 from mercer.persistence import ModelFile, open_model
@@ -98,7 +99,12 @@ def read(options: dict[str, Any], notes: bool = True) -> Table:
     """Data read by the options of a command; by default dense rows are scaled."""
     scale = options["scale"] or "auto"
     is_kernel_matrix = options.get("kernel") == "precomputed"
-    if scale == "none" or is_kernel_matrix:
+    text = options.get("text")
+    if takes_texts(options.get("kernel")):
+        text = True if text is None else text
+    elif text is not None:
+        raise UsageError(f"--text {text} needs a kernel on texts, such as --kernel spectrum")
+    if scale == "none" or is_kernel_matrix or text is not None:
         scale = None
     table = read_table(
         options["data"],
@@ -112,6 +118,7 @@ def read(options: dict[str, Any], notes: bool = True) -> Table:
         drop=options["drop"] or (),
         decimal=options["decimal"],
         na=options["na"] or (),
+        text=text,
     )
     if is_kernel_matrix and table.schema.sparse:
         table = kernel_matrix(table)
@@ -138,7 +145,7 @@ def open_model_and_data(
         )
     how: dict[str, Any] = {"format": format, "decimal": decimal, "may_be_wider": may_be_wider}
     rows = read_table(data, schema=found.schema, **how)
-    if rows.X.shape[1] > found.schema.n_features:
+    if rows.X.ndim == 2 and rows.X.shape[1] > found.schema.n_features:
         found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
     return found, _with_notes(rows)
 
@@ -157,6 +164,8 @@ def _with_notes(table: Table) -> Table:
 
 def describe(table: Table) -> str:
     """Where data come from, how many there are, and how they are scaled."""
+    if table.schema.text is not None:
+        return f"{table.name}: {count(len(table.X), 'texts')} of the column {table.schema.text!r}"
     n, d = table.X.shape
     scaled = SCALED[table.schema.scaling]
     return f"{table.name}: {count(n, 'rows')}, {count(d, 'columns')}, {scaled}"

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from mercer._result import Status
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
+from mercer.cli._kernel import make_kernel
 from mercer.cli._options import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
@@ -40,6 +41,7 @@ SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "maxabs": "Ma
 def run(**given: Any) -> int:
     options = translate_svm_train_options(given)
     path = _output(options)
+    options["kernel_object"] = make_kernel(options)
     reporter = Reporter(options["json"], options["quiet"])
     began = time.perf_counter()
     data = read(options | {"task": _task(options["machine"], options["task"])})
@@ -47,7 +49,7 @@ def run(**given: Any) -> int:
     model = _build(name, _parameters(options, data.schema))
     if options["verify"]:
         _refuse_unverifiable(name, model)
-    n, d = data.X.shape
+    n, d = data.X.shape[0], data.schema.n_features
     reporter.write(
         table({"data": describe(data), "machine": f"{name}: {why}"}),
         command="train",
@@ -227,6 +229,7 @@ def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
 def _parameters(options: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """The estimator's parameters that were given, words turned into numbers."""
     parameters = {name: options[name] for name in PARAMETERS}
+    parameters["kernel"] = options["kernel_object"]
     parameters["gamma"] = as_gamma(options["gamma"])
     parameters["class_weight"] = _class_weight(options["class_weight"], schema)
     return parameters

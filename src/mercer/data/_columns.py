@@ -25,6 +25,7 @@ __all__ = [
     "assign",
     "fill_rows",
     "find_column",
+    "find_target",
     "find_unusable",
     "from_arrow",
 ]
@@ -80,6 +81,7 @@ class Options:
     decimal: str | None = None
     na: tuple[str, ...] = ()
     may_be_wider: bool = False
+    text: str | int | bool | None = None
 
     def notation(self, schema: Schema | None) -> Notation:
         """How numbers and missing values are written: as these options say, or the schema."""
@@ -197,7 +199,7 @@ def assign(
         return _assign_as_trained(name, names, options, schema, has_names)
     if schema is not None:
         return _assign_by_place(name, names, options, schema)
-    target = _find_target(name, names, options.target, has_names)
+    target = find_target(name, names, options.target, has_names)
     dropped = {find_column(name, names, column, "drop") for column in options.drop}
     forced = {find_column(name, names, column, "categorical") for column in options.categorical}
     lost = dropped & {target, *forced}
@@ -226,7 +228,7 @@ def _assign_as_trained(
     else:
         features = [names.index(column) for column in wanted]
     if options.target is not None:
-        target = _find_target(name, names, options.target, has_names)
+        target = find_target(name, names, options.target, has_names)
     trained = zip(features, schema.columns, strict=True)
     kinds = {j for j, column in trained if column.categories or column.parts}
     if target is not None and schema.labels and isinstance(schema.labels[0], str):
@@ -238,7 +240,7 @@ def _assign_by_place(name: str, names: Sequence[str], options: Options, schema: 
     """The model was trained on rows without names: all columns but the target, in their order."""
     target = None
     if options.target is not None or len(names) != schema.n_features:
-        target = _find_target(name, names, options.target, True)
+        target = find_target(name, names, options.target, True)
     features = [j for j in range(len(names)) if j != target]
     if len(features) != schema.n_features:
         what = (
@@ -249,7 +251,7 @@ def _assign_by_place(name: str, names: Sequence[str], options: Options, schema: 
     return Roles(features, set(), target)
 
 
-def _find_target(
+def find_target(
     name: str, names: Sequence[str], target: str | int | bool | None, has_names: bool
 ) -> int | None:
     if target is False:

@@ -35,7 +35,7 @@ from mercer.data._files import Source
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
-__all__ = ["Layout", "find_layout", "read_cells", "read_csv"]
+__all__ = ["Layout", "find_layout", "read_cells", "read_csv", "records"]
 
 DELIMITERS = ",\t;|"
 HINT = "format= says so if it is not delimited text"
@@ -116,7 +116,7 @@ def read_cells(source: Source, names: Sequence[str]) -> dict[str, list[str]]:
     """The texts of some columns."""
     layout = find_layout(source, None)
     chosen = [find_column(source.name, layout.names, column, "keep") for column in names]
-    rows = [cells for _, cells in _records(source.name, io.BufferedReader(source), layout)]
+    rows = [cells for _, cells in records(source.name, io.BufferedReader(source), layout)]
     return {layout.names[j]: [cells[j] for cells in rows] for j in chosen}
 
 
@@ -223,8 +223,8 @@ def _by_cell(
     cells = _Cells(name, layout, roles, options, schema)
     used = [j for j in (*roles.features, roles.target) if j is not None]
     parts: dict[int, list[np.ndarray]] = {j: [] for j in used}
-    records = _records(name, file, layout)
-    while chunk := list(islice(records, SETTINGS.chunk_records)):
+    left = records(name, file, layout)
+    while chunk := list(islice(left, SETTINGS.chunk_records)):
         lines, rows = zip(*chunk, strict=True)
         columns = list(zip(*rows, strict=True))
         for j in used:
@@ -301,7 +301,7 @@ class _Cells:
         raise FileError(self.name, line, what, missing="median")
 
 
-def _records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[int, list[str]]]:
+def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """The first line and the cells of each record."""
     lines: Iterable[str] = _decoded(name, file)
     if layout.delimiter == " ":

@@ -14,7 +14,7 @@ from mercer.data._dates import find_order, to_days
 from mercer.data._schema import Column, Schema, as_labels, assemble, width
 from mercer.exceptions import FileError
 
-__all__ = ["count_missing", "find_id_columns", "learn"]
+__all__ = ["count_missing", "find_id_columns", "learn", "learn_target"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema, list
     """X, y, the schema that the file itself gives, and what is worth telling."""
     notes = _leave_out_untargeted(raw)
     columns = None if raw.names is None else _learn_columns(name, raw, options, notes)
-    y, task = _learn_target(name, raw, options.task)
+    y, task = learn_target(name, raw, options.task)
     schema = Schema(
         columns,
         n_features=raw.X.shape[1] if columns is None else sum(width(c) for c in columns),
@@ -170,7 +170,7 @@ def _learn_fill(name: str, column: str, values: np.ndarray, how: str) -> float:
     return float(np.median(present) if how == "median" else present.mean())
 
 
-def _learn_target(name: str, raw: Raw, task: str | None) -> tuple[Any, str | None]:
+def learn_target(name: str, raw: Raw, task: str | None) -> tuple[Any, str | None]:
     """Labels, or float64 targets, and which of them."""
     y = raw.y
     if y is None:

@@ -92,6 +92,8 @@ class Schema:
         In numbers of text files.
     na : tuple of str
         Words that stand for missing values besides the usual ones.
+    text : str, optional
+        The column whose texts are the samples, of a kernel on sequences.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class Schema:
     factor: np.ndarray | None = None
     decimal: str = "."
     na: tuple[str, ...] = ()
+    text: str | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -153,6 +156,7 @@ class Schema:
             ("sparse", bool),
             ("zero_based", bool),
             ("target", (str, type(None))),
+            ("text", (str, type(None))),
             ("scaling", (str, type(None))),
             ("labels", (tuple, type(None))),
         ):

@@ -18,6 +18,7 @@ from mercer.data._learn import count_missing, find_id_columns, learn
 from mercer.data._parquet import pyarrow_parquet, read_parquet
 from mercer.data._schema import Schema, apply
 from mercer.data._svmlight import SvmlightReader
+from mercer.data._texts import read_texts
 from mercer.exceptions import FileError
 
 __all__ = ["FORMATS", "Table", "read_columns", "read_table"]
@@ -46,6 +47,7 @@ class Table:
     Attributes
     ----------
     X : float64 or float32 array, or CSR, of shape (n, schema.n_features)
+        Of texts: an array of objects of shape (n,).
     y : array of shape (n,), or None
         Classification: labels (texts or integers); regression: float64.
     schema : Schema
@@ -86,6 +88,7 @@ def read_table(
     decimal: str | None = None,
     na: Sequence[str] = (),
     may_be_wider: bool = False,
+    text: str | int | bool | None = None,
 ) -> Table:
     """Read rows and targets; format and compression are recognised by the content.
 
@@ -125,6 +128,9 @@ def read_table(
     may_be_wider : bool, default=False
         With a schema of svmlight rows: indices beyond those of the training are read, too, and X
         may have more columns than ``schema.n_features``.
+    text : str, int or True, optional
+        The column whose texts are the samples, for kernels on sequences (True: the only one besides
+        the target); X is then an array of texts. CSV and Parquet.
 
     Returns
     -------
@@ -165,12 +171,17 @@ def read_table(
         decimal,
         tuple(na),
         may_be_wider,
+        text,
     )
     _check(options, schema, format)
     with open_source(source) as opened:
         found = format or _recognise(opened)
         _refuse_options(opened.name, found, options)
         name = opened.name
+        if text is not None or (schema is not None and schema.text is not None):
+            with as_file_errors(name, f"cannot be read as {found}"):
+                X, y, schema, notes = read_texts(opened, found, options, schema)
+            return Table(X, y, schema, name, found, tuple(notes))
         with as_file_errors(name, f"cannot be read as {found}"):
             raw = _READERS[found](opened, options, schema)
     with as_file_errors(name, f"cannot be used as {found}"):

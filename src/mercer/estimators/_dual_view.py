@@ -20,6 +20,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from mercer._multiclass import block_outputs, pair_tasks
 from mercer.estimators._task_duals import KKTGroup, Loss, TaskDuals
 from mercer.estimators._validation import check_rows, class_weights, is_precomputed
+from mercer.problems._multinomial import Multinomial
 
 __all__ = ["HasDualView", "KKTGroup", "Loss", "TaskDuals", "is_fitted_on", "loss_of"]
 
@@ -66,6 +67,8 @@ class HasDualView:
         tasks = list(spec.encode(self, y, weight))
         f = _values(self, X).reshape(n, -1)
         beta = _stored_duals(self, tasks, n)
+        if loss_of(self) is Loss.MULTINOMIAL:
+            beta = _multinomial_duals(self, tasks, f)
         b = np.broadcast_to(np.ravel(self.intercept_), f.shape[1])  # type: ignore[attr-defined]
         return [
             _view(self, task, f[task.rows, t], float(b[t]), None if beta is None else beta[t])
@@ -170,7 +173,8 @@ def _kernel_cost(model: Any, codes: Any, label: np.ndarray, weight: np.ndarray) 
 
 def _linear_cost(model: Any, codes: Any, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """As in LIBLINEAR: against the rest, the class weight counts for the task's own class only."""
-    if codes is None or model.classes_.size == 2 or loss_of(model) is Loss.MULTICLASS_HINGE:
+    loss = loss_of(model)
+    if codes is None or model.classes_.size == 2 or (loss and loss.is_of_all_classes):
         return _kernel_cost(model, codes, label, weight)
     return model.C * np.where(label > 0, model.class_weight_[codes], 1.0) * weight
 
@@ -213,10 +217,21 @@ def _stored_duals(model: Any, tasks: list[_Task], n: int) -> np.ndarray | None:
     return beta
 
 
+def _multinomial_duals(model: Any, tasks: list[_Task], f: np.ndarray) -> np.ndarray:
+    """C ([y = r] − p_r) of every class r, at the best intercepts where these are free."""
+    rows, cost = tasks[0].rows, tasks[0].cost
+    codes = np.argmax([task.y for task in tasks], axis=0)
+    problem = Multinomial(codes, cost, len(tasks), 0.0 if _has_zero_sum(model) else None)
+    shift = problem.best_intercepts(f[rows]) if _has_zero_sum(model) else None
+    beta = np.zeros((len(tasks), len(f)))
+    beta[:, rows] = problem.gradient_duals(f[rows], shift).T
+    return beta
+
+
 def _view(model: Any, task: _Task, f: np.ndarray, b: float, beta: np.ndarray | None) -> TaskDuals:
     loss = _spec_of(model).loss(model)
     bound, epsilon = task.cost, float(getattr(model, "epsilon", 0.0))
-    is_stored = beta is not None
+    is_stored = beta is not None and loss is not Loss.MULTINOMIAL
     if beta is not None:
         beta = beta[task.rows]
     else:
@@ -238,7 +253,7 @@ def _view(model: Any, task: _Task, f: np.ndarray, b: float, beta: np.ndarray | N
 def _edges(loss: Loss, epsilon: float) -> tuple[float, ...]:
     if loss.is_of_residual:
         return -epsilon, epsilon
-    if loss in (Loss.LOGISTIC, Loss.MULTICLASS_HINGE):
+    if loss is Loss.LOGISTIC or loss.is_of_all_classes:
         return ()
     return (0.0,) if loss is Loss.ONE_CLASS else (1.0,)
 
@@ -277,6 +292,11 @@ def _loss_parameter(model: Any) -> Loss:
     }[model.loss]
 
 
+def _logistic_loss(model: Any) -> Loss:
+    is_joint = model.multi_class == "multinomial" and len(getattr(model, "classes_", ())) > 2
+    return Loss.MULTINOMIAL if is_joint else Loss.LOGISTIC
+
+
 @dataclass(frozen=True)
 class _Spec:
     """How the tasks of an estimator are made.
@@ -310,7 +330,7 @@ _SPECS = {
     "KernelLogisticRegression": _Spec(Loss.LOGISTIC, _rest),
     "LinearSVC": _Spec(_loss_parameter, _rest, _linear_cost, is_kernel=False),
     "LinearSVR": _Spec(_loss_parameter, _targets, _linear_cost, is_kernel=False),
-    "LogisticRegression": _Spec(Loss.LOGISTIC, _rest, _linear_cost, is_kernel=False),
+    "LogisticRegression": _Spec(_logistic_loss, _rest, _linear_cost, is_kernel=False),
     "PegasosClassifier": _Spec(Loss.HINGE, _rest, _pegasos_cost, is_kernel=False),
     "PegasosRegressor": _Spec(Loss.EPSILON_INSENSITIVE, _targets, _pegasos_cost, is_kernel=False),
 }

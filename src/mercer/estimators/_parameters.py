@@ -81,4 +81,6 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
     # Where scikit-learn has kernel_params, its kernel functions take two rows.
     if callable(kernel) and hasattr(estimator, "kernel_params") and takes_pairs(kernel, X):
         return Callable(kernel, on_pairs=True), 0.0
-    return kernel_of(kernel, X, weight, estimator.gamma, estimator.degree, estimator.coef0)
+    how = estimator.gamma, estimator.degree, estimator.coef0
+    made, number = kernel_of(kernel, X, weight, *how)
+    return made.resolved(X), number

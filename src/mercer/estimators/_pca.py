@@ -203,7 +203,10 @@ class KernelPCA(
         stopping: Stopping,
         excess: Any,
     ) -> None:
-        values = _check_psd_eigenvalues(solution.values, enable_warnings=False)
+        # A negative value within its own error bound says nothing about the kernel.
+        is_rounding = (solution.values < 0) & (-solution.values <= solution.residuals)
+        values = np.where(is_rounding, 0.0, solution.values)
+        values = _check_psd_eigenvalues(values, enable_warnings=False)
         vectors, _ = svd_flip(u=solution.vectors, v=None)
         # Eigenvalues that are rounding are stored as zero: the residual is that of what is stored.
         residuals = solution.residuals + np.abs(values - solution.values)

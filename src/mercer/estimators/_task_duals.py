@@ -15,6 +15,7 @@ squared ε-insensitive   s max(0, abs(y − f) − ε)²   unbounded            
 one-class               s max(0, −f)                0 ≤ β ≤ s                   f = 0
 multiclass hinge        Crammer and Singer          0 ≤ y β ≤ s, y = ±1 for     none
                                                     the class of the task
+multinomial logistic    softmax over all classes    0 < y β < s, the same y     none
 ======================  ==========================  ==========================  ================
 """
 
@@ -43,6 +44,7 @@ class Loss(StrEnum):
     SQUARED_EPSILON_INSENSITIVE = "squared ε-insensitive"
     ONE_CLASS = "one-class"
     MULTICLASS_HINGE = "multiclass hinge"
+    MULTINOMIAL = "multinomial logistic"
 
     @property
     def is_of_residual(self) -> bool:
@@ -58,6 +60,11 @@ class Loss(StrEnum):
         """Whether β is at a bound off the edges, and free on an edge only."""
         return self in (Loss.HINGE, Loss.EPSILON_INSENSITIVE, Loss.ONE_CLASS)
 
+    @property
+    def is_of_all_classes(self) -> bool:
+        """Whether it is a function of the scores of all classes."""
+        return self in (Loss.MULTICLASS_HINGE, Loss.MULTINOMIAL)
+
     def _slack(self, position: np.ndarray, epsilon: float) -> np.ndarray:
         """Distance from the edge of the loss, where it is not zero."""
         if self.is_of_residual:
@@ -66,8 +73,8 @@ class Loss(StrEnum):
 
     def evaluate(self, position: np.ndarray, epsilon: float = 0.0) -> np.ndarray:
         """L with cost 1, of the margin y f, the residual y − f, or f (one-class)."""
-        if self is Loss.MULTICLASS_HINGE:
-            raise ValueError("The multiclass hinge is no function of a single margin.")
+        if self.is_of_all_classes:
+            raise ValueError(f"The {self} loss is no function of a single margin.")
         if self is Loss.LOGISTIC:
             return np.logaddexp(0.0, -position)
         slack = self._slack(position, epsilon)

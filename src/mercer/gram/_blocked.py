@@ -28,7 +28,7 @@ from mercer.gram._tile_sums import (
     add_tile_mirrored,
     terms_of_sum,
 )
-from mercer.kernels._diagonal import PlusDiagonal
+from mercer.kernels._normalize import PlusDiagonal
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["BlockedGram", "pieces"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 
-__all__ = ["MACHINE", "MachineModel", "pieces", "snake_order"]
+__all__ = ["MACHINE", "MachineModel", "memory_bytes", "pieces", "snake_order"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,14 @@ class MachineModel:
 
 
 MACHINE = MachineModel()
+
+
+def memory_bytes() -> int:
+    """Bytes of this computer's memory; 16 GiB where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 34
 
 
 def pieces(n: int, size: int) -> list[slice]:

@@ -183,7 +183,8 @@ def _matrix(kernel: Kernel, points: Samples, rows: np.ndarray) -> np.ndarray:
     if isinstance(kernel, Precomputed):
         K = points.X[np.ix_(rows, rows)]
         return (K.toarray() if sp.issparse(K) else K).astype(np.float64)
-    return kernel(points.rows(rows, None))
+    some = points.rows(rows, None)
+    return kernel(some, some)
 
 
 def nearest_psd(

@@ -3,6 +3,7 @@
 =====================  ==================================================================
 _registry.py           one entry for each kernel; all lists of kernels derive from it
 _samples.py            `Samples` and `SampleBlock`: the rows kernels are evaluated on
+_parameters.py         checks of numbers
 _base.py               `Kernel`: the contract, parameters, operators
 _composite.py          sums, products, multiples, powers, constants
 _normalize.py          unit length and centring: Normalize, Centre
@@ -17,6 +18,7 @@ _symmetry.py           checks that a matrix or function from outside is symmetri
 _reference.py          kernel sums with error bounds, independent of the above, for `mercer.verify`
 _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
+functions/             functions as kernels: `mercer.kernel`
 structured/            kernels on strings and other structures
 _compiled/             compiled tiles
 =====================  ==================================================================
@@ -54,10 +56,19 @@ if TYPE_CHECKING:
     from mercer.kernels._user_defined import Callable as Callable
     from mercer.kernels._user_defined import Precomputed as Precomputed
     from mercer.kernels._user_defined import as_kernel as as_kernel
+    from mercer.kernels.functions._kernels import (
+        InterpretedKernelWarning as InterpretedKernelWarning,
+    )
+    from mercer.kernels.structured._alignment import LocalAlignment as LocalAlignment
+    from mercer.kernels.structured._alignment import Subsequence as Subsequence
+    from mercer.kernels.structured._alignment import WeightedDegree as WeightedDegree
     from mercer.kernels.structured._spectrum import Spectrum as Spectrum
+    from mercer.kernels.structured._windows import GappedKmer as GappedKmer
+    from mercer.kernels.structured._windows import Mismatch as Mismatch
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",
+    "InterpretedKernelWarning": "mercer.kernels.functions._kernels",
     "Kernel": "mercer.kernels._base",
     "SampleBlock": "mercer.kernels._samples",
     "Samples": "mercer.kernels._samples",

@@ -22,25 +22,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer.kernels._parameters import integer, real
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
 from mercer.kernels.structured._sample_types import OBJECTS, VECTORS
 
-__all__ = ["OBJECTS", "VECTORS", "Kernel"]
+__all__ = ["OBJECTS", "VECTORS", "Kernel", "integer", "real"]
 
 # Multiply-adds that take as long as a value of a function on objects (microseconds).
 OBJECT_COST = 1e4
-_SIDE = 1024  # rows of a tile when a whole matrix is asked for
+SIDE = 1024  # rows of a tile when a whole matrix is asked for
 # Squared norms and kernel values beyond LARGEST are refused: products of a few of them, in sums of
 # many, must stay within float32. LARGEST_FLOAT64 is the same where all of it is float64.
 LARGEST = 1e30
 LARGEST_FLOAT64 = 1e100
 _REMEDY = "Scale the columns, for example with StandardScaler."
+
+
+@dataclass(frozen=True)
+class CallSettings:
+    """Of kernel matrices that are asked for by calling a kernel."""
+
+    # Multiply-adds from which on threads are started.
+    worth_threads: float = 1e8
+
+
+THREADS = CallSettings()
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,6 +197,11 @@ class Kernel(ABC):
         """Whether the diagonal is cheap, and defined on any rows (a given matrix's is not)."""
         return True
 
+    @property
+    def _is_symmetric(self) -> bool:
+        """Whether k(x, z) = k(z, x) by definition; functions from outside may be otherwise."""
+        return True
+
     def check(self, points: Samples, largest: float = LARGEST) -> None:
         """Raise a ValueError if the kernel cannot take these points.
 
@@ -206,8 +223,8 @@ class Kernel(ABC):
     def _diagonal(self, points: Samples) -> np.ndarray:
         """k(x, x) of all samples, some at a time."""
         parts = [
-            self.diag(points.take(slice(start, min(start + _SIDE, points.n))))
-            for start in range(0, points.n, _SIDE)
+            self.diag(points.take(slice(start, min(start + SIDE, points.n))))
+            for start in range(0, points.n, SIDE)
         ]
         return np.concatenate([np.zeros(0), *parts])
 
@@ -249,12 +266,25 @@ class Kernel(ABC):
             prepared = [self.prepare(Samples(each.X, origin)) for each in (points, others)]
         points, others = prepared[0], prepared[-1]
         out = np.empty((points.n, others.n))
-        for i in range(0, points.n, _SIDE):
-            A = points.take(slice(i, min(i + _SIDE, points.n)))
-            for j in range(0, others.n, _SIDE):
-                B = others.take(slice(j, min(j + _SIDE, others.n)))
-                self.tile(A, B, out[i : i + _SIDE, j : j + _SIDE])
+        if Z is None and self._is_symmetric:
+            self._fill_symmetric(points, out)
+            return out
+        for i in range(0, points.n, SIDE):
+            A = points.take(slice(i, min(i + SIDE, points.n)))
+            for j in range(0, others.n, SIDE):
+                B = others.take(slice(j, min(j + SIDE, others.n)))
+                self.tile(A, B, out[i : i + SIDE, j : j + SIDE])
         return out
+
+    def _fill_symmetric(self, points: Samples, out: np.ndarray) -> None:
+        """All of K from half of it, in threads where it takes long."""
+        block = points.take(slice(0, points.n))
+        if points.n**2 * self.cost_per_entry(points) < THREADS.worth_threads:
+            self.matrix(block, out, SIDE)
+            return
+        with single_threaded_blas(), Workers(thread_count(None)) as workers:
+            side = max(1, min(SIDE, points.n // (8 * workers.n_threads)))
+            self.matrix(block, out, side, workers.map)
 
     def feature_map(self, X: Any, *, degree: int | None = None, max_bytes: float = 1e9) -> Any:
         """Explicit features φ(x) with k(x, z) = φ(x)·φ(z), one row for each row of X.
@@ -357,22 +387,3 @@ class Kernel(ABC):
         from mercer.kernels._composite import Power
 
         return Power(self, power)
-
-
-def real(
-    owner: str, name: str, value: Any, *, least: float = -np.inf, open_left: bool = False
-) -> float:
-    """``value`` as a finite float not below ``least`` (above it if ``open_left``)."""
-    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    low = number and (value <= least if open_left else value < least)
-    if not number or not np.isfinite(value) or low:
-        bound = "" if least == -np.inf else f" {'>' if open_left else '≥'} {least:g}"
-        raise ValueError(f"{owner}: {name} must be a finite number{bound}, got {value!r}.")
-    return float(value)
-
-
-def integer(owner: str, name: str, value: Any, *, least: int) -> int:
-    """``value`` as an int not below ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{owner}: {name} must be an integer ≥ {least}, got {value!r}.")
-    return int(value)

@@ -149,6 +149,7 @@ class _Pair(Kernel):
     is_shift_invariant = _of_both("is_shift_invariant")
     is_nonnegative = _of_both("is_nonnegative")
     _has_formula = _of_both("_has_formula")
+    _is_symmetric = _of_both("_is_symmetric")
 
     def _roundings(self, points: Samples, dtype: Any) -> tuple[Rounding, Rounding]:
         return self.k1.rounding(points.part(0), dtype), self.k2.rounding(points.part(1), dtype)
@@ -245,6 +246,7 @@ class OfOne:
     is_shift_invariant = _of_k("is_shift_invariant")
     is_nonnegative = _of_k("is_nonnegative")
     _has_formula = _of_k("_has_formula")
+    _is_symmetric = _of_k("_is_symmetric")
     _check_rows = _of_k("_check_rows")
 
     def resolved(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Kernels made of one kernel by what it is on single samples: unit length, and centring."""
+"""Kernels made of one kernel and a number for each sample: unit length, centring, a diagonal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._base import LARGEST, Kernel
+from mercer.kernels._base import LARGEST, SIDE, Kernel
 from mercer.kernels._composite import OfOne, require_kernel
 from mercer.kernels._rounding import MODEL, Pair, Rounding, smallest, unit
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["Centre", "Normalize"]
-
-_ROWS = 1024  # of a tile of sums over the reference samples
+__all__ = ["Centre", "Normalize", "PlusDiagonal"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +63,10 @@ class Normalize(OfOne, Kernel):
             scale[is_positive] = 1 / np.sqrt(diagonal[is_positive])
             points.prepared[self] = diagonal, scale
         return points.prepared[self]
+
+    def inverse_lengths(self, points: Samples) -> np.ndarray:
+        """1/√k'(x, x) of prepared samples, 0 where that is 0."""
+        return self._known(points)[1]
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         self.k.tile(A, B, out)
@@ -180,10 +182,10 @@ class Centre(OfOne, Kernel):
     def _means(self, samples: Samples, reference: Samples) -> tuple[np.ndarray, np.ndarray]:
         """μ and the mean of |k'| of each sample."""
         means, sizes = np.zeros(samples.n), np.zeros(samples.n)
-        for i in range(0, samples.n, _ROWS):
-            rows = slice(i, min(i + _ROWS, samples.n))
-            for j in range(0, reference.n, _ROWS):
-                others = slice(j, min(j + _ROWS, reference.n))
+        for i in range(0, samples.n, SIDE):
+            rows = slice(i, min(i + SIDE, samples.n))
+            for j in range(0, reference.n, SIDE):
+                others = slice(j, min(j + SIDE, reference.n))
                 K = np.empty((rows.stop - i, others.stop - j))
                 self.k.tile(samples.take(rows), reference.take(others), K)
                 means[rows] += K.sum(axis=1)
@@ -238,6 +240,53 @@ class Centre(OfOne, Kernel):
     def check(self, points: Samples, largest: float = LARGEST) -> None:
         """That of k'."""
         self.k.check(points.part(0), largest)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PlusDiagonal(OfOne, Kernel):
+    """k(xᵢ, xⱼ) + dᵢ [i = j]: squared slack inside K.
+
+    Internal: a kernel that knows its data. It exists so that every solver can be handed K + D
+    without a line of its own; models are expansions of the kernel without D.
+    """
+
+    k: Kernel
+    d: np.ndarray  # one entry ≥ 0 for each sample
+
+    def prepare(self, samples: Samples) -> Samples:
+        """They are those of a Gram, prepared already."""
+        return samples
+
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        self.k.tile(A, B, out)
+        if A.points is not B.points:
+            return
+        rows = A.row_numbers
+        column = np.full(A.points.n, -1)
+        column[B.row_numbers] = np.arange(len(B))
+        at = column[rows]
+        here = np.flatnonzero(at >= 0)
+        out[here, at[here]] += self.d[rows[here]].astype(out.dtype)
+
+    def diag(self, A: SampleBlock) -> np.ndarray:
+        return self.k.diag(A) + self.d[A.row_numbers]
+
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
+        """d and the sum are rounded; for a PSD kernel 0 ≤ k(x, x) ≤ k(x, x) + d."""
+        of_k, u = self.k.rounding(points, dtype), unit(dtype)
+        if self.k.is_psd is True:
+            return Rounding(of_k.relative + 2 * u, of_k.pairs)
+        return Rounding.of(2 * u, points.n, *of_k.absolute(self.k.magnitude(points)))
+
+    def magnitude(self, points: Samples) -> np.ndarray:
+        return np.sqrt(self.k.magnitude(points) ** 2 + self.d)
+
+    def check(self, points: Samples, largest: float = LARGEST) -> None:
+        """That of k, and d is finite."""
+        self.k.check(points, largest)
+
+    def __repr__(self) -> str:
+        return f"{self.k!r} + diag"
 
 
 def _refuse_precomputed(owner: str, k: Kernel) -> None:

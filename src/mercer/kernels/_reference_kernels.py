@@ -84,7 +84,8 @@ def has_precise(kernel: Any) -> bool:
 
 def parts_of(kernel: Any) -> list[Any]:
     """The kernels that a sum, product, multiple or power is made of."""
-    return [getattr(kernel, name) for name in ("k", "k1", "k2") if hasattr(kernel, name)]
+    parts = (getattr(kernel, name, None) for name in ("k", "k1", "k2"))
+    return [part for part in parts if hasattr(part, "sample_type")]
 
 
 def exact_values(kernel: Any, A: Rows, Z: Rows) -> Values:

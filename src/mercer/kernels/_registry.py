@@ -128,7 +128,6 @@ _STATIONARY = "mercer.kernels._stationary:"
 _COMPOSITE = "mercer.kernels._composite:"
 _USER = "mercer.kernels._user_defined:"
 _STRUCTURED = "mercer.kernels.structured."
-_STRUCTURED_REFERENCE = "mercer.kernels.structured._reference:"
 
 for _entry in (
     KernelEntry(
@@ -221,8 +220,23 @@ for _entry in (
         _STRUCTURED + "_spectrum:Spectrum",
         names=("spectrum",),
         sample_type="sequences",
-        reference=_STRUCTURED_REFERENCE + "spectrum",
+        reference=_STRUCTURED + "_reference:spectrum",
         precise=_REFERENCE + "exact_values",
+    ),
+    *(
+        KernelEntry(
+            f"{_STRUCTURED}{module}:{cls}",
+            names=(name,),
+            sample_type="sequences",
+            reference=f"{_STRUCTURED}_reference_sequences:{name}",
+        )
+        for module, cls, name in (
+            ("_windows", "Mismatch", "mismatch"),
+            ("_windows", "GappedKmer", "gapped_kmer"),
+            ("_alignment", "WeightedDegree", "weighted_degree"),
+            ("_alignment", "Subsequence", "subsequence"),
+            ("_alignment", "LocalAlignment", "local_alignment"),
+        )
     ),
 ):
     register_kernel(_entry)

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.kernels._base import Kernel
 from mercer.kernels._samples import Samples
 from mercer.kernels._user_defined import Callable, Precomputed
+from mercer.kernels.functions._kernels import FunctionKernel
 
 __all__ = ["require_symmetric", "require_symmetric_kernel", "symmetric_part"]
 
@@ -80,15 +81,15 @@ def symmetric_part(K: np.ndarray) -> np.ndarray:
 
 def require_symmetric_kernel(kernel: Kernel, points: Samples) -> None:
     """The same for a kernel: a given matrix, or a function on some rows; formulas are symmetric."""
-    if kernel._has_formula:
+    if kernel._is_symmetric:
         return
     if _holds(kernel, Precomputed):
         require_symmetric(points.X)
-    if _holds(kernel, Callable) and points.n > 1:
+    if _holds(kernel, (Callable, FunctionKernel)) and points.n > 1:
         _require_symmetric_function(kernel, points)
 
 
-def _holds(kernel: Kernel, kind: type) -> bool:
+def _holds(kernel: Kernel, kind: type | tuple[type, ...]) -> bool:
     """Whether a kernel is of a kind, or made of one that is."""
     parts = kernel.get_params(deep=True).values()
     return isinstance(kernel, kind) or any(isinstance(part, kind) for part in parts)

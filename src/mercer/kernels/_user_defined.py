@@ -19,7 +19,7 @@ __all__ = ["Callable", "Precomputed", "as_kernel", "takes_pairs"]
 class Precomputed(Kernel):
     """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
 
-    _has_formula = False
+    _has_formula = _is_symmetric = False
 
     def magnitude(self, points: Samples) -> np.ndarray:
         """With m ≥ 1, m(x) m(z) bounds the entry from either side."""
@@ -77,7 +77,7 @@ class Callable(Kernel):
     on_pairs: bool = False
 
     sample_type = OBJECTS
-    _has_formula = False
+    _has_formula = _is_symmetric = False
 
     def __post_init__(self) -> None:
         if not callable(self.function):

@@ -24,9 +24,9 @@ __all__ = ["is_liblinear", "read_liblinear", "write_liblinear"]
 
 # LIBLINEAR's names of problems: class and parameters here. The first of each pair is written.
 SOLVER_TYPES: dict[str, tuple[Any, dict[str, Any]]] = {
-    "L2R_LR": (LogisticRegression, {}),
-    "L2R_LR_DUAL": (LogisticRegression, {}),
-    "L1R_LR": (LogisticRegression, {}),
+    "L2R_LR": (LogisticRegression, {"multi_class": "ovr"}),
+    "L2R_LR_DUAL": (LogisticRegression, {"multi_class": "ovr"}),
+    "L1R_LR": (LogisticRegression, {"multi_class": "ovr"}),
     "L2R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge"}),
     "L2R_L2LOSS_SVC_DUAL": (LinearSVC, {"loss": "squared_hinge"}),
     "L1R_L2LOSS_SVC": (LinearSVC, {"loss": "squared_hinge", "penalty": "l1"}),
@@ -174,6 +174,13 @@ def write_liblinear(model: Any, path: str | os.PathLike) -> None:
     written as their number in ``classes_``.
     """
     solver = _solver_type(model)
+    if solver is None and isinstance(model, LogisticRegression):
+        raise FileError(
+            os.fspath(path),
+            None,
+            "LIBLINEAR has no softmax over several classes: fit LogisticRegression with "
+            'multi_class="ovr"',
+        )
     if solver is None:
         raise FileError(
             os.fspath(path),
@@ -209,6 +216,8 @@ def _solver_type(model: Any) -> str | None:
         if cls is LinearSVC and "multi_class" not in parameters:
             asked = {"multi_class": "ovr", "penalty": "l2", **parameters}
         has = model.get_params(deep=False) if isinstance(model, cls) else None
+        if cls is LogisticRegression and has is not None and model.classes_.size == 2:
+            has["multi_class"] = "ovr"  # the same problem
         if has is not None and all(has[key] == value for key, value in asked.items()):
             return name
     return None

@@ -33,6 +33,7 @@ from mercer.persistence._container import read_tensors, write_tensors
 from mercer.persistence._liblinear import is_liblinear
 from mercer.persistence._libsvm import is_libsvm
 from mercer.persistence._registry import (
+    EARLIER_PARAMETERS,
     ESTIMATORS,
     TRANSFORMERS,
     WARM_START,
@@ -272,7 +273,8 @@ def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
 
 def _build_one(header: Mapping[str, Any], decode: Decoder, among: Mapping[str, Any]) -> Any:
     cls = find(header["class"], among)
-    parameters = {name: decode(value) for name, value in header["parameters"].items()}
+    given = {name: decode(value) for name, value in header["parameters"].items()}
+    parameters = {**EARLIER_PARAMETERS.get(header["class"], {}), **given}
     state = _decode_state(header["state"], decode)
     for name in state:
         if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):

@@ -15,6 +15,7 @@ from mercer.kernels._registry import KERNELS, ClassPath
 from mercer.solvers._registry import NAMES
 
 __all__ = [
+    "EARLIER_PARAMETERS",
     "ESTIMATORS",
     "TRANSFORMERS",
     "WARM_START",
@@ -49,6 +50,10 @@ _OBJECTS = [
         "data:StreamProgress",
     )
 ]
+
+
+# Parameters that files of earlier versions do not have, and what was fitted then.
+EARLIER_PARAMETERS: dict[str, dict[str, Any]] = {"LogisticRegression": {"multi_class": "ovr"}}
 
 
 def objects() -> dict[str, ClassPath]:

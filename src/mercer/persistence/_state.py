@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from mercer._result import Status
 from mercer.data._arrays import check_csr
 from mercer.exceptions import warn_user
+from mercer.kernels.functions._kernels import DEFINED, FunctionKernel
 from mercer.persistence._container import DTYPES
 from mercer.persistence._registry import arguments, find, name_of, objects, present_fields
 from mercer.persistence._sequences import pack, unpack
@@ -80,6 +81,9 @@ class Encoder:
             }
         if isinstance(value, (np.random.RandomState, np.random.Generator)):
             return self._random(value, where)
+        if isinstance(value, FunctionKernel):
+            definition, of = value.definition, self(value.parameters, where)
+            return {"kernel": definition.path, "of": of, "source": definition.digest}
         if isinstance(value, functools.partial) and not value.args:
             return {"partial": [self(value.func, where), self(value.keywords, where)]}
         if callable(value) and not isinstance(value, type):
@@ -222,6 +226,29 @@ class Decoder:
         bits.state = state
         return np.random.Generator(bits)
 
+    def _kernel(self, node: dict) -> FunctionKernel:
+        """A kernel function that this process has defined, or was given: none is imported."""
+        path, parameters = node["kernel"], self(node["of"])
+        module, _, qualname = str(path).partition(":")
+        name = qualname.rpartition(".")[2]
+        given: Any = self.callables.get(name)
+        if given is None and path in DEFINED:
+            given = DEFINED[path]()
+        if not isinstance(given, FunctionKernel):
+            again = "define it again" if module == "__main__" else f"import {module} first"
+            raise ValueError(
+                f"the model has the kernel function {qualname!r} of the module {module!r}, and "
+                f"functions are not kept in files: {again}, or give it to mercer.load(path, "
+                f"callables={{{name!r}: ...}})"
+            )
+        if given.definition.digest != node["source"]:
+            warn_user(
+                f"The kernel function {name!r} has another source than the one that the model was "
+                "fitted with: it may be another kernel.",
+                UserWarning,
+            )
+        return given.set_params(**parameters)  # type: ignore[return-value]
+
     def _function(self, node: dict) -> Callable:
         name = node["function"]
         if name not in self.callables:
@@ -274,4 +301,5 @@ _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
         self(node["partial"][0]), **self(node["partial"][1])
     ),
     "function": Decoder._function,
+    "kernel": Decoder._kernel,
 }

@@ -7,7 +7,6 @@ values of one row, so that whatever fails for any row fails here and not later.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +20,7 @@ from mercer._expansion import Expansion
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
+from mercer.gram._machine import memory_bytes
 from mercer.kernels import Callable, Kernel, Linear
 from mercer.persistence._model_arrays import ATTRIBUTES, PARTS, REQUIRED, SHARED, Array
 
@@ -193,7 +193,7 @@ def _check_expansion(expansion: Expansion, state: Mapping[str, Any]) -> None:
     if columns is None and not support.are_objects:
         _check_rows(support.X, d)
     weights = 8 * outputs * support.d
-    if isinstance(expansion.kernel, Linear) and weights > LIMITS.memory_ratio * _memory():
+    if isinstance(expansion.kernel, Linear) and weights > LIMITS.memory_ratio * memory_bytes():
         raise ValueError(f"the weights of {support.d:,} columns need {weights / 1e9:.1f} GB")
 
 
@@ -207,14 +207,6 @@ def _check_rows(X: Any, d: Any) -> None:
         raise ValueError(f"the support vectors have shape {X.shape}, but rows have {d} columns")
     if not np.isfinite(values).all():
         raise ValueError("the support vectors hold NaN or infinity")
-
-
-def _memory() -> int:
-    """Bytes of this computer's memory."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 34
 
 
 def _check_classes(state: Mapping[str, Any]) -> None:

@@ -6,7 +6,8 @@ _svm.py                 C-SVC, ν-SVC, ε-SVR, ν-SVR and one-class SVM as box Q
 _logistic.py            kernel logistic regression, with its entropy dual
 _ridge.py               kernel ridge regression: a linear system
 _regularized_loss.py    linear models in their primal; _losses.py: their losses
-_crammer_singer.py      linear classifiers of all classes in one problem
+_class_simplex.py       linear classifiers of all classes in one problem: their duals
+_crammer_singer.py      the hinge over all classes; _multinomial.py: the softmax
 ======================  =====================================================================
 """
 

@@ -29,6 +29,7 @@ from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms
 from mercer.gram._low_rank import random_landmarks
+from mercer.gram._machine import memory_bytes
 from mercer.problems import Ridge
 from mercer.solvers import _dense_algebra as dense
 from mercer.solvers._conjugate_gradient import (
@@ -54,6 +55,8 @@ class RidgeSettings:
     # "auto" then changes if the matrix takes at most ``max_matrix_bytes``.
     iterations_per_factorisation: int = 60
     max_matrix_bytes: int = 4 << 30
+    # Arrays of the size of K that an eigendecomposition holds at once: K, and its vectors.
+    eigen_copies: int = 2
     # The default relative residual.
     default_tol: float = 1e-6
     # The relative residual that iterations aim at with the default tolerance, about that of a
@@ -98,6 +101,7 @@ class RidgeSolver:
             return self._solve(problem, gram, stopping)
 
     def _solve(self, problem: Ridge, gram: BlockedGram, stopping: Stopping) -> RidgeSolution:
+        self._check_memory(gram)
         if self.solver == "eigen":
             return self._decompose(problem, gram, None, stopping)
         if self.solver == "cg" or (self.solver == "auto" and gram.n > self.settings.direct_rows):
@@ -109,6 +113,19 @@ class RidgeSolver:
             if dense.eigen_seconds(gram.n) / 10 > stopping.remaining:
                 return solution
         return self._factorise(problem, gram, stopping)
+
+    def _check_memory(self, gram: BlockedGram) -> None:
+        """Refuse a matrix that is larger than the memory of this computer."""
+        if self.solver not in ("cholesky", "eigen"):
+            return
+        copies = self.settings.eigen_copies if self.solver == "eigen" else 1
+        need, memory = 8 * copies * gram.n**2, memory_bytes()
+        if need > memory:
+            raise ValueError(
+                f"solver={self.solver!r} holds the whole kernel matrix: {need / 1e9:.3g} GB for "
+                f"{gram.n:,} rows, of {memory / 1e9:.3g} GB of memory. Use solver='cg', which does "
+                "not hold it, or fewer rows."
+            )
 
     def _fits(self, gram: BlockedGram) -> bool:
         return 8 * gram.n**2 <= self.settings.max_matrix_bytes

@@ -6,26 +6,16 @@ estimators, whose certificate is then recomputed. Where scikit-learn keeps no du
 they do not follow from the scores (hinge and ε-insensitive losses of linear models), a feasible
 dual point comes from a fit of Mercer: any such point bounds the optimum, and its value is
 recomputed, too.
-
-Logistic regression of k > 2 classes is multinomial, with the scores g = XWᵀ + b:
-
-    P = ½‖W‖² + Σ C (log Σₖ exp gₖ − g_y)
-    gap = Σ C KL(q ‖ softmax(g)) + ½‖W − BᵀX‖²,    Bₖ = C ([y = k] − qₖ)
-
-for any probabilities q of each row, with Σ Bₖ = 0 for each k where the intercept is not penalised:
-softmax(g + c) with the best constants c.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp, softmax
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer._result import Status
@@ -34,24 +24,9 @@ from mercer.estimators._registry import ESTIMATORS
 from mercer.estimators._validation import class_weights
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import as_kernel
-from mercer.verification._linear import (
-    _as_precisely_as_needed,
-    _certificate,
-    _length,
-    _magnitudes,
-    _Recomputed,
-)
-from mercer.verification._rounding import EPS, UNIT_ROUNDOFF, column_sums, scores, total
 from mercer.verification._tasks import class_codes
 
-__all__ = [
-    "as_mercer",
-    "is_multinomial",
-    "judged",
-    "sklearn_name",
-    "unwrap",
-    "verify_multinomial",
-]
+__all__ = ["as_mercer", "judged", "sklearn_name", "unwrap"]
 
 _KERNEL_SVMS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 _LINEAR = ("LinearSVC", "LinearSVR", "LogisticRegression")
@@ -85,11 +60,6 @@ def sklearn_name(model: Any) -> str:
         if cls.__name__ in (*_KERNEL_SVMS, *_LINEAR, "KernelRidge"):
             return cls.__name__ if cls.__module__.startswith("sklearn.") else ""
     return ""
-
-
-def is_multinomial(model: Any) -> bool:
-    """Whether a model of scikit-learn has a problem that none of Mercer's estimators has."""
-    return sklearn_name(model) == "LogisticRegression" and len(model.classes_) > 2
 
 
 def as_mercer(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
@@ -167,80 +137,3 @@ def judged(proof: Any, model: Any) -> Any:
         tasks = tuple(replace(task, status=of(task.status)) for task in proof.tasks)
         proof = replace(proof, tasks=tasks)
     return replace(proof, status=of(proof.status))
-
-
-# ---------------------------------------------------------------------- multinomial
-
-
-def verify_multinomial(model: Any, X: Any, y: Any, weight: np.ndarray) -> Certificate:
-    """The certificate of scikit-learn's logistic regression of several classes."""
-    _check_penalty(model)
-    codes, rows = class_codes(model, y, weight), np.flatnonzero(weight > 0)
-    factors = class_weights(model.class_weight, model.classes_, codes[rows], weight[rows])
-    C = model.C * weight[rows] * factors[codes[rows]]
-    recompute = partial(_recompute_multinomial, model, X[rows], codes[rows], C)
-    return _certificate(model, _as_precisely_as_needed(recompute, X))
-
-
-def _recompute_multinomial(
-    model: Any, X: Any, y: np.ndarray, C: np.ndarray, precise: bool
-) -> _Recomputed:
-    W = np.asarray(model.coef_, np.float64)
-    k, has_b = len(W), bool(model.fit_intercept)
-    b = np.broadcast_to(np.ravel(np.asarray(model.intercept_, np.float64)), k)
-    found = [scores(X, W[c], float(b[c]), precise) for c in range(k)]
-    g, error = (np.stack([pair[i] for pair in found], axis=1) for i in (0, 1))
-    own = np.eye(k, dtype=bool)[y]
-    q, log_p = _probabilities(g, own, C, has_b), g - logsumexp(g, axis=1, keepdims=True)
-    B = C[:, np.newaxis] * (own - q)
-    drift = np.array([total(column) for column in B.T]) if has_b else np.zeros(k)
-    slack = int(np.argmax(C * q.min(axis=1)))  # the row that takes up what is left
-    shift = drift / C[slack]
-    ratio = np.where(q > 0, np.log(np.where(q > 0, q, 1.0)) - log_p, 0.0)
-    # Scores are known to within their errors; loss and divergence change by twice the largest.
-    size = 2 * np.abs(g).max(axis=1) + np.abs(ratio).max(axis=1) + np.log(k) + 1
-    lost = C * (2 * error.max(axis=1) + (k + 16) * EPS * size)
-    loss, rounding = total(C * -log_p[own]), total(lost)
-    gap = plain = max(total(C[:, np.newaxis] * q * ratio), 0.0)
-    gap += rounding + float(np.abs(drift).sum()) * (2 * float(np.abs(ratio[slack]).max()) + 2)
-    square = total(W**2) / 2
-    for c in range(k):
-        w_beta, w_error = column_sums(X, np.ascontiguousarray(B[:, c]), precise)
-        away = np.abs(W[c] - w_beta)
-        plain += total(away**2) / 2
-        # B is rounded, too, and the drift is moved onto one row.
-        w_error = w_error + 8 * UNIT_ROUNDOFF * column_sums(abs(X), np.abs(C), False)[0]
-        w_error = w_error + 1.01 * abs(drift[c]) * _magnitudes(X, slack)
-        gap += total((away * (1 + 4 * UNIT_ROUNDOFF) + w_error) ** 2) / 2
-    return _Recomputed(
-        primal=(loss - rounding + square, loss + rounding + square),
-        gap=gap,
-        plain_gap=plain,
-        is_infeasible=bool((np.abs(shift) > q[slack] / 2).any()) if has_b else False,
-        violation=0.0,
-        beta=B[own],
-        at_bound=np.zeros(len(y), dtype=bool),
-        interval=(float("nan"), float("nan")),
-        norm=max(_length(other - row) for row in W for other in W),
-    )
-
-
-def _probabilities(g: np.ndarray, own: np.ndarray, C: np.ndarray, has_b: bool) -> np.ndarray:
-    """softmax(g + c) whose sums over the rows are those of the classes, by Newton's method."""
-    c, wanted = np.zeros(g.shape[1]), C @ own
-
-    def value(c: np.ndarray) -> float:
-        return float(C @ logsumexp(g + c, axis=1) - wanted @ c)
-
-    for _ in range(50 if has_b else 0):
-        q = softmax(g + c, axis=1)
-        gradient = C @ q - wanted
-        if np.abs(gradient).max() <= 4 * EPS * wanted.sum():
-            break
-        hessian = np.diag(C @ q) - (C[:, np.newaxis] * q).T @ q
-        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-        length = 1.0
-        while value(c - length * step) > value(c) and length > EPS:
-            length /= 2
-        c = c - length * step
-    return softmax(g + c, axis=1)

@@ -31,17 +31,11 @@ from mercer.verification._dual_svm import (
     total,
 )
 from mercer.verification._linear import recompute_linear
+from mercer.verification._multinomial import is_multinomial, recompute_multinomial
 from mercer.verification._pegasos import recompute_pegasos
 from mercer.verification._residuals import recompute_eigenvectors, recompute_ridge
 from mercer.verification._rounding import EPS, SETTINGS
-from mercer.verification._sklearn import (
-    as_mercer,
-    is_multinomial,
-    judged,
-    sklearn_name,
-    unwrap,
-    verify_multinomial,
-)
+from mercer.verification._sklearn import as_mercer, judged, sklearn_name, unwrap
 
 __all__ = ["VerifiedCertificate", "check_verifiable", "verify"]
 
@@ -96,9 +90,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         raise ValueError(
             f"sample_weight must have one entry for each of {n} rows, got shape {weight.shape}."
         )
-    if is_multinomial(model):
-        proof = judged(verify_multinomial(model, X, y, weight), model)
-    elif sklearn_name(model):
+    if sklearn_name(model):
         proof = load_path(entry.verify)(as_mercer(model, X, y, weight), X, y, weight)
         proof = judged(proof, model)
     else:
@@ -164,6 +156,8 @@ def verify_logistic(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedC
 def verify_linear(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     rows = np.flatnonzero(weight > 0)
     y = tasks.labels_or_targets(model, y, weight)[rows]
+    if is_multinomial(model):
+        return recompute_multinomial(model, X[rows], y, weight[rows])
     duals = tasks.stored_duals(model, len(weight), rows)
     return recompute_linear(model, X[rows], y, weight[rows], duals)
 

@@ -283,7 +283,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return codes
 
     def _encode(self, data: Data) -> list[LinearTask]:
-        codes = self._class_codes(data)
+        return self._encode_codes(self._class_codes(data))
+
+    def _encode_codes(self, codes: np.ndarray) -> list[LinearTask]:
         weight = self.class_weight_[codes]
         if self.classes_.size == 2:
             return [LinearTask("", np.where(codes == 1, 1.0, -1.0), weight)]

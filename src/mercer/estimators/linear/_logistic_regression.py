@@ -7,13 +7,15 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import logit, logsumexp
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.estimators._fields import estimator
 from mercer.estimators._validation import Data
-from mercer.estimators.linear._base import LinearClassifier, LinearTask
+from mercer.estimators.linear._base import LinearTask
+from mercer.estimators.linear._multinomial import MultinomialClassifier
 from mercer.exceptions import warn_user
+from mercer.problems._multinomial import Multinomial, softmax
 from mercer.problems._regularized_loss import LinearPrimal, logistic
 
 __all__ = ["LogisticRegression"]
@@ -22,11 +24,12 @@ _SOLVERS_OF_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky"
 
 
 @estimator
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(MultinomialClassifier):
     """Logistic regression with an L2 penalty.
 
-    Minimises ½‖w‖² + C Σ sᵢ log(1 + exp(−yᵢ (w·xᵢ + b))); several classes one against the rest,
-    their probabilities scaled to one. The intercept is not penalised.
+    Minimises ½‖w‖² + C Σ sᵢ log(1 + exp(−yᵢ (w·xᵢ + b))) for two classes, y = ±1. For more,
+    ½ Σ_r ‖w_r‖² + C Σ sᵢ (log Σ_r exp g_ir − g_i,yᵢ) with the scores g_ir = w_r·xᵢ + b_r. The
+    intercept is not penalised.
 
     Parameters
     ----------
@@ -38,6 +41,9 @@ class LogisticRegression(LinearClassifier):
         The problem is solved by Newton's method always. scikit-learn's names ("lbfgs", "liblinear",
         "newton-cg", "newton-cholesky", "sag", "saga") and ``dual=True`` are accepted, and a fit
         warns that they are not used.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        With more than two classes: the softmax over all of them in one problem, or each class
+        against the rest, whose probabilities are scaled to sum to one.
     threshold : float in (0, 1), default=0.5
         The confidence level: with two classes, `predict` answers ``classes_[1]`` where its
         probability is at least this. More classes need 0.5.
@@ -64,6 +70,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         "dual": ["boolean"],
         "solver": [StrOptions({"auto", *_SOLVERS_OF_SCIKIT_LEARN})],
         "threshold": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "multi_class": [StrOptions({"multinomial", "ovr"})],
     }
 
     penalty: str | None = field(default="l2", kw_only=False)
@@ -84,6 +91,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
     callback: Any = None
     on_interrupt: str = "raise"
     threshold: float = 0.5
+    multi_class: str = "multinomial"
 
     def _check_parameters(self) -> None:
         if self.penalty not in ("l2", "deprecated") or self.l1_ratio:
@@ -101,7 +109,9 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
                 UserWarning,
             )
 
-    def _pose(self, task: LinearTask, data: Data) -> LinearPrimal:
+    def _pose(self, task: LinearTask, data: Data) -> LinearPrimal | Multinomial:
+        if self._is_multinomial:
+            return self._pose_classes(task, data)
         C, penalty = self._sample_C(task, data), self._intercept_penalty()
         return logistic(task.y, C, intercept_penalty=penalty)
 
@@ -137,11 +147,17 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         -------
         p : ndarray of shape (n_samples, n_classes)
         """
-        p = 0.5 * (1 + np.tanh(0.5 * self._scores(X)))
+        scores = self._scores(X)
+        if self._is_multinomial:
+            return softmax(scores)
+        p = 0.5 * (1 + np.tanh(0.5 * scores))
         if p.shape[1] == 1:
             return np.hstack([1 - p, p])
         return p / p.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))
+        scores = self._scores(X)
+        if not self._is_multinomial:
+            return np.log(self.predict_proba(X))
+        return scores - logsumexp(scores, axis=1, keepdims=True)

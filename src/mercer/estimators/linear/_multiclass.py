@@ -20,7 +20,7 @@ from mercer.solvers.linear import (
     LocalMatrix,
     SequentialDualMethod,
     StoredModel,
-    bound_crammer_singer_gap,
+    bound_class_gap,
     until_bounded,
 )
 
@@ -81,7 +81,7 @@ class CrammerSingerClassifier(LinearClassifier):
         def bound(found: LinearResult) -> LinearResult:
             rounded = (v.astype(design.X.dtype) for v in self._coefficients([found]))
             w, b = (_for_each_class(v.astype(np.float64)) for v in rounded)
-            return bound_crammer_singer_gap(problem, design, w, b, found.beta, self.tol)
+            return bound_class_gap(problem, design, w, b, found.beta, self.tol)
 
         last = getattr(self, "_last", None) if self.warm_start else None
         beta = None if last is None else last.models[0].solution.beta

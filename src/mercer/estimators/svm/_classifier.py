@@ -98,17 +98,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
     ) -> None:
         """Maps from the decision values of held-out folds: of every task, p(its first class)."""
-        solver = self._make_solver(int(self.cache_size * (1 << 20)))
-
-        def fit_part(task: Task, rows: np.ndarray) -> tuple[np.ndarray, float]:
-            """Coefficients of the task restricted to some of its rows."""
-            of_all = rows if task.rows is None else task.rows[rows]
-            part = Task(of_all, task.y[rows], task.classes)
-            problem = self._pose_fold(part, data)
-            return self._coefficients(problem, solver.solve(problem, gram.take(of_all), stopping))
-
-        rng = check_random_state(self.random_state)
-        values = held_out_values(tasks, gram, fit_part, rng, self.n_jobs)
+        values = held_out_values(
+            tasks,
+            gram,
+            partial(self._pose_fold, data=data),
+            self._coefficients,
+            self._make_solver(int(self.cache_size * (1 << 20))),
+            check_random_state(self.random_state),
+            self.n_jobs,
+            stopping,
+        )
         values = [self._lean * f for f in values]
         positive = [self._lean * task.y > 0 for task in tasks]
         weight = data.weight

@@ -117,7 +117,10 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
 
 @compiled
 def rbf_table64(flat, stride, n, m, a, b, table):
-    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms."""
+    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms.
+
+    Tiles may be of either precision.
+    """
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         ai = a[i]

@@ -42,6 +42,10 @@ class Sequences:
     def lengths(self) -> np.ndarray:
         return np.diff(self.offsets)
 
+    def mean_length(self, less: int = 0) -> float:
+        """The mean of the lengths, each reduced by ``less`` but not below 0."""
+        return float(np.maximum(self.lengths - less, 0).mean()) if self.n else 0.0
+
     @property
     def are_texts(self) -> bool:
         """Whether every token is a single character."""

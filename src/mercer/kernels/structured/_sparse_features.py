@@ -76,6 +76,11 @@ class SparseFeatureKernel(StructuredKernel):
             A = _in_columns_of(A.points, B.points).take(A.index, A.dtype)
         products(A, B, out)
 
+    def rows(self, samples: Samples, others: Samples) -> Any:
+        """φ of prepared samples in the columns of others, in float64."""
+        found = samples if samples is others else _in_columns_of(samples, others)
+        return found.X.astype(np.float64)
+
     def diag(self, A: SampleBlock) -> np.ndarray:
         return _LINEAR.diag(A)
 

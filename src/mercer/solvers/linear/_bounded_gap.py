@@ -16,13 +16,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._result import LinearResult
-from mercer.problems._crammer_singer import CrammerSinger
+from mercer.problems._class_simplex import SimplexDuals
 from mercer.problems._losses import UNBOUNDED, UNIT, negative_gradient
+from mercer.problems._multinomial import Multinomial
 from mercer.problems._regularized_loss import LinearPrimal, half_square
+from mercer.solvers.linear._class_products import ClassProducts
 from mercer.solvers.linear._design_matrix import LocalMatrix
 from mercer.solvers.linear._matvec import sum_doubled
 
-__all__ = ["bound_crammer_singer_gap", "bound_gap", "bound_gap_by_norms", "bound_hard_margin_gap"]
+__all__ = [
+    "bound_class_gap",
+    "bound_class_gap_by_norms",
+    "bound_gap",
+    "bound_gap_by_norms",
+    "bound_hard_margin_gap",
+]
 
 
 @dataclass(frozen=True)
@@ -226,34 +234,71 @@ def bound_hard_margin_gap(
     return _with_enough_precision(evaluate, tol)
 
 
-def bound_crammer_singer_gap(
-    problem: CrammerSinger,
+def bound_class_gap(
+    problem: SimplexDuals,
     design: LocalMatrix,
     w: np.ndarray,
     b: np.ndarray,
-    beta: np.ndarray,
+    beta: np.ndarray | None,
     tol: float,
 ) -> LinearResult:
-    """The same for Crammer and Singer's problem: a row of w and an entry of b for each class."""
-    beta, totals, absorbing = _make_feasible_classes(problem, beta)
+    """The same for all classes in one problem: a row of w and an entry of b for each class.
+
+    Without β the duals are those of the scores (`_class_gradient_dual`).
+    """
     k = problem.n_classes
+    given = None if beta is None else _make_feasible_classes(problem, beta)
 
     def evaluate(doubled: bool) -> tuple[LinearResult, float]:
         scores = [design.bounded_matvec(w[r], float(b[r]), doubled) for r in range(k)]
-        sums = [design.bounded_rmatvec(np.ascontiguousarray(v), doubled) for v in beta.T]
         g, g_error = (np.stack([s[i] for s in scores], axis=1) for i in (0, 1))
+        beta, totals, absorbing = given or _class_gradient_dual(problem, g)
+        sums = [design.bounded_rmatvec(np.ascontiguousarray(v), doubled) for v in beta.T]
         w_beta, error = (np.stack([s[i] for s in sums]) for i in (0, 1))
         for row in absorbing:
             error = error + 1.01 * float(totals[1].sum()) * _row_sizes(design, row)
         bounds = problem.bounds(w, b, beta, (g, g_error), (w_beta, error), totals, absorbing)
-        found = LinearResult(w, b, beta, g, w_beta, bounds.primal, bounds.gap, bounded=True)
-        return found, problem.primal_and_gap(w, b, beta, g, w_beta)[1]
+        values = bounds.primal, bounds.gap
+        found = LinearResult(w, b, beta, g, w_beta, *values, is_gradient_dual=given is None)
+        plain = problem.primal_and_gap(w, b, beta, g, w_beta)[1]
+        return replace(found, bounded=True), plain
 
     return _with_enough_precision(evaluate, tol)
 
 
+def bound_class_gap_by_norms(
+    problem: Multinomial, design: LocalMatrix, w: np.ndarray, b: np.ndarray, tol: float
+) -> LinearResult | None:
+    """The same from products without bounds of their entries; None where rounding matters."""
+    products, norms = ClassProducts(design), design.norm_bounds
+    g = products.matmat(w, b)
+    beta, totals, absorbing = _class_gradient_dual(problem, g)
+    w_beta = products.rmatmat(beta)
+    units = 1.01 * (design.row_length + 12) * UNIT
+    lengths = np.array([_length(row) for row in w])
+    g_error = norms[:, np.newaxis] * (units * lengths) + units * (np.abs(b) + SETTINGS.underflow)
+    long = (design.additions + 12) * UNIT * (norms @ np.abs(beta))
+    long += 2 * len(absorbing) * float(totals[1].sum()) * float(norms.max(initial=0.0))
+    sums = w_beta, 1.01 * (_length(long) + SETTINGS.underflow)
+    bounds = problem.bounds(w, b, beta, (g, g_error), sums, totals, absorbing)
+    gap = min(bounds.gap, bounds.primal)  # no loss is negative: β = 0 has the dual value 0
+    found = LinearResult(w, b, beta, g, w_beta, bounds.primal, gap, is_gradient_dual=True)
+    plain = problem.primal_and_gap(w, b, beta, g, w_beta)[1]
+    found = replace(found, bounded=True)
+    return None if _rounding_matters(found, plain, tol) else found
+
+
+def _class_gradient_dual(
+    problem: SimplexDuals, g: np.ndarray
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], list[int]]:
+    """Feasible duals near −L'(g): those of g + δ, δ the best constants, if intercepts are free."""
+    assert isinstance(problem, Multinomial)
+    shift = problem.best_intercepts(g) if problem.intercept_penalty == 0 else None
+    return _make_feasible_classes(problem, problem.gradient_duals(g, shift))
+
+
 def _make_feasible_classes(
-    problem: CrammerSinger, beta: np.ndarray
+    problem: SimplexDuals, beta: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], list[int]]:
     """Feasible duals, Σᵢβ_ir with bounds of their errors, and the rows that absorb these."""
     beta = problem.within_bounds(beta)
@@ -275,8 +320,10 @@ def _make_feasible_classes(
     left = np.abs(totals[0]) + totals[1]
     if not left.any():
         return beta, (left, left), []
-    absorbing = [int(np.argmax(problem.class_weights(beta, r))) for r in range(k)]
-    capacity = min(float(problem.class_weights(beta, r)[i]) for r, i in enumerate(absorbing))
+    moving = np.flatnonzero(left)  # classes without weight have no duals, and no drift
+    absorbing = [int(np.argmax(problem.class_weights(beta, r))) for r in moving]
+    given = zip(moving, absorbing, strict=True)
+    capacity = min(float(problem.class_weights(beta, r)[i]) for r, i in given)
     if capacity < 2 * left.sum():
         return np.zeros_like(beta), (np.zeros(k), np.zeros(k)), []
     return beta, (np.zeros(k), left), absorbing

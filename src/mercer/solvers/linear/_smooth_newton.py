@@ -28,6 +28,7 @@ __all__ = [
     "factor_newton_equations",
     "intercept_gap",
     "line_search",
+    "newton_factor",
     "weighted_gram",
 ]
 
@@ -208,7 +209,8 @@ class SmoothNewton:
             left = np.sqrt(r[:-1] @ r[:-1] + (r_b * r_b / scale_b if penalty else 0.0))
             return rho <= end or (left + self.sum_norm * abs(r_b)) ** 2 <= self.target_gap
 
-        x = conjugate_gradient(apply, rhs, stop, self.settings.cg_steps, inverse_diagonal)
+        steps = self.settings.cg_steps
+        x = conjugate_gradient(apply, rhs, stop, steps, lambda r: inverse_diagonal * r)
         return x[:-1], float(x[-1])
 
     def _line_search(self, step_w: np.ndarray, step_b: float, h: np.ndarray, slope: float) -> float:
@@ -228,15 +230,16 @@ def conjugate_gradient(
     rhs: np.ndarray,
     stop: Callable[[np.ndarray, np.ndarray, float], bool],
     max_steps: int,
-    inverse_diagonal: np.ndarray | None = None,
+    precondition: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Solve A x = rhs by preconditioned conjugate gradients (Nocedal and Wright, algorithm 5.3).
 
     ``apply(p)`` is A p; ``stop(x, r, rho)`` is asked before each step, with the residual r and its
     squared norm in the metric of the preconditioner. Ends, too, where pᵀA p is not positive.
+    ``precondition(r)`` is an approximation of A⁻¹ r.
     """
     x, r = np.zeros_like(rhs), rhs.copy()
-    z = r if inverse_diagonal is None else inverse_diagonal * r
+    z = r if precondition is None else precondition(r)
     p, rho = z.copy(), float(r @ z)
     for _ in range(max_steps):
         if stop(x, r, rho):
@@ -248,7 +251,7 @@ def conjugate_gradient(
         a = rho / curvature
         x += a * p
         r -= a * q
-        z = r if inverse_diagonal is None else inverse_diagonal * r
+        z = r if precondition is None else precondition(r)
         rho, before = float(r @ z), rho
         p *= rho / before
         p += z
@@ -302,14 +305,7 @@ def factor_newton_equations(
     gram: np.ndarray, penalty: float | None, extra_b: float = 0.0, ridge: float = _RIDGE[np.float32]
 ) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
     """Factorise I + XᵀDX, bordered by the intercept; the function that solves with it."""
-    d = len(gram) - 1
-    diagonal = gram.diagonal().copy()
-    diagonal[:d] += 1.0
-    if penalty is None:
-        gram, diagonal = gram[:d, :d], diagonal[:d]
-    else:
-        diagonal[d] += penalty + extra_b
-    factor = _cholesky(gram, diagonal, ridge)
+    d, factor = len(gram) - 1, newton_factor(gram, penalty, extra_b, ridge)
 
     def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
         if penalty is None:
@@ -318,6 +314,20 @@ def factor_newton_equations(
         return step[:d], float(step[d])
 
     return solve
+
+
+def newton_factor(
+    gram: np.ndarray, penalty: float | None, extra_b: float, ridge: float
+) -> np.ndarray:
+    """The upper Cholesky factor of I + XᵀDX, bordered by the intercept if there is one."""
+    d = len(gram) - 1
+    diagonal = gram.diagonal().copy()
+    diagonal[:d] += 1.0
+    if penalty is None:
+        gram, diagonal = gram[:d, :d], diagonal[:d]
+    else:
+        diagonal[d] += penalty + extra_b
+    return _cholesky(gram, diagonal, ridge)
 
 
 def _cholesky(H: np.ndarray, diagonal: np.ndarray, ridge: float) -> np.ndarray:

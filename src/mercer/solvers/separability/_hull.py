@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,6 +106,17 @@ def prove_inseparable(
     Only variables with β ≠ 0 may have a weight (default: all). ``equal_rows``: whether to compare
     all rows for equal ones, too.
     """
+    if beta is not None:
+        return _prove(problem, gram, beta, equal_rows)
+    if problem not in _OF_ALL:  # a solver that watches its problem has asked before
+        _OF_ALL[problem] = _prove(problem, gram, None, equal_rows)
+    return _OF_ALL[problem]
+
+
+_OF_ALL: WeakKeyDictionary[Any, HullProof | None] = WeakKeyDictionary()
+
+
+def _prove(problem: Any, gram: Any, beta: np.ndarray | None, equal_rows: bool) -> HullProof | None:
     proof = _equal_rows(problem, gram) if equal_rows else None
     if proof is not None or not _has_features(gram.kernel):
         return proof

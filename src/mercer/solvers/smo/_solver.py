@@ -25,7 +25,6 @@ from mercer.gram import BlockedGram
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import make_result
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.separability._hull import has_hard_margin
 from mercer.solvers.smo._class_pair import ClassPairSMO
 from mercer.solvers.smo._decomposition import DecompositionSMO
 from mercer.solvers.smo._dense import DenseSMO, is_one_to_one
@@ -97,10 +96,11 @@ class SMO:
     ) -> tuple[DenseSMO, Status]:
         """On float32 blocks that class pairs share; if that stalls, on a float64 matrix.
 
-        A hard margin needs float64: float32 cannot tell nearly parallel rows from equal ones.
+        A hard margin needs float64: float32 cannot tell nearly parallel rows from equal ones. So
+        does squared slack, whose diagonal of 1/(2C) float32 may lose beside K.
         """
         limits, last = (stopping, self.tol, max_steps), (self.gap_tol, self.settings)
-        is_pair = bool(gram.parts) and is_one_to_one(problem) and not has_hard_margin(problem)
+        is_pair = bool(gram.parts) and is_one_to_one(problem) and problem.is_finite
         if not is_pair or gram.diag().max(initial=0.0) > self.settings.max_scale:
             run = DenseSMO(problem, gram, *limits, beta, *last)
             return run, run.run()

@@ -1,0 +1,211 @@
+"""``python -m benchmarks kernels``: kernels on strings, gapped k-mers, and kernels as functions.
+
+Peers are those that are installed: SciPy (a sparse product), scikit-learn (a kernel as a callable),
+FastSK (gapped k-mers). Accuracies are of the held-out part, or by cross-validation in which the
+parameters are chosen inside the folds. A data set that cannot be had is named and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import mercer
+from benchmarks.data import DataSet, MissingData, load
+from benchmarks.report import table
+from mercer.kernels import RBF, GappedKmer, Kernel, Normalize, Spectrum, WeightedDegree
+
+__all__ = ["add_command"]
+
+Row = list[str]
+
+
+@dataclass(frozen=True)
+class GappedSet:
+    """A set of sequences: window, ignored positions, three raw kernel values, C and AUC.
+
+    The values are k(train 0, train 0), k(train 0, train 1) and k(test 0, train 0); the AUC is that
+    of an SVC on the normalised kernel matrix.
+    """
+
+    name: str
+    g: int
+    m: int
+    raw: tuple[int, int, int]
+    auc: tuple[tuple[float, float], ...]
+
+
+GAPPED = (
+    GappedSet("gkm_CTCF", 13, 7, (156382, 9569, 4567), ((1.0, 0.971063),)),
+    GappedSet("gkm_RAD21", 14, 8, (278443, 6367, 6338), ((1.0, 0.976005), (100.0, 0.977720))),
+    GappedSet("gkm_protein_1_1", 8, 4, (9690, 1162, 50), ((1.0, 0.766707), (0.01, 0.715363))),
+)
+
+
+def rbf(x: np.ndarray, z: np.ndarray, gamma: float = 1.0) -> Any:
+    """What a user writes."""
+    return np.exp(-gamma * np.sum((x - z) ** 2))
+
+
+def add_command(commands: Any) -> None:
+    parser = commands.add_parser("kernels", help="strings, gapped k-mers, kernels as functions")
+    parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts (3)")
+    parser.add_argument("--only", choices=list(TASKS), help="one of them")
+    parser.add_argument(
+        "--rows", type=int, default=1000, help="of scikit-learn's fit with a callable (1000)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    warnings.simplefilter("ignore")
+    for name, (header, task) in TASKS.items():
+        if options.only in (None, name):
+            print(f"{name}\n")
+            try:
+                print(table(header, task(options)), end="\n\n", flush=True)
+            except MissingData as error:
+                print(f"left out: {error}\n")
+    return 0
+
+
+def _best(function: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+    """Seconds of the fastest of some calls after a first one, and what it returned."""
+    found, least = function(), np.inf
+    for _ in range(repeat):
+        start = time.perf_counter()
+        found = function()
+        least = min(least, time.perf_counter() - start)
+    return least, found
+
+
+# ---------------------------------------------------------------------- functions
+
+
+def functions(options: argparse.Namespace) -> list[Row]:
+    """A user-written RBF against the built-in one, and against scikit-learn's callable."""
+    data = load("a9a")
+    written = mercer.kernel(rbf, psd=True)
+    kernels: dict[str, Kernel] = {"RBF": RBF(0.05), "user-written": written(gamma=0.05)}
+    seconds = dict.fromkeys(kernels, np.inf)
+    models: dict[str, Any] = {}
+    for turn in range(options.repeat + 1):  # interleaved: other load meets both
+        for name, kernel in kernels.items():
+            start = time.perf_counter()
+            models[name] = mercer.SVC(kernel=kernel, C=1.0).fit(data.X, data.y)
+            if turn:
+                seconds[name] = min(seconds[name], time.perf_counter() - start)
+    out = [
+        [f"a9a, {data.X.shape[0]:,} rows", name, f"{seconds[name]:.2f}",
+         f"{seconds[name] / seconds['RBF']:.2f}×", f"{models[name].certificate_.relative_gap:.1e}"]
+        for name in kernels
+    ]  # fmt: skip
+    return out + _callables(data, written(gamma=0.05), options)
+
+
+def _callables(data: DataSet, kernel: Kernel, options: argparse.Namespace) -> list[Row]:
+    """scikit-learn calls the function for every pair, which grows with the square of the rows."""
+    svm = importlib.import_module("sklearn.svm")
+    rows = min(10_000, data.X.shape[0])
+    X, y = data.X[:rows].toarray(), data.y[:rows]
+    mine, _ = _best(lambda: mercer.SVC(kernel=kernel).fit(X, y), options.repeat)
+
+    def matrix(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.array([[rbf(a, b, 0.05) for b in B] for a in A])
+
+    few = min(options.rows, rows)
+    start = time.perf_counter()
+    svm.SVC(kernel=matrix).fit(X[:few], y[:few])
+    spent = time.perf_counter() - start
+    theirs = spent * (rows / few) ** 2
+    task, how = f"a9a, {rows:,} rows", "" if few == rows else f" (from {few:,} rows: {spent:.1f} s)"
+    return [
+        [task, "user-written", f"{mine:.2f}", "1×", ""],
+        [task, f"scikit-learn, the function as callable{how}", f"{theirs:.0f}",
+         f"{theirs / mine:.0f}×", ""],
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------- strings
+
+
+def strings(options: argparse.Namespace) -> list[Row]:
+    """The spectrum kernel matrix of texts against one sparse product of the same counts."""
+    texts = load("sms_spam_text").X
+    out = []
+    for k in (3, 5):
+        kernel = Spectrum(k)
+        counts = kernel.feature_map(texts)
+        theirs, _ = _best(partial(_product, counts), options.repeat)
+        mine, _ = _best(partial(kernel, texts), options.repeat)
+        task = f"{len(texts):,} SMS, k={k}, {counts.shape[1]:,} substrings"
+        out += [
+            [task, "Spectrum, from the texts", f"{mine:.2f}", f"{mine / theirs:.2f}×"],
+            [task, "SciPy, product of the counts", f"{theirs:.2f}", "1×"],
+        ]
+    return out
+
+
+def _product(counts: Any) -> np.ndarray:
+    return (counts @ counts.T).toarray()
+
+
+def accuracies(options: argparse.Namespace) -> list[Row]:
+    """10-fold, parameters chosen by 3-fold searches inside."""
+    selection = importlib.import_module("sklearn.model_selection")
+    out = []
+    for name, kernel, grid in (
+        ("sms_spam_text", Normalize(Spectrum((3, 4))), {"kernel__k__k": [(3, 4), (4, 5), (5,)]}),
+        ("splice_junction_dna", WeightedDegree(10), {"kernel__degree": [6, 12, 20]}),
+    ):
+        data = load(name)
+        search = selection.GridSearchCV(mercer.SVC(kernel=kernel), grid | {"C": [1, 10]}, cv=3)
+        folds = selection.StratifiedKFold(10, shuffle=True, random_state=0)
+        start = time.perf_counter()
+        scores = selection.cross_val_score(search, data.X, data.y, cv=folds)
+        seconds = time.perf_counter() - start
+        spread = f"{scores.mean():.4f} ± {scores.std():.4f}"
+        out.append([name, f"{kernel!r} and others", spread, f"{seconds:.0f}"])
+    return out
+
+
+# ---------------------------------------------------------------------- gapped k-mers
+
+
+def gapped(options: argparse.Namespace) -> list[Row]:
+    """Raw values, seconds of the kernel matrix, and AUC of an SVC on the normalised kernel."""
+    metrics = importlib.import_module("sklearn.metrics")
+    out = []
+    for each in GAPPED:
+        data = load(each.name)
+        kernel = GappedKmer(each.g, each.m)
+        K = kernel([data.X[0], data.X_test[0]], data.X[:2])
+        found = int(K[0, 0]), int(K[0, 1]), int(K[1, 0])
+        normal = Normalize(kernel)
+        seconds, K = _best(partial(normal, data.X), options.repeat)
+        test = normal(data.X_test, data.X)
+        auc = []
+        for C, expected in each.auc:
+            model = mercer.SVC(kernel="precomputed", C=C).fit(K, data.y)
+            value = metrics.roc_auc_score(data.y_test, model.decision_function(test))
+            auc.append(f"C={C:g}: {value:.4f} ({expected:.4f})")
+        values = "exact" if found == each.raw else f"{found}, expected {each.raw}"
+        task = f"{each.name}, {len(data.X):,} sequences, g={each.g}, m={each.m}"
+        out.append([task, values, f"{seconds:.2f}", "; ".join(auc)])
+    return out
+
+
+TASKS: dict[str, tuple[list[str], Callable[[argparse.Namespace], list[Row]]]] = {
+    "functions": (["task", "kernel", "seconds of a fit", "ratio", "relative gap"], functions),
+    "strings": (["task", "who", "seconds", "ratio"], strings),
+    "gapped": (["task", "raw values", "seconds of the matrix", "AUC (expected)"], gapped),
+    "accuracies": (["data", "kernel", "accuracy", "seconds"], accuracies),
+}

@@ -1,0 +1,94 @@
+"""p-values of new rows under a one-class model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from mercer.conformal._cross import CrossFitted
+
+__all__ = ["ConformalOutlierDetector"]
+
+
+class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
+    """p-values: how unlike the training rows a new row is.
+
+    The model of each fold ranks a new row among the rows that the fold held out
+    (cross-conformal prediction). Of rows from the distribution of the training rows about a
+    fraction α has a p-value of at most α.
+
+    Parameters
+    ----------
+    estimator : one-class estimator with ``decision_function``, larger for rows that are normal
+    cv : int or splitter, default=5
+        Folds; every row must be held out exactly once.
+    random_state : int, RandomState or None, default=0
+        For ties.
+
+    Attributes
+    ----------
+    estimator_ : fitted on all rows
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import OneClassSVM
+    >>> from mercer.conformal import ConformalOutlierDetector
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = ConformalOutlierDetector(OneClassSVM(nu=0.1)).fit(X)
+    >>> bool(model.p_values([[6.0, 6.0]])[0] < 0.01)
+    True
+    """
+
+    def __init__(self, estimator: Any, *, cv: Any = 5, random_state: Any = 0):
+        self.estimator = estimator
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConformalOutlierDetector:
+        """Fit the estimator on all rows, and once for each fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            For the estimators; ranks are not weighted.
+
+        Returns
+        -------
+        self : ConformalOutlierDetector
+        """
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = clone(self.estimator).fit(X, **given)
+        folds = CrossFitted(self.estimator, X, None, self.cv, sample_weight, is_classifier=False)
+        self._models, self._n = folds.models, folds.n
+        self._scores = folds.held_out(
+            lambda model, rows, index: np.sort(model.decision_function(rows)), X
+        )
+        return self
+
+    def p_values(self, X: Any) -> np.ndarray:
+        """The fraction of training rows that are as unusual as each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "estimator_")
+        below, equal = np.zeros((2, _num_samples(X)))
+        for model, scores in zip(self._models, self._scores, strict=True):
+            values = model.decision_function(X)
+            first = np.searchsorted(scores, values, side="left")
+            below += first
+            equal += np.searchsorted(scores, values, side="right") - first
+        draw = check_random_state(self.random_state).uniform(size=below.size)
+        return (below + draw * (equal + 1)) / (self._n + 1)

@@ -1,0 +1,145 @@
+"""A kernel function as the user wrote it: form, parameters, source, and the names it uses."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import textwrap
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FORMS", "Definition", "define"]
+
+# Arguments of each form before the parameters.
+FORMS = {
+    "vectors": 2,
+    "dot": 3,
+    "matrices": 2,
+    "features": 1,
+    "sparse features": 1,
+    "objects": 2,
+}
+_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A kernel function.
+
+    Attributes
+    ----------
+    function : function
+    form : one of FORMS
+    parameters : dict of str to number
+        Names and default values.
+    is_psd : bool or None
+        What the user says.
+    """
+
+    function: Any
+    form: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    is_psd: bool | None = None
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def path(self) -> str:
+        """Module and name, by which files name it."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @cached_property
+    def source(self) -> str | None:
+        """Without decorators; None where it cannot be read (a function typed into a prompt)."""
+        try:
+            text = textwrap.dedent(inspect.getsource(self.function))
+            tree = ast.parse(text).body[0]
+        except (OSError, TypeError, SyntaxError, IndexError):
+            return None
+        if not isinstance(tree, ast.FunctionDef):
+            return None  # a lambda
+        tree.decorator_list = []
+        return ast.unparse(tree)
+
+    @property
+    def tree(self) -> ast.FunctionDef | None:
+        """Parsed anew: it may be changed."""
+        parsed = None if self.source is None else ast.parse(self.source).body[0]
+        return parsed if isinstance(parsed, ast.FunctionDef) else None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the source (of the bytecode where there is none)."""
+        code = self.function.__code__
+        text = self.source or f"{code.co_code!r} {code.co_consts!r}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """Global names and those of enclosing functions."""
+        found = dict(self.function.__globals__)
+        closure = self.function.__closure__ or ()
+        free = self.function.__code__.co_freevars
+        for name, cell in zip(free, closure, strict=True):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not yet assigned
+                continue
+        return found
+
+    def state(self) -> str | None:
+        """What compiled code depends on besides the source, as a text; None if that is not known.
+
+        Numbers and texts among the names that the function uses are compiled in as constants, and
+        so are functions that it calls.
+        """
+        code = self.function.__code__
+        parts = []
+        for name in sorted({*code.co_names, *code.co_freevars} & set(self.names)):
+            value = self.names[name]
+            if isinstance(value, ModuleType):
+                parts.append(f"{name}={value.__name__}")
+            elif isinstance(value, (bool, int, float, complex, str, tuple, np.generic)):
+                parts.append(f"{name}={value!r}")
+            elif isinstance(value, FunctionType) and value.__module__.split(".")[0] == "numpy":
+                parts.append(f"{name}={value.__qualname__}")
+            elif not isinstance(value, (np.ufunc, type)) and not inspect.isbuiltin(value):
+                return None
+        return ";".join(parts)
+
+
+def define(function: Any, of: str | None, psd: bool | None) -> Definition:
+    """The definition of a function; a ValueError or TypeError says what it must be."""
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"mercer.kernel takes a function, got {type(function).__name__}.")
+    signature = inspect.signature(function).parameters.values()
+    what = f"mercer.kernel: {function.__name__}({', '.join(map(str, signature))})"
+    if any(parameter.kind not in (*_KINDS, parameter.KEYWORD_ONLY) for parameter in signature):
+        raise ValueError(f"{what} must not have *arguments or **keywords.")
+    samples = [p.name for p in signature if p.default is p.empty]
+    parameters = {p.name: p.default for p in signature if p.default is not p.empty}
+    form = of or _form_of(samples)
+    if form not in FORMS:
+        raise ValueError(f"{what}: of must be one of {', '.join(FORMS)}, got {of!r}.")
+    if len(samples) != FORMS[form]:
+        raise ValueError(
+            f"{what}: of={form!r} needs {FORMS[form]} arguments without a default, got "
+            f"{len(samples)}; parameters of the kernel have one."
+        )
+    return Definition(function, form, parameters, True if FORMS[form] == 1 else psd)
+
+
+def _form_of(samples: list[str]) -> str:
+    """By the names of the arguments: (x), (X, Z), (dot, xx, zz), or two vectors."""
+    if len(samples) == 1:
+        return "features"
+    if len(samples) == 3:
+        return "dot"
+    return "matrices" if samples == [name.upper() for name in samples] else "vectors"

@@ -1,0 +1,362 @@
+"""The kernels that `mercer.kernel` makes of functions, one class for each form.
+
+The values of a function are taken for exact as it computes them in float64; in float32 tiles they
+are rounded once.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Hashable
+from dataclasses import fields
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.exceptions import warn_user
+from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
+from mercer.kernels._compiled.elementwise import flat_rows, rbf_table64
+from mercer.kernels._compiled.products import products
+from mercer.kernels._rounding import Rounding, smallest, unit
+from mercer.kernels._samples import SampleBlock, Samples
+from mercer.kernels._stationary import LARGEST_TABULATED
+from mercer.kernels.functions._compile import CompiledTiles, NotCompiledError
+from mercer.kernels.functions._definition import Definition
+from mercer.kernels.structured._sparse_features import Features, SparseFeatureKernel
+
+__all__ = [
+    "DEFINED",
+    "DenseFeatureFunction",
+    "FunctionKernel",
+    "InterpretedKernelWarning",
+    "MatrixFunction",
+    "ObjectFunction",
+    "SparseFeatureFunction",
+    "VectorFunction",
+]
+
+#: The classes of all functions that were decorated in this process, by their import paths.
+DEFINED: dict[str, type[FunctionKernel]] = {}
+
+
+class InterpretedKernelWarning(UserWarning):
+    """A kernel function cannot be compiled and runs as Python."""
+
+
+class FunctionKernel(Kernel):
+    """A kernel given by a function; its fields are the parameters of the function."""
+
+    definition: ClassVar[Definition]
+    _is_symmetric = False
+
+    def __post_init__(self) -> None:
+        for name, value in self.parameters.items():
+            if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+                raise ValueError(
+                    f"{self.definition.name}: the parameter {name} must be a number, got {value!r}."
+                )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the function besides the samples."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def is_psd(self) -> bool | None:
+        return self.definition.is_psd
+
+    def __call__(self, *samples: Any, **parameters: Any) -> Any:
+        """With parameters alone, the kernel with these; with samples, the kernel matrix."""
+        if samples and "Z" in parameters:
+            samples = (*samples, parameters.pop("Z"))
+        kernel = self.set_params(**parameters) if parameters else self
+        return Kernel.__call__(kernel, *samples) if samples else kernel
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FunctionKernel):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple:
+        one = self.definition
+        return one.path, one.digest, one.form, tuple(self.parameters.items())
+
+    def __reduce__(self) -> Any:
+        """By import path; a function of ``__main__``, or one that has none, by value."""
+        definition = self.definition
+        if definition.function.__module__ != "__main__" and _found(definition) is not None:
+            return restore, (definition.path, self.parameters)
+        return _made_again, (
+            definition.function,
+            definition.form,
+            definition.is_psd,
+            self.parameters,
+        )
+
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
+        if np.dtype(dtype) == np.float64:
+            return Rounding.of(0.0, points.n)
+        ones = np.ones(points.n)
+        return Rounding.of(unit(dtype), points.n, (smallest(dtype) * ones, ones))
+
+    def _checked(self, values: np.ndarray) -> np.ndarray:
+        """Kernel values that are finite and within the range."""
+        if values.size and not (values.min() >= -LARGEST and values.max() <= LARGEST):
+            raise ValueError(
+                f"The kernel function {self!r} returned NaN, infinity, or values beyond "
+                f"±{LARGEST:g}. Check or scale it."
+            )
+        return values
+
+
+class VectorFunction(FunctionKernel):
+    """k(x, z) given by a function of two vectors, or of x·z, ‖x‖² and ‖z‖²."""
+
+    # Of the definition: the compiled loops, None where they cannot be compiled.
+    _tiles: ClassVar[CompiledTiles | None]
+
+    @property
+    def is_shift_invariant(self) -> bool:
+        return self._tiles is not None and self._tiles.is_shift_invariant
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        if self._tiles is None:
+            return OBJECT_COST
+        return super().cost_per_entry(samples) if self._tiles.of_dots else 8.0 * samples.d + 20
+
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        if self._tiles is not None:
+            try:
+                self._compiled_tile(self._tiles, A, B, out)
+                return
+            except NotCompiledError as error:
+                self._interpret(error)
+        out[...] = self._checked(self._pairs(A, B))
+
+    def diag(self, A: SampleBlock) -> np.ndarray:
+        out = np.empty(len(A))
+        if self._tiles is not None:
+            arguments = self.parameters.values()
+            rows = A.sq_norms if self._tiles.of_dots else _dense(A)
+            try:
+                self._tiles.diagonal(rows, out, *arguments)
+                return out
+            except NotCompiledError as error:
+                self._interpret(error)
+        for i in range(len(A)):
+            out[i] = self._pairs(A[i : i + 1], A[i : i + 1])[0, 0]
+        return out
+
+    def _compiled_tile(
+        self, tiles: CompiledTiles, A: SampleBlock, B: SampleBlock, out: np.ndarray
+    ) -> None:
+        flat, stride = flat_rows(out)
+        arguments = self.parameters.values()
+        if not tiles.of_dots:
+            tiles.tile(_dense(A), _dense(B), flat, stride, *arguments)
+            self._checked(out)
+            return
+        table = self._table(tiles, A.points, out.dtype) if A.points is B.points else None
+        if table is not None:
+            products(A, B, out)
+            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
+            return
+        dots = out
+        # In float32 only where that has no rounding: dot products of integers.
+        if out.dtype == np.float32 and not (A.points is B.points and A.points.are_exact(out.dtype)):
+            A, B = (each.points.take(each.index, np.float64) for each in (A, B))
+            dots = np.empty(out.shape)
+        products(A, B, dots)
+        source, source_stride = flat_rows(dots)
+        norms = (np.ascontiguousarray(each.sq_norms) for each in (A, B))
+        buffer = np.empty(out.shape[1])
+        tiles.tile(source, source_stride, flat, stride, *out.shape, *norms, buffer, *arguments)
+        self._checked(out)
+
+    def _table(self, tiles: CompiledTiles, points: Samples, dtype: np.dtype) -> np.ndarray | None:
+        """The values at all squared distances of rows of small integers; None for others."""
+        key = self, "table", dtype
+        if key not in points.prepared:
+            largest = 4 * points.largest_norm(np.float64)
+            is_small = largest <= LARGEST_TABULATED and points.are_exact(dtype)
+            table = None
+            if tiles.is_shift_invariant and is_small:
+                distances = np.arange(int(largest) + 1, dtype=np.float64)
+                one, zeros = np.zeros(1), np.zeros(distances.size)
+                table = np.empty(distances.size, dtype)
+                shape, buffer = (1, distances.size), np.empty(distances.size)
+                sides = zeros, distances.size, table, distances.size
+                tiles.tile(*sides, *shape, one, distances, buffer, *self.parameters.values())
+                self._checked(table)
+            points.prepared[key] = table
+        return points.prepared[key]
+
+    def _interpret(self, error: NotCompiledError) -> None:
+        """Run as Python from now on, with one note."""
+        type(self)._tiles = None
+        warn_user(
+            f"The kernel function {self.definition.name!r} cannot be compiled and runs as Python, "
+            f"a value at a time, which is slow ({error}). Use arithmetic and functions of NumPy "
+            "that Numba knows, or write it for whole matrices, k(X, Z).",
+            InterpretedKernelWarning,
+        )
+
+    def _pairs(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
+        function, keywords = self.definition.function, self.parameters
+        X, Z = _dense(A), _dense(B)
+        if self.definition.form == "dot":
+            norms = [np.einsum("ij,ij->i", rows, rows) for rows in (X, Z)]
+            K = [
+                [function(x @ z, a, b, **keywords) for z, b in zip(Z, norms[1], strict=True)]
+                for x, a in zip(X, norms[0], strict=True)
+            ]
+        else:
+            K = [[function(x, z, **keywords) for z in Z] for x in X]
+        return np.array(K, dtype=np.float64).reshape(len(A), len(B))
+
+
+class MatrixFunction(FunctionKernel):
+    """k(X, Z) given by a function of two sets of rows, as the user has them."""
+
+    sample_type = OBJECTS
+    _has_formula = False
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        return OBJECT_COST
+
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
+        """The function decides which samples it takes."""
+
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        out[...] = self._values(A, B)
+
+    def diag(self, A: SampleBlock) -> np.ndarray:
+        out = np.empty(len(A))
+        for start in range(0, len(A), 4):  # few calls, and few values that are not used
+            part = A[start : start + 4]
+            out[start : start + 4] = np.diagonal(self._values(part, part))
+        return out
+
+    def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
+        values = self.definition.function(A.original, B.original, **self.parameters)
+        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+        if values.shape != (len(A), len(B)):
+            raise ValueError(
+                f"The kernel function {self!r} must return a value for each pair of rows, shape "
+                f"{len(A), len(B)}; got {values.shape}."
+            )
+        return self._checked(values)
+
+
+class ObjectFunction(MatrixFunction):
+    """k(x, z) given by a function of two samples of any kind, called for each pair."""
+
+    def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
+        function, keywords = self.definition.function, self.parameters
+        K = [[function(x, z, **keywords) for z in B.original] for x in A.original]
+        return self._checked(np.array(K, dtype=np.float64).reshape(len(A), len(B)))
+
+
+class DenseFeatureFunction(FunctionKernel):
+    """k(x, z) = φ(x)·φ(z) with a function φ that returns an array."""
+
+    sample_type = OBJECTS
+    _is_symmetric = True
+
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
+        """They were checked when they were prepared."""
+
+    def prepare(self, samples: Samples) -> Samples:
+        function, keywords = self.definition.function, self.parameters
+        rows = samples.rows(slice(0, samples.n), None)
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        found = [np.ravel(function(x, **keywords)) for x in rows]
+        if len({row.size for row in found}) > 1:
+            raise ValueError(
+                f"{self!r}: φ must return as many features for every sample, got "
+                f"{sorted({row.size for row in found})[:5]}. For features by name return a dict, "
+                "@mercer.kernel(of='sparse features')."
+            )
+        width = found[0].size if found else 0
+        return Samples(np.array(found, dtype=np.float64).reshape(samples.n, width))
+
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        products(A, B, out)
+
+    def diag(self, A: SampleBlock) -> np.ndarray:
+        return A.sq_norms.copy()
+
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
+        from mercer.kernels._dot_product import Linear
+
+        return Linear().rounding(points, dtype)
+
+
+class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
+    """k(x, z) = φ(x)·φ(z) with a function φ that returns a dict of features by name."""
+
+    sample_type = OBJECTS
+    is_psd = _is_symmetric = True
+    rounding = SparseFeatureKernel.rounding
+
+    def read(self, X: Any) -> Any:
+        return X
+
+    def features(self, samples: Any) -> Features:
+        number: dict[Hashable, int] = {}
+        data, columns, indptr = [], [], [0]
+        for row, sample in enumerate(samples):
+            found = self.definition.function(sample, **self.parameters)
+            if not isinstance(found, dict):
+                raise ValueError(
+                    f"{self!r}: φ must return a dict of feature to number; got "
+                    f"{type(found).__name__} for row {row}."
+                )
+            for key, value in found.items():
+                columns.append(number.setdefault(key, len(number)))
+                data.append(float(value))
+            indptr.append(len(data))
+        matrix = sp.csr_matrix((data, columns, indptr), shape=(len(indptr) - 1, len(number)))
+        return Features(matrix, lambda: list(number))
+
+
+def _dense(A: SampleBlock) -> np.ndarray:
+    """The rows in float64, less their origin."""
+    rows = A.points.rows(A.index, np.float64)
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def _found(definition: Definition) -> Any:
+    """The kernel that the import path of a definition leads to, if it is of that definition."""
+    module, _, name = definition.path.partition(":")
+    found: Any = None
+    try:
+        found = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return None
+    same = isinstance(found, FunctionKernel) and found.definition.digest == definition.digest
+    return found if same else None
+
+
+def restore(path: str, parameters: dict[str, Any]) -> Kernel:
+    """The kernel of an import path, as pickles name it."""
+    module, _, name = path.partition(":")
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, FunctionKernel):
+        raise pickle.UnpicklingError(f"{path} is no kernel any more.")
+    return found.set_params(**parameters)
+
+
+def _made_again(function: Any, form: str, psd: bool | None, parameters: dict[str, Any]) -> Kernel:
+    from mercer.kernels.functions._decorator import kernel
+
+    return kernel(function, of=form, psd=psd).set_params(**parameters)

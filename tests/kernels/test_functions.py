@@ -1,0 +1,339 @@
+"""Functions as kernels: every form, recognised and not, compiled and not, saved and loaded."""
+
+from __future__ import annotations
+
+import ast
+import math
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV
+
+import mercer
+from mercer.kernels import RBF, InterpretedKernelWarning, Linear, Polynomial, Samples
+from mercer.kernels.functions._dot_form import dot_form
+from tests.kernels import written
+from tests.kernels.conformance import KernelConformance
+from tests.oracles.naive_kernels import NAIVE
+
+ROOT = Path(__file__).parents[2]
+NAIVE["gauss"] = lambda x, z, gamma: math.exp(-gamma * math.fsum((x - z) ** 2))
+NAIVE["manhattan"] = lambda x, z, gamma: math.exp(-gamma * math.fsum(abs(x - z)))
+NAIVE["power"] = lambda x, z, degree, c: (0.5 * math.fsum(x * z) + c) ** degree
+NAIVE["of_dots"] = NAIVE["gauss"]
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+
+
+class TestGauss(KernelConformance):
+    kernel = written.gauss(gamma=0.05)
+
+
+class TestManhattan(KernelConformance):
+    kernel = written.manhattan
+
+
+class TestPower(KernelConformance):
+    kernel = written.power(c=0.5)
+
+
+class TestOfDots(KernelConformance):
+    kernel = written.of_dots(gamma=0.02)
+
+
+class TestSumOfFunctions(KernelConformance):
+    kernel = written.gauss(gamma=0.05) * 2 + written.power(degree=2) ** 2 + RBF(0.1)
+    names = vars(written)
+
+
+# ---------------------------------------------------------------------- what is recognised
+
+NAMES = {"np": np, "math": math, "exp": np.exp}
+FORMS = {
+    "np.exp(-gamma * np.sum((x - z) ** 2))": True,
+    "math.exp(-gamma * ((x - z) ** 2).sum())": True,
+    "np.exp(-np.dot(x - z, x - z) / 2)": True,
+    "exp(-np.linalg.norm(x - z) ** 2)": True,
+    "1 / (1 + np.square(z - x).sum())": True,
+    "np.sqrt(np.sum(((x - z) / 2) ** 2) + 1)": True,
+    "(gamma * x.dot(z) + 1) ** 3": False,
+    "x @ z": False,
+    "np.sum(x * z) / np.sqrt((x @ x) * (z @ z))": False,
+    "np.tanh(gamma * np.inner(x, z)) + np.sum((x + 2 * z) * (x - z))": False,
+    "np.abs(x - z).sum()": None,
+    "np.minimum(x, z).sum()": None,
+    "(x * z).max()": None,
+    "np.exp(-np.sum((x - z) ** 2)) * x[0] * z[0]": None,
+    "np.sum((x - z) ** 4)": None,
+    "np.linalg.norm(x - z, 1)": None,
+    "np.sum(x)": None,
+    "1.0": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FORMS.items())
+@pytest.mark.parametrize("where", ["return", "assigned"])
+def test_functions_of_dot_products_are_recognised(text, expected, where):
+    """The rewritten function has the values of the one that was written."""
+    body = f"return {text}" if where == "return" else f"value = {text}\n    return value"
+    tree = ast.parse(f"def k(x, z, gamma=0.7):\n    {body}").body[0]
+    found = dot_form(tree, NAMES)
+    assert (found is None) == (expected is None)
+    if found is None:
+        return
+    assert found.is_shift_invariant == expected
+    names = NAMES | {"_exp": np.exp, "_larger": max}
+    exec(found.source, names)
+    for x, z in rng.normal(size=(5, 2, 4)):
+        given = eval(text, {**NAMES, "x": x, "z": z, "gamma": 0.7})
+        assert names["value"](x @ z, x @ x, z @ z, 0.7) == pytest.approx(given, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = x / np.sum(x)\n    return x @ z",
+        "n = np.sum(x @ z)\n    x = np.abs(x)\n    return n * x.sum()",
+        "for i in range(2):\n        x = x * 2\n    return x @ z",
+        "if x @ z > 0:\n        return 1.0\n    return x @ z",
+    ],
+)
+def test_other_bodies_are_left_alone(body):
+    tree = ast.parse(f"def k(x, z):\n    {body}").body[0]
+    assert dot_form(tree, NAMES) is None
+
+
+def test_exponentials_of_arrays_are_compiled():
+    @mercer.kernel
+    def k(x, z):
+        return np.exp(-np.abs(x - z)).sum() + math.exp(-1.0)
+
+    expected = np.exp(-np.abs(X[:, None] - X[None])).sum(axis=2) + math.exp(-1.0)
+    np.testing.assert_allclose(k(X), expected, rtol=1e-14)
+
+
+def test_vectors_may_have_names():
+    tree = ast.parse(
+        "def k(a, b, s=1.0):\n    'text'\n    d = a - b\n    q = d * d\n    t = q.sum() / s\n"
+        "    return np.exp(-t)"
+    ).body[0]
+    found = dot_form(tree, NAMES)
+    assert found is not None
+    assert found.is_shift_invariant
+    assert ast.parse(found.source)
+
+
+# ---------------------------------------------------------------------- parameters and values
+
+
+def test_parameters_are_fields():
+    k = written.gauss
+    assert k.get_params() == {"gamma": 1.0}
+    assert k(gamma=0.5) == k.set_params(gamma=0.5) != k
+    assert k() == k
+    assert repr(k(gamma=0.5)) == "gauss(gamma=0.5)"
+    assert (k + RBF()).set_params(k1__gamma=3.0).k1 == k(gamma=3.0)
+    with pytest.raises(ValueError, match="no parameter 'sigma'"):
+        k(sigma=1)
+    with pytest.raises(ValueError, match="must be a number, got 'wide'"):
+        k(gamma="wide")
+    search = GridSearchCV(mercer.SVC(kernel=k), {"kernel__gamma": [0.1, 1.0]}, cv=3).fit(X, y)
+    assert search.best_params_["kernel__gamma"] in (0.1, 1.0)
+
+
+def test_matrices_features_and_objects():
+    np.testing.assert_allclose(written.of_matrices(X), 2 * X @ X.T)
+    phi = np.hstack([X, 3 * X**2])
+    np.testing.assert_allclose(written.squares(weight=3.0)(X), phi @ phi.T, rtol=1e-13)
+    words = ["abba", "cab", "", "zz"]
+    counts = np.array([[word.count(c) for c in "abcz"] for word in words])
+    np.testing.assert_array_equal(written.letters(weight=2.0)(words), 4 * counts @ counts.T)
+    np.testing.assert_array_equal(
+        written.letters(words[:1], ["ab", "q"]), [[counts[0, 0] + counts[0, 1], 0]]
+    )
+    np.testing.assert_array_equal(written.common(words)[:2], [[2, 2, 0, 0], [2, 3, 0, 0]])
+    assert written.squares.is_psd
+    assert written.letters.is_psd
+    assert written.of_matrices.is_psd is None
+
+
+@pytest.mark.parametrize(
+    ("k", "same"),
+    [
+        (written.gauss(gamma=0.4), RBF(0.4)),
+        (written.of_dots(gamma=0.4), RBF(0.4)),
+        (written.power(degree=2), Polynomial(2, 0.5, 1.0)),
+        (written.of_matrices, 2 * Linear()),
+    ],
+)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_fits_are_those_of_the_same_kernel(k, same, form):
+    rows = form(np.round(X, 2))
+    model, other = (mercer.SVC(kernel=each, tol=1e-5).fit(rows, y) for each in (k, same))
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-4)
+    assert mercer.verify(model, rows, y).status.is_solved
+    values = model.decision_function(rows), other.decision_function(rows)
+    np.testing.assert_allclose(*values, atol=2e-3)
+
+
+def test_tiles_of_integers_have_the_values_of_others():
+    """A table of squared distances stands for the function there."""
+    counts = rng.integers(0, 3, size=(40, 5))
+    points = Samples(counts)
+    K = np.empty((40, 40), np.float32)
+    block = points.take(slice(0, 40), np.float32)
+    written.gauss(gamma=0.3).tile(block, block, K)
+    np.testing.assert_allclose(K, RBF(0.3)(counts), rtol=2e-7)
+    assert any(isinstance(key, tuple) and "table" in key for key in points.prepared)
+
+
+# ---------------------------------------------------------------------- what cannot be
+
+
+def test_what_cannot_be_compiled_runs_as_python_with_one_note():
+    registry = {}
+
+    @mercer.kernel
+    def slow(x, z, s=1.0):
+        registry["calls"] = registry.get("calls", 0) + 1
+        return s * float(x @ z)
+
+    with pytest.warns(InterpretedKernelWarning, match="'slow' cannot be compiled") as caught:
+        K = slow(s=2.0)(X)
+    assert len(caught) == 1
+    np.testing.assert_allclose(K, 2 * X @ X.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        slow(s=3.0)(X[:2])
+    assert registry["calls"] > 0
+
+
+def test_values_that_are_not_finite_or_not_symmetric():
+    @mercer.kernel
+    def root(x, z):
+        return np.sqrt(x @ z)
+
+    with pytest.raises(ValueError, match=r"root\(\) returned NaN"):
+        root(X)
+
+    @mercer.kernel
+    def first(x, z):
+        return x[0] + 2 * z[0]
+
+    with pytest.raises(ValueError, match="not symmetric"):
+        mercer.SVC(kernel=first).fit(X, y)
+
+    @mercer.kernel
+    def large(x, z):
+        return np.exp(800 * (x @ z))
+
+    with pytest.raises(ValueError, match="large"):
+        large(X)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def k(x, z, w): return 1.0", ""),  # of dot products
+        ("def k(x, z, *rest): return 1.0", r"\*arguments"),
+        ("def k(): return 1.0", "arguments without a default"),
+        ("def k(x, z, tile=1.0): return tile", "rename"),
+        ("def k(x, z, a='b'): return 1.0", "must be a number"),
+    ],
+)
+def test_functions_that_are_no_kernels(text, message):
+    names = {}
+    exec(text, names)
+    if not message:
+        assert mercer.kernel(names["k"]).definition.form == "dot"
+        return
+    with pytest.raises(ValueError, match=message):
+        mercer.kernel(names["k"])
+
+
+def test_only_functions_and_known_forms():
+    with pytest.raises(TypeError, match="takes a function"):
+        mercer.kernel(3)
+    with pytest.raises(ValueError, match="one of vectors"):
+        mercer.kernel(of="rows")(lambda x, z: 1.0)
+
+
+def test_a_function_without_source_is_compiled():
+    names = {"np": np}
+    exec("def k(x, z, g=0.5): return np.exp(-g * np.sum((x - z) ** 2))", names)
+    np.testing.assert_allclose(mercer.kernel(names["k"])(X), RBF(0.5)(X), rtol=1e-12)
+
+
+def test_names_of_the_module_and_functions_that_are_called():
+    shift = 2.0
+
+    def helper(t):
+        return t + shift
+
+    @mercer.kernel
+    def k(x, z):
+        return helper(x @ z)
+
+    np.testing.assert_allclose(k(X), X @ X.T + 2)
+
+
+# ---------------------------------------------------------------------- copies and files
+
+
+@pytest.mark.parametrize("k", [written.gauss(gamma=2.0), written.letters, written.squares + 1])
+def test_pickles_name_the_import_path(k):
+    again = pickle.loads(pickle.dumps(k))
+    assert again == k
+    assert hash(again) == hash(k)
+
+
+PROGRAM = """
+import numpy as np, mercer
+{imports}
+model = mercer.load({path!r})
+X = np.load({rows!r})
+np.save({out!r}, model.decision_function(X))
+"""
+
+
+def test_models_are_loaded_where_the_function_is_known(tmp_path):
+    model = mercer.SVC(kernel=2 * written.gauss(gamma=0.5) + 1).fit(X, y)
+    path, rows, out = (str(tmp_path / name) for name in ("m.mercer", "X.npy", "f.npy"))
+    mercer.save(model, path)
+    np.save(rows, X)
+
+    def run(imports):
+        program = PROGRAM.format(imports=imports, path=path, rows=rows, out=out)
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        env = os.environ | {"PYTHONPATH": str(Path(mercer.__file__).parents[1])}
+        how = {"capture_output": True, "text": True, "cwd": ROOT, "env": env, "check": False}
+        return subprocess.run(command, **how)
+
+    failed = run("")
+    assert failed.returncode != 0
+    assert "import tests.kernels.written first" in failed.stderr
+    done = run("import tests.kernels.written")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(out), model.decision_function(X))
+
+
+def test_a_function_of_another_source_is_warned_about(tmp_path):
+    model = mercer.SVC(kernel=written.gauss).fit(X, y)
+    mercer.save(model, tmp_path / "m.mercer")
+
+    @mercer.kernel
+    def gauss(x, z, gamma=1.0):
+        return np.exp(-2 * gamma * np.sum((x - z) ** 2))
+
+    with pytest.warns(UserWarning, match="another source"):
+        mercer.load(tmp_path / "m.mercer", callables={"gauss": gauss})
