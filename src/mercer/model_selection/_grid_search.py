@@ -62,7 +62,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.1]}).fit(X, y)
     >>> search.best_params_
-    {'C': 10.0, 'gamma': 0.1}
+    {'C': 1.0, 'gamma': 0.1}
     """
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> GridSearchCV:

@@ -144,8 +144,8 @@ class _LeaveOneOut:
                 if problem.start.any():  # one-class: every row counts in the sum νn
                     support = np.arange(rows.size)
                 found = self._without(problem, rows, whole, support, K, workers)
-                values[rows[support], t] = [held.values[0] for held in found]
-                violation = max([violation, *(held.violation for held in found)])
+                values[rows[support], t] = [value for value, _ in found]
+                violation = max([violation, *(each for _, each in found)])
                 solved += support.size
                 is_support[rows[support]] = True
                 if len(tasks) == 1 and isinstance(self.model, SVC):
@@ -169,29 +169,30 @@ class _LeaveOneOut:
         support: np.ndarray,
         K: np.ndarray | None,
         workers: Workers,
-    ) -> list[HeldOut]:
-        """The problems without each of the support vectors."""
+    ) -> list[tuple[float, float]]:
+        """The decision value of each support vector under the problem without it; violations."""
         f = whole.train_values - whole.b
 
-        def one(point: int) -> HeldOut:
+        def alone(problem: BoxQP, point: int) -> tuple[float, float]:
+            found = self._solve(FoldPath(rows, rows[[point]], [problem], [1.0]), None)
+            return float(found.values[0]), found.violation
+
+        def one(point: int) -> tuple[float, float]:
             if self.stopping.stopped is not None:
                 raise TimeoutError("leave_one_out was stopped before it had ended.")
             reduced = _without_point(problem, point, rows.size)
             if K is None or not fits_matrix_path(problem):
-                return self._solve(FoldPath(rows, rows[[point]], [reduced], [1.0]), None)
+                return alone(reduced, point)
             workspace = self.workspaces.of(problem.n_variables)
             none = None if rows.size == len(K) else np.zeros(0, np.int64)
             run = MatrixPath(K, rows, self.solver.tol, workspace, none)
             run.beta, run.last, run.f = whole.beta.copy(), problem, f.copy()
             found = run.solve(reduced, self.stopping)
             if found.status is Status.STALLED:
-                return self._solve(FoldPath(rows, rows[[point]], [reduced], [1.0]), None)
+                return alone(reduced, point)
             if found.status is not Status.SOLVED:
                 raise TimeoutError("leave_one_out was stopped before it had ended.")
-            return HeldOut(
-                found.values[[point]], found.values, found.b, found.beta, found.violation,
-                found.status, found.steps, 0.0,
-            )  # fmt: skip
+            return float(found.values[point]), found.violation
 
         return workers.map(one, support.tolist())
 

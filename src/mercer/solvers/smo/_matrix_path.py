@@ -206,15 +206,13 @@ class MatrixPath:
         if start is not None or self.beta is None:
             self.begin(problem, problem.start if start is None else start)
             return
-        before, last, beta = self.beta, self.last, np.empty_like(self.beta)
-        bounds = last.lower, last.upper, problem.lower, problem.upper
-        total, is_clipped = rescale(before, *bounds, factor, PathSettings.rounding, self.f, beta)
-        missing = 0.0 if problem.n_groups == 0 else float(problem.group_sums[0]) - total
-        if is_clipped or abs(missing) > PathSettings.rounding * float(np.abs(beta).sum()):
-            change = beta - factor * before
-            change += _fill_sum(problem, beta, self.f[row if self.at is None else self._points])
-            least = PathSettings.rounding * np.abs(beta)
-            self._add(row, np.where(np.abs(change) > least, change, 0.0))
+        last, beta, w = self.last, np.empty_like(self.beta), self.workspace
+        total = float(problem.group_sums[0]) if problem.n_groups else 0.0
+        rescale(
+            self.K, row, row if self.at is None else self._points, self.at, self.beta, last.lower,
+            last.upper, problem.target, problem.lower, problem.upper, problem.n_groups == 1, total,
+            factor, PathSettings.rounding, self.f, beta, w.change, w.changed,
+        )  # fmt: skip
         self.beta, self.last = beta, problem
 
     def begin(self, problem: BoxQP, beta: np.ndarray, *, if_better: bool = False) -> None:
@@ -243,24 +241,6 @@ class MatrixPath:
             f = f + problem.diag * problem.at_points(self.beta, self.n_train)
         b = intercepts(problem, self.beta, f)[0]
         return float(b[0]) if b.size else 0.0
-
-
-def _fill_sum(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Change β in place so that it has the problem's sum; the change.
-
-    Variables are moved to a bound in the order of v = target − f, as far as is needed: of a
-    one-class SVM with another ν, the points farthest outside.
-    """
-    before = beta.copy()
-    if problem.n_groups == 1:
-        missing = float(problem.group_sums[0] - beta.sum())
-        if abs(missing) > PathSettings.rounding * float(np.abs(beta).sum()):
-            sign = 1.0 if missing > 0 else -1.0
-            order = np.argsort(-sign * (problem.target - f), kind="stable")
-            room = np.where(sign > 0, problem.upper - beta, beta - problem.lower)[order]
-            beta[order] += sign * fill_from_front(abs(missing), room)
-            beta[:] = _at_bounds(problem, beta)
-    return beta - before
 
 
 def bound_start(problem: BoxQP, seed: int = 0) -> np.ndarray | None:

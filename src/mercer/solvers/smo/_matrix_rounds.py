@@ -81,27 +81,68 @@ def add_columns(K, rows, coef, n_rows, at, f):
             s += 1
 
 
+@compiled(inner=True)
+def _fill_sum(beta, lower, upper, target, f, position, missing):
+    """Change β in place so that its sum changes by ``missing``.
+
+    Variables are moved to a bound in the order of v = target − f, as far as is needed: of a
+    one-class SVM with another ν, the points farthest outside.
+    """
+    sign = 1.0 if missing > 0 else -1.0
+    left = abs(missing)
+    while left > 0:
+        best, most = -1, -_FAR
+        for k in range(beta.size):
+            room = upper[k] - beta[k] if sign > 0 else beta[k] - lower[k]
+            v = sign * (target[k] - f[position[k]])
+            if room > 0 and v > most:
+                best, most = k, v
+        if best < 0:
+            return
+        room = upper[best] - beta[best] if sign > 0 else beta[best] - lower[best]
+        if room <= left:
+            beta[best] = upper[best] if sign > 0 else lower[best]
+            left -= room
+        else:
+            beta[best] += sign * left
+            left = 0.0
+
+
 @compiled
-def rescale(beta, last_lower, last_upper, lower, upper, factor, rounding, f, out):
+def rescale(
+    K, row, position, at, beta, last_lower, last_upper, target, lower, upper, has_group, total,
+    factor, rounding, f, out, change, changed,
+):  # fmt: skip
     """Multiply f in place, and β into ``out``; what is exactly at a bound stays exactly at it.
 
-    Returns the sum of the new β, and whether some of them were clipped.
+    ``out`` is clipped to its bounds and has the sum ``total``; f is changed accordingly.
     """
-    total, is_clipped = 0.0, False
+    for k in range(f.size):
+        f[k] *= factor
+    size = missing = 0.0
     for k in range(beta.size):
-        scaled = factor * beta[k]
-        new = min(max(scaled, lower[k]), upper[k])
+        new = min(max(factor * beta[k], lower[k]), upper[k])
         if beta[k] == last_upper[k]:
             new = upper[k]
         elif beta[k] == last_lower[k]:
             new = lower[k]
         out[k] = new
-        total += new
-        if abs(new - scaled) > rounding * abs(new):
-            is_clipped = True
-    for k in range(f.size):
-        f[k] *= factor
-    return total, is_clipped
+        missing -= new
+        size += abs(new)
+    missing += total
+    if has_group and abs(missing) > rounding * size:
+        _fill_sum(out, lower, upper, target, f, position, missing)
+    count = 0
+    for k in range(beta.size):
+        delta = out[k] - factor * beta[k]
+        if abs(delta) > rounding * abs(out[k]):
+            change[count] = delta
+            changed[count] = row[k]
+            count += 1
+            if count == change.size:
+                add_columns(K, changed, change, count, at, f)
+                count = 0
+    add_columns(K, changed, change, count, at, f)
 
 
 @compiled(inner=True)
