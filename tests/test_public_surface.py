@@ -45,6 +45,7 @@ def test_public_names():
         "data",
         "doctor",
         "duality",
+        "conformal",
         "embeddings",
         "geometry",
         "kernel",
@@ -65,6 +66,7 @@ def test_public_names():
 
 MODULES = [
     mercer,
+    mercer.conformal,
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,

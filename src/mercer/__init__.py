@@ -11,6 +11,7 @@ from mercer._deprecated import MOVED, install
 from mercer.estimators._registry import ESTIMATORS as _ESTIMATORS
 
 if TYPE_CHECKING:
+    from mercer import conformal as conformal
     from mercer import data as data
     from mercer import duality as duality
     from mercer import embeddings as embeddings
@@ -82,8 +83,8 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "verify": "mercer.verification",
 }
 _PACKAGES = [
-    "data", "duality", "embeddings", "kernels", "model_selection", "persistence", "playground",
-    "plots",
+    "conformal", "data", "duality", "embeddings", "kernels", "model_selection", "persistence",
+    "playground", "plots",
 ]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])
 

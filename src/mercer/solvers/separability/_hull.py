@@ -106,7 +106,7 @@ def prove_inseparable(
     Only variables with β ≠ 0 may have a weight (default: all). ``equal_rows``: whether to compare
     all rows for equal ones, too.
     """
-    if beta is not None:
+    if beta is not None and not beta[_sides(problem) != 0].all():
         return _prove(problem, gram, beta, equal_rows)
     if problem not in _OF_ALL:  # a solver that watches its problem has asked before
         _OF_ALL[problem] = _prove(problem, gram, None, equal_rows)
