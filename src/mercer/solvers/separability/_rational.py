@@ -171,7 +171,8 @@ def feasible_point(A: np.ndarray, rhs: np.ndarray, seconds: float) -> np.ndarray
     T = np.concatenate([T, [-T.sum(axis=0)]])  # the last row: reduced costs of Σ artificial ones
     basis = list(range(n, n + m))
     last, bits = 1, sum(max(map(abs, row)).bit_length() for row in A.tolist())
-    for _ in range(int(seconds / (m * n * (4e-7 + 2e-10 * bits)))):
+    # Entries grow to ``bits``, and a product of two such takes their square.
+    for _ in range(int(seconds / (m * n * (4e-7 + 2e-10 * bits + 1e-12 * bits * bits)))):
         j = next((j for j in range(n) if T[m, j] < 0), None)
         if j is None:
             break
