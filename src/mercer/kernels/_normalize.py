@@ -235,7 +235,7 @@ class Centre(OfOne, Kernel):
         return Rounding.of(2 * u, points.n, *pairs)
 
     def magnitude(self, points: Samples) -> np.ndarray:
-        """m(x) m(z) ≥ |k'| + |μ(x)| + |μ(z)| + |M|."""
+        """``m(x) m(z) ≥ |k'| + |μ(x)| + |μ(z)| + |M|``."""
         means, total = np.abs(points.prepared[self][0]), abs(self._total(points)[0])
         unit_size = np.sqrt(max(total, float(means.mean()) if points.n else 0.0, 1e-300))
         return 1.1 * (self.k.magnitude(points.part(0)) + means / unit_size + unit_size)

@@ -114,7 +114,7 @@ class Subsequence(PairKernel):
     Subsequences need not be contiguous: i and j are increasing positions, and their span is the
     length of the piece from the first to the last of them. Gaps make an occurrence count for less.
 
-    **Cost.** length · |x| · |z| steps for a value: for a few thousand short sequences.
+    **Cost.** ``length · |x| · |z|`` steps for a value: for a few thousand short sequences.
 
     **When.** Short texts and token lists (sentences as lists of words) in which order matters, but
     other letters or words may lie between. Use ``Normalize(Subsequence(…))``.
@@ -168,7 +168,7 @@ class LocalAlignment(PairKernel):
     is that of Smith and Waterman; the sum over all alignments is a kernel. K grows exponentially
     with the length, and is therefore computed by its logarithm and normalised: k(x, x) = 1.
 
-    **Cost.** 10 |x| |z| steps for a value: for a few thousand sequences.
+    **Cost.** ``10 |x| |z|`` steps for a value: for a few thousand sequences.
 
     **When.** Protein and DNA sequences that are related by insertions and deletions, so that no
     piece of a fixed length is common to them.
