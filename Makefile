@@ -123,7 +123,7 @@ soundness: $(VENV)/.dev
 	$(BIN)/python -m tests.soundness.run --count $(SOUNDNESS_COUNT) --resume out/soundness.jsonl
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -q docs out/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs
 	@echo 'open out/docs/index.html'
 
 lint: $(VENV)/.dev

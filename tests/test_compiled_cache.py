@@ -72,7 +72,8 @@ SCRIPT = """
 import sys, tempfile
 from numba.core import caching
 for name in ("InTreeCacheLocator", "UserWideCacheLocator"):
-    getattr(caching, name).from_function = classmethod(lambda cls, f, path: None)
+    locator = getattr(caching, name, None) or getattr(caching, "_" + name)  # older Numba
+    locator.from_function = classmethod(lambda cls, f, path: None)
 tempfile.tempdir = sys.argv[1]
 import numpy as np
 from mercer._numba import compiled
