@@ -85,7 +85,7 @@ def compiled(
 def _without_collection(compile_types: Callable) -> Callable:
     """``Dispatcher.compile`` with the collection of reference cycles suspended.
 
-    A compilation makes so many objects that searching them for cycles took a sixth of its time.
+    The search for cycles among the objects of a compilation took a sixth of its time.
     """
 
     @functools.wraps(compile_types)

@@ -75,6 +75,19 @@ def test_break_ties_and_nu():
         assert np.array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_folds_are_equal_whatever_the_solver(loss):
+    """SMO solves all folds on one matrix, other solvers one after the other."""
+    X, y = overlapping(3, n=60)
+    p = [
+        SVC(probability="platt", random_state=0, loss=loss, tol=1e-8, solver=solver)
+        .fit(X, y)
+        .predict_proba(X)
+        for solver in ("smo", "qp")
+    ]
+    np.testing.assert_allclose(*p, atol=1e-4)
+
+
 def test_only_the_spelling_of_scikit_learn_warns():
     X, y = load_iris(return_X_y=True)
     with pytest.warns(FutureWarning, match="deprecated"):

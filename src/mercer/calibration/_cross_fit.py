@@ -6,7 +6,8 @@ confident.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import SMO, Stopping
+from mercer.solvers._solution import solve_within_reach
 from mercer.solvers.smo._fold_paths import FoldPath, cross_decision_values
 
 __all__ = ["held_out_values"]
@@ -40,58 +42,72 @@ def held_out_values(
     solution. All folds share the kernel matrix where ``solver`` is SMO. Values that a stopped fit
     did not come to are zero.
     """
-    folds = [_folds(task.y, rng) for task in tasks]
-    parts = [
-        (t, np.flatnonzero(folds[t] != fold), np.flatnonzero(folds[t] == fold))
-        for t in range(len(tasks))
-        for fold in range(FOLDS)
-    ]
     out = [np.zeros(task.y.size) for task in tasks]
     wanted = []
-    for t, rows, held_out in parts:
-        y = tasks[t].y[rows]
-        if held_out.size == 0:
-            continue
+    for fold in _all_folds(tasks, rng):
+        y = tasks[fold.task].y[fold.rows]
         if y.size == 0 or (y == y[0]).all():  # no second class left to learn from
-            out[t][held_out] = 0.0 if y.size == 0 else y[0]
-            continue
-        wanted.append((t, rows, held_out))
-
-    def numbers(t: int, rows: np.ndarray) -> np.ndarray:
-        of_task = tasks[t].rows
-        return rows if of_task is None else of_task[rows]
-
-    def part(t: int, rows: np.ndarray) -> Task:
-        return Task(numbers(t, rows), tasks[t].y[rows], tasks[t].classes)
-
-    problems = [pose(part(t, rows)) for t, rows, _ in wanted]
+            out[fold.task][fold.held_out] = 0.0 if y.size == 0 else y[0]
+        else:
+            wanted.append(fold)
+    problems = [pose(fold.part(tasks)) for fold in wanted]
     threads = thread_count(n_jobs)
     if isinstance(solver, SMO) and all(p.n_groups < 2 for p in problems):
         paths = [
-            FoldPath(numbers(t, rows), numbers(t, held_out), [problem], [1.0])
-            for (t, rows, held_out), problem in zip(wanted, problems, strict=True)
+            FoldPath(fold.numbers(tasks, fold.rows), fold.numbers(tasks, fold.held_out), [p], [1.0])
+            for fold, p in zip(wanted, problems, strict=True)
         ]
         found = cross_decision_values(
             gram, paths, tol=solver.tol, cache_bytes=solver.cache_bytes, n_threads=threads,
             stopping=stopping,
         )  # fmt: skip
-        for (t, _, held_out), values in zip(wanted, found, strict=True):
+        for fold, values in zip(wanted, found, strict=True):
             if values:
-                out[t][held_out] = values[0].values
+                out[fold.task][fold.held_out] = values[0].values
         return out
 
     def one(k: int) -> None:
-        t, rows, held_out = wanted[k]
-        at = numbers(t, held_out)
-        result = solver.solve(problems[k], gram.take(numbers(t, rows)), stopping)
-        coef, b = coefficients(problems[k], result)
+        fold, problem = wanted[k], problems[k]
+        rows, at = (fold.numbers(tasks, part) for part in (fold.rows, fold.held_out))
+        part = gram.take(rows)
+        part = part if problem.diag is None else part.with_diagonal(problem.diag)
+        result = solve_within_reach(solver, problem, part, stopping, None)
+        coef, b = coefficients(problem, result)
         used, f = np.flatnonzero(coef), np.zeros(gram.n)
-        gram.accumulate(f, at, numbers(t, rows[used]), coef[used])
-        out[t][held_out] = f[at] + b
+        gram.accumulate(f, at, rows[used], coef[used])
+        out[fold.task][fold.held_out] = f[at] + b
 
     with single_threaded_blas(), Workers(threads) as workers:
         workers.map(one, range(len(wanted)))
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """The number of a task, and which of its rows train a model and which are held out."""
+
+    task: int
+    rows: np.ndarray
+    held_out: np.ndarray
+
+    def numbers(self, tasks: Sequence[Task], rows: np.ndarray) -> np.ndarray:
+        """Rows of the task as rows of the training data."""
+        of_task = tasks[self.task].rows
+        return rows if of_task is None else of_task[rows]
+
+    def part(self, tasks: Sequence[Task]) -> Task:
+        """The task on its training rows."""
+        task = tasks[self.task]
+        return Task(self.numbers(tasks, self.rows), task.y[self.rows], task.classes)
+
+
+def _all_folds(tasks: Sequence[Task], rng: np.random.RandomState) -> Iterator[_Fold]:
+    for t, task in enumerate(tasks):
+        number = _folds(task.y, rng)
+        for fold in range(FOLDS):
+            held_out = np.flatnonzero(number == fold)
+            if held_out.size:
+                yield _Fold(t, np.flatnonzero(number != fold), held_out)
 
 
 def _folds(y: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

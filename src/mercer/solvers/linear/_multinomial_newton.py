@@ -45,7 +45,7 @@ __all__ = ["MultinomialNewton", "MultinomialSettings"]
 class MultinomialSettings:
     """Tuning beside that of `NewtonSettings`."""
 
-    # Up to so many columns the preconditioner has a block for each class.
+    # With at most this number of columns the preconditioner has a block for each class.
     block_columns: int = 48
     # The residual at which conjugate gradients stop, as a fraction of the first one, and as a
     # fraction of the gradient whose gap is the target.
