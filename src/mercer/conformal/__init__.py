@@ -1,4 +1,4 @@
-"""Sets, intervals and p-values with a guaranteed coverage, around any estimator.
+"""Sets, intervals and p-values with a bound on their coverage, around any estimator.
 
 =================  =========================================================================
 _cross.py          folds, their models, and the decision values of the rows that they left out
