@@ -9,6 +9,7 @@ import pytest
 
 from mercer._threads import SERIAL
 from mercer.gram import BlockedGram
+from mercer.gram._buffer_pool import borrow, give_back
 from mercer.gram._kernel_matrices import KernelMatrices
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from mercer.kernels._binding import bind_samples
@@ -88,3 +89,11 @@ def test_a_kernel_that_fails_leaves_its_buffer(X):
             with pytest.raises(RuntimeError, match="no values"):
                 matrices.acquire(0, bad, uses=1)
         assert matrices.acquire(1, gram, uses=1, stop=lambda: True) is not None
+
+
+@pytest.mark.parametrize("extra", [1, 4, 7])
+def test_memory_of_any_size_can_be_used_again_for_float64(X, extra):
+    give_back(borrow(3 * 8 * N * N + extra))  # float32 rows of another fit need any size
+    with KernelMatrices(N, 8 * N * N, 2) as matrices:
+        K = matrices.acquire(0, BlockedGram(Linear(), bind_samples(Linear(), X)), uses=1)
+        np.testing.assert_allclose(K, X @ X.T, rtol=1e-12, atol=1e-12)

@@ -32,7 +32,10 @@ class BufferPool:
 
 
 def borrow(n_bytes: int) -> BufferPool:
-    """Room for at least ``n_bytes``, its contents undefined; pages come as they are written."""
+    """Room for at least ``n_bytes``, its contents undefined; pages come as they are written.
+
+    Whole pages, so that the memory can be viewed as numbers of any size by whoever has it next.
+    """
     with _lock:
         for i, arena in enumerate(_free):
             if arena.values.nbytes >= n_bytes:
@@ -40,7 +43,8 @@ def borrow(n_bytes: int) -> BufferPool:
     flags = {}
     if hasattr(mmap, "MAP_ANONYMOUS"):  # private pages, which MADV_FREE asks for; not on Windows
         flags["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    pages = mmap.mmap(-1, max(n_bytes, mmap.PAGESIZE), **flags)
+    n_pages = max(1, -(-n_bytes // mmap.PAGESIZE))
+    pages = mmap.mmap(-1, n_pages * mmap.PAGESIZE, **flags)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     return BufferPool(pages, np.frombuffer(pages, np.float32, count=len(pages) // 4))

@@ -43,7 +43,7 @@ class KernelMatrices:
         self._change = threading.Condition()
         self._built: dict[Hashable, np.ndarray | None] = {}  # None while it is computed
         self._left: dict[Hashable, int] = {}  # uses of a matrix that are still to come
-        self._memory: BufferPool = borrow(8 * n * n * self.n_buffers + 8)
+        self._memory: BufferPool = borrow(8 * n * n * self.n_buffers)
         values = self._memory.values.view(np.float64)
         self._free = [
             values[i * n * n : (i + 1) * n * n].reshape(n, n) for i in range(self.n_buffers)

@@ -249,7 +249,7 @@ def cross_decision_values(
     workspaces, n = Workspaces(), gram.n
     need = 8 * n * n
     solver = SMO(tol=tol, cache_bytes=max(cache_bytes // max(n_threads, 1), 1))
-    memory = borrow(need + 8) if need <= cache_bytes else None
+    memory = borrow(need) if need <= cache_bytes else None
     with single_threaded_blas(), Workers(n_threads) as workers:
         K = None
         if memory is not None:
