@@ -105,7 +105,10 @@ AROUND_OTHERS = {
 
 @pytest.mark.parametrize("name", sorted(AROUND_OTHERS - {"GridSearchCV"}))
 def test_estimators_around_others_are_refused_by_name(name, tmp_path):
-    model = getattr(mercer.conformal, name)(mercer.SVC())
+    inner = mercer.OneClassSVM() if "Outlier" in name else mercer.LinearSVC()
+    inner = mercer.LinearSVR() if "Regressor" in name else inner
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    model = getattr(mercer.conformal, name)(inner).fit(X, y)
     with pytest.raises(TypeError, match=f"got {name}. mercer.save knows SVC"):
         mercer.save(model, tmp_path / "model.mercer")
 
