@@ -39,6 +39,7 @@ KERNELS = [
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "FileError", "Geometry"}
     assert set(mercer.__all__) == expected | {
+        "LinearFunction",
         "NotSeparableError",
         "Status",
         "check_kernel",

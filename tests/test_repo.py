@@ -28,6 +28,7 @@ ORDER = [
     "certificates",
     "solvers",
     "_expansion",
+    "_linear_function",
     "_multiclass",
     "calibration",
     "estimators",

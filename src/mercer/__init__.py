@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mercer import playground as playground
     from mercer import plots as plots
     from mercer._expansion import Expansion as Expansion
+    from mercer._linear_function import LinearFunction as LinearFunction
     from mercer._result import Status as Status
     from mercer.certificates._certificate import Certificate as Certificate
     from mercer.diagnostics import doctor as doctor
@@ -69,6 +70,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "Expansion": "mercer._expansion",
     "FileError": "mercer.exceptions",
     "Geometry": "mercer.estimators.svm._geometry",
+    "LinearFunction": "mercer._linear_function",
     "NotSeparableError": "mercer.exceptions",
     "Status": "mercer._result",
     "check_kernel": "mercer.gram._psd",

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._linear_function import FromCoefficients
 from mercer._result import LinearResult
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
@@ -80,6 +81,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
         "intercept_scaling": [None, POSITIVE],
     }
     kernel: ClassVar[str] = "linear"  # for the validation shared with kernel estimators
+    expansion_ = FromCoefficients()
     solver_: Choice
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -264,8 +266,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
         X = validate_data(self, as_numbers(X), dtype=DTYPES, accept_sparse="csr", reset=False)
-        scores = X @ self.coef_.T
-        return (scores.toarray() if sp.issparse(scores) else scores) + self.intercept_
+        return self.expansion_(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
