@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Compilation", "LogProgress", "ProgressBar", "measure_of"]
+__all__ = ["LogProgress", "ProgressBar", "measure_of"]
 
 
 @dataclass(frozen=True)
@@ -46,52 +44,6 @@ class ProgressSettings:
 
 
 SETTINGS = ProgressSettings()
-
-
-class Compilation:
-    """Measures the time in which Numba compiles, which it does once on a computer, and tells of it.
-
-    Parameters
-    ----------
-    tell : callable
-        Called with True when compiling begins, with False when it ends.
-
-    Attributes
-    ----------
-    seconds : float
-    """
-
-    def __init__(self, tell: Callable[[bool], None] = lambda begins: None):
-        self.tell, self.seconds, self._depth, self._began = tell, 0.0, 0, 0.0
-
-    def __enter__(self) -> Compilation:
-        import numba.core.event
-
-        self._events: Any = numba.core.event
-
-        class Listener(numba.core.event.Listener):
-            on_start = staticmethod(self._start)
-            on_end = staticmethod(self._end)
-
-        self._listener = Listener()
-        self._events.register("numba:compile", self._listener)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._events.unregister("numba:compile", self._listener)
-
-    # Numba compiles under a lock of its own, so that one thread at a time is here.
-    def _start(self, event: Any) -> None:
-        self._depth += 1
-        if self._depth == 1:
-            self._began = time.perf_counter()
-            self.tell(True)
-
-    def _end(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self.seconds += time.perf_counter() - self._began
-            self.tell(False)
 
 
 class LogProgress:
@@ -152,6 +104,8 @@ class ProgressBar:
         self.measure, self.convergence, self.last = measure_of(model), LogProgress(), -math.inf
         self.estimate = estimate
         self.rich: Any = None
+        from mercer._numba import Compilation
+
         self.compilation = Compilation(self._tell_compiling)
 
     def __enter__(self) -> ProgressBar:
