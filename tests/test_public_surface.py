@@ -48,6 +48,7 @@ def test_public_names():
         "duality",
         "conformal",
         "embeddings",
+        "export",
         "geometry",
         "kernel",
         "kernels",

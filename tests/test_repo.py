@@ -37,6 +37,7 @@ ORDER = [
     "verification",
     "embeddings",
     "persistence",
+    "export",
     "diagnostics",
     "plots",
     "duality",

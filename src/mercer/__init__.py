@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mercer import data as data
     from mercer import duality as duality
     from mercer import embeddings as embeddings
+    from mercer import export as export
     from mercer import kernels as kernels
     from mercer import model_selection as model_selection
     from mercer import persistence as persistence
@@ -85,8 +86,8 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "verify": "mercer.verification",
 }
 _PACKAGES = [
-    "conformal", "data", "duality", "embeddings", "kernels", "model_selection", "persistence",
-    "playground", "plots",
+    "conformal", "data", "duality", "embeddings", "export", "kernels", "model_selection",
+    "persistence", "playground", "plots",
 ]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])
 

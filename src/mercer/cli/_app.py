@@ -231,6 +231,27 @@ def convert(
     """Convert data between formats, models from LIBSVM's and back."""
 
 
+@command(
+    "mercer export demo/tumours.mercer --onnx -o tumours.onnx",
+    "mercer export demo/tumours.mercer --c -o tumours.h",
+    module="_convert",
+)
+def export(
+    model: o.Model,
+    onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph in float64.")] = False,
+    c: Annotated[bool, typer.Option("--c", help="A C99 header without dependencies.")] = False,
+    single: Annotated[bool, typer.Option("--float", help="C: float instead of double.")] = False,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="C: what its names begin with.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+    ] = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Write a model for programs without Mercer: an ONNX graph, or C."""
+
+
 @command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")
 def doctor(
     data: o.Data,
