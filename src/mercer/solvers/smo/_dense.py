@@ -112,13 +112,14 @@ class DenseSMO:
 
     def _tighten(self, ws: np.ndarray, box: tuple[np.ndarray, ...], split: int) -> bool:
         """Whether many small violations leave a large gap: then pair steps get a smaller tol."""
-        p, before = self.problem, self.inner_tol
-        if self.gap_tol is not None or p.is_hard:
+        p, before, gap = self.problem, self.inner_tol, np.inf
+        if self.gap_tol is not None:
             return False
-        beta, grad, lower, upper = box
-        D = None if p.diag is None else p.at_variables(p.diag)[ws] / self.scale
-        lanes = split * LANE, p.n_groups > 0
-        gap = estimated_gap(beta, grad, p.target[ws], lower, upper, D, *lanes)
+        if not p.is_hard:  # else the gap is infinite where a constraint is violated
+            beta, grad, lower, upper = box
+            D = None if p.diag is None else p.at_variables(p.diag)[ws] / self.scale
+            lanes = split * LANE, p.n_groups > 0
+            gap = estimated_gap(beta, grad, p.target[ws], lower, upper, D, *lanes)
         self.inner_tol = self.settings.reduced_tol(before, self.tol, gap)
         return self.inner_tol < before
 
