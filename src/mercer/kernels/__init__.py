@@ -20,6 +20,7 @@ _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
 functions/             functions as kernels: `mercer.kernel`
 structured/            kernels on strings and other structures
+tables/                kernels on rows of a table, with columns of several kinds
 _compiled/             compiled tiles
 =====================  ==================================================================
 
@@ -65,6 +66,15 @@ if TYPE_CHECKING:
     from mercer.kernels.structured._spectrum import Spectrum as Spectrum
     from mercer.kernels.structured._windows import GappedKmer as GappedKmer
     from mercer.kernels.structured._windows import Mismatch as Mismatch
+    from mercer.kernels.tables._additive import ColumnMean as ColumnMean
+    from mercer.kernels.tables._column_kinds import Category as Category
+    from mercer.kernels.tables._column_kinds import Cyclic as Cyclic
+    from mercer.kernels.tables._column_kinds import Number as Number
+    from mercer.kernels.tables._column_kinds import Ordered as Ordered
+    from mercer.kernels.tables._equality import Equality as Equality
+    from mercer.kernels.tables._on_columns import OnColumns as OnColumns
+    from mercer.kernels.tables._table_kernel import ColumnProduct as ColumnProduct
+    from mercer.kernels.tables._table_kernel import TableKernel as TableKernel
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",
