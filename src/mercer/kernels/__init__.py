@@ -20,6 +20,7 @@ _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
 functions/             functions as kernels: `mercer.kernel`
 structured/            kernels on strings and other structures
+sets/                  kernels on sets of tokens and on bags of samples
 tables/                kernels on rows of a table, with columns of several kinds
 _compiled/             compiled tiles
 =====================  ==================================================================
@@ -60,6 +61,10 @@ if TYPE_CHECKING:
     from mercer.kernels.functions._kernels import (
         InterpretedKernelWarning as InterpretedKernelWarning,
     )
+    from mercer.kernels.sets._bags import related_rows as related_rows
+    from mercer.kernels.sets._mean_embedding import MeanEmbedding as MeanEmbedding
+    from mercer.kernels.sets._token_sets import Intersection as Intersection
+    from mercer.kernels.sets._token_sets import Jaccard as Jaccard
     from mercer.kernels.structured._alignment import LocalAlignment as LocalAlignment
     from mercer.kernels.structured._alignment import Subsequence as Subsequence
     from mercer.kernels.structured._alignment import WeightedDegree as WeightedDegree
@@ -83,6 +88,7 @@ _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "SampleBlock": "mercer.kernels._samples",
     "Samples": "mercer.kernels._samples",
     "as_kernel": "mercer.kernels._user_defined",
+    "related_rows": "mercer.kernels.sets._bags",
 }
 __all__ = sorted(_HOMES)
 

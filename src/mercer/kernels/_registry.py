@@ -129,6 +129,7 @@ _COMPOSITE = "mercer.kernels._composite:"
 _USER = "mercer.kernels._user_defined:"
 _STRUCTURED = "mercer.kernels.structured."
 _TABLES = "mercer.kernels.tables."
+_SETS = "mercer.kernels.sets."
 
 for _entry in (
     KernelEntry(
@@ -260,6 +261,19 @@ for _entry in (
             ("_column_kinds", "Category", "one_kind"),
             ("_column_kinds", "Ordered", "one_kind"),
             ("_column_kinds", "Cyclic", "one_kind"),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_SETS}{module}:{cls}",
+            names=names,
+            sample_type=sample_type,
+            reference=f"{_SETS}_reference:{reference}",
+        )
+        for module, cls, names, sample_type, reference in (
+            ("_token_sets", "Intersection", ("intersection",), "sets", "intersection"),
+            ("_token_sets", "Jaccard", ("jaccard",), "sets", "jaccard"),
+            ("_mean_embedding", "MeanEmbedding", (), "bags", "mean_embedding"),
         )
     ),
 ):

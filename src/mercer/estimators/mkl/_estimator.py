@@ -197,7 +197,7 @@ class MKL(BaseEstimator):
             grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol, stopping,
             self.max_iter, np.empty((n, n)),
         )  # fmt: skip
-        point = search.run()
+        point, betas = search.run()
         # Rounded so that the norm is below 1: within the constraint.
         coefficients = point.d / scales / (1 + 1e-12)
         self.weights_, self.scales_ = coefficients * scales, scales
@@ -208,13 +208,8 @@ class MKL(BaseEstimator):
         del search
         machine.set_params(kernel=self.kernel_, gap_tol=0.25 * self.gap_tol)
         self.estimator_ = machine.fit(data.X, data.y, data.weight)
-        coefs = []
-        for each, beta in zip(machines, machine._duals.of_tasks(), strict=True):
-            coef = np.zeros(n)
-            coef[each.rows] = each.problem.at_points(beta, each.rows.size)
-            coefs.append(coef)
         self.certificate_ = certify_jointly(
-            machine.certificate_, grams, scales, self.weights_, coefs, float(self.p), self.gap_tol
+            machine.certificate_, grams, scales, machines, betas, float(self.p), self.gap_tol
         )
 
     def _machine(self) -> Any:

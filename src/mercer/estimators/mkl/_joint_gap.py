@@ -1,15 +1,17 @@
 """The certificate of weights and machine together.
 
-For weights d with ‖d‖_p ≤ 1 and the machine fitted with Σ d_k K_k, whose certificate gives P ≥ J(d)
-and a dual value D ≤ J(d) at its coefficients β,
+For weights d with ‖d‖_p ≤ 1 the certificate of the machine fitted with Σ d_k K_k gives P ≥ J(d).
+Every feasible β gives a lower bound of the optimum of the joint problem,
 
-    D − ½ (‖q‖_p* − d·q)  ≤  the optimum of the joint problem  ≤  P,     q_k = βᵀK_kβ.
+    targetᵀβ − ½ βᵀDβ − ½ ‖q‖_p*,     q_k = βᵀK_kβ,     D the squared slack.
 
-q is computed in float64 with bounds on its rounding, and the largest value of the bracket is taken.
+q is computed in float64 with bounds on its rounding. β is rounded to multiples of a power of two,
+whose sums are exact, and some take what is missing to the sum: it is feasible without error.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,10 +20,22 @@ import numpy as np
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._statement import Statement
-from mercer.estimators.mkl._weight_search import dual_norm
+from mercer.estimators.mkl._weight_search import Machine, dual_norm
 from mercer.gram._distinct import DistinctGrams
+from mercer.kernels._rounding import unit
+from mercer.problems import BoxQP
 
-__all__ = ["JointCertificate", "certify_jointly"]
+__all__ = ["JointCertificate", "certify_jointly", "feasible"]
+
+
+@dataclass(frozen=True)
+class FeasibleSettings:
+    """Attributes: bits: of the largest |β| that are kept; sums of 2^(52 − bits) are exact."""
+
+    bits: int = 36
+
+
+SETTINGS = FeasibleSettings()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,10 +48,6 @@ class JointCertificate(Statement):
         The optimal value of the joint problem lies between them.
     gap, relative_gap : float
         ``primal − dual``, and that over the larger of their sizes.
-    machine_gap : float
-        The part of it that is the machine's: it is not optimal for its weights.
-    weights_gap : float
-        The part that is the weights'.
     status : Status
         Solved if the relative gap is at most ``gap_tol``.
     machine : Certificate
@@ -49,8 +59,6 @@ class JointCertificate(Statement):
     dual: float
     gap: float
     relative_gap: float
-    machine_gap: float
-    weights_gap: float
     status: Status
     machine: Certificate
     note: str = ""
@@ -59,17 +67,15 @@ class JointCertificate(Statement):
         return [
             ("objective", f"{self.primal:.6g}"),
             ("gap", f"{self.gap:.3g} (relative {self.relative_gap:.2g})"),
-            ("of the machine", f"{self.machine_gap:.3g}"),
-            ("of the weights", f"{self.weights_gap:.3g}"),
+            ("gap of the machine alone", f"{self.machine.gap:.3g}"),
             ("status", str(self.status.value)),
         ]
 
     def __repr__(self) -> str:
         word = "solved" if self.holds else "not solved"
         return (
-            f"JointCertificate: {word}, objective {self.primal:.6g}, relative gap "
-            f"{self.relative_gap:.2g} (machine {self.machine_gap:.2g}, weights "
-            f"{self.weights_gap:.2g})"
+            f"JointCertificate: {word}, objective {self.primal:.6g}, gap {self.gap:.3g} "
+            f"(relative {self.relative_gap:.2g}; of the machine alone {self.machine.gap:.2g})"
         )
 
 
@@ -77,35 +83,63 @@ def certify_jointly(
     machine: Certificate,
     grams: DistinctGrams,
     scales: np.ndarray,
-    d: np.ndarray,
-    coefs: Sequence[np.ndarray],
+    machines: Sequence[Machine],
+    betas: Sequence[np.ndarray],
     p: float,
     gap_tol: float,
 ) -> JointCertificate:
-    """The certificate of weights d and a machine with these coefficients, one array per task."""
+    """The certificate of a machine with learned weights, given the β of a lower bound."""
+    betas = [feasible(each.problem, beta) for each, beta in zip(machines, betas, strict=True)]
+    coefs = []
+    for each, beta in zip(machines, betas, strict=True):
+        coef = np.zeros(grams.n)
+        coef[each.rows] = each.problem.at_points(beta, each.rows.size)
+        coefs.append(coef)
 
     def one(k: int) -> tuple[float, float]:
         found = [grams.members[k].bounded_form(coef) for coef in coefs]
         return sum(q for q, _ in found) / scales[k], sum(error for _, error in found) / scales[k]
 
     values = np.array(grams.workers.map(one, range(len(grams)))).reshape(-1, 2)
-    q, error = values[:, 0], 1.001 * values[:, 1]
-    # A norm is largest, and a sum with weights ≥ 0 least, at the ends.
-    lost = dual_norm(q + error, p) * (1 + 1e-12) - float(d @ (q - error)) * (1 - 1e-12)
-    weights_gap = 0.5 * max(lost, 0.0)
-    gap = machine.gap + weights_gap
-    relative = gap / max(abs(machine.primal), abs(machine.primal - gap), np.finfo(float).tiny)
-    is_solved = relative <= gap_tol and machine.status.is_solved
+    # The norm is largest at the upper ends.
+    norm = dual_norm(values[:, 0] + 1.001 * values[:, 1], p) * (1 + 1e-12)
+    dual = -0.5 * norm
+    for each, beta in zip(machines, betas, strict=True):
+        dual += _linear_part(each.problem, beta)
+    dual -= 8 * unit(np.float64) * (abs(dual) + norm)
+    gap = max(machine.primal - dual, 0.0)
+    relative = gap / max(abs(machine.primal), abs(dual), np.finfo(float).tiny)
     status = machine.status
-    if not is_solved and status.is_solved:
+    if status.is_solved and relative > gap_tol:
         status = Status.ITERATION_LIMIT
-    return JointCertificate(
-        primal=machine.primal,
-        dual=machine.primal - gap,
-        gap=gap,
-        relative_gap=relative,
-        machine_gap=machine.gap,
-        weights_gap=weights_gap,
-        status=status,
-        machine=machine,
-    )
+    return JointCertificate(machine.primal, dual, gap, relative, status, machine)
+
+
+def _linear_part(problem: BoxQP, beta: np.ndarray) -> float:
+    """targetᵀβ − ½ βᵀDβ, rounded down."""
+    terms = problem.target * beta
+    if problem.diag is not None:
+        terms = terms - 0.5 * problem.at_variables(problem.diag) * beta**2
+    size = np.abs(problem.target * beta).sum() + np.abs(terms).sum()
+    return math.fsum(terms.tolist()) - 8 * unit(np.float64) * float(size)
+
+
+def feasible(problem: BoxQP, beta: np.ndarray) -> np.ndarray:
+    """β within its bounds, with the sum of its group exactly (which is 0 or a multiple)."""
+    largest = float(np.abs(beta).max(initial=0.0))
+    if largest == 0 or problem.n_groups == 0:
+        return np.clip(beta, problem.lower, problem.upper)
+    step = 2.0 ** (math.frexp(largest)[1] - SETTINGS.bits)
+    lower = np.ceil(problem.lower / step) * step
+    upper = np.floor(problem.upper / step) * step
+    out = np.clip(np.rint(beta / step) * step, lower, upper)
+    drift = float(problem.drift(out)[0])
+    # As much as each variable can take, the freest first.
+    room = upper - out if drift > 0 else out - lower
+    for j in np.argsort(-room, kind="stable"):
+        if drift == 0 or room[j] <= 0:
+            break
+        change = math.copysign(min(abs(drift), float(room[j])), drift)
+        out[j] += change
+        drift = float(problem.drift(out)[0])
+    return out if drift == 0 else problem.start.copy()

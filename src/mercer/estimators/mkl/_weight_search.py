@@ -14,6 +14,10 @@ between their bounds, K_FF dβ_F + 1 db = −Σ_k (K_kβ)_F dd_k with 1ᵀdβ_F 
 ∂²J/∂d_k∂d_l = (K_kβ)_Fᵀ M (K_lβ)_F, M the inverse of K_FF on vectors of sum 0. The quadratic model
 is minimised over the simplex, and a search along the step uses that J is convex.
 
+J has kinks where β is not unique, as with kernels of few features. Every β gives a cut,
+J(d) ≥ targetᵀβ − ½ d·q(β); where a Newton step does not lower J, the next weights come from all
+cuts, and the β of the lower bound is the mean that the multipliers of the cuts give.
+
 **ℓp norm (p > 1).** Fixed-point steps d_k ∝ (d_k² q_k)^(1/(p+1)) (Kloft et al. 2011, theorem 4).
 
 Each machine starts from the β of the one before. Nothing here is rounded rigorously: the
@@ -23,10 +27,11 @@ certificate is made of the final model (`_joint_gap`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg as la
+from scipy.optimize import linprog
 
 from mercer.gram import BlockedGram
 from mercer.gram._distinct import DistinctGrams
@@ -62,6 +67,8 @@ class SearchSettings:
         Points that are tried along a step.
     step_tol : float
         To which the quadratic model is minimised, relative to the gradient.
+    cut_step : float
+        How far to go towards the weights that the cuts ask for.
     negligible : float
         Weights below this fraction of the largest one are set to 0 (p = 1).
     """
@@ -75,6 +82,7 @@ class SearchSettings:
     sufficient: float = 1e-3
     most_trials: int = 8
     step_tol: float = 1e-6
+    cut_step: float = 0.5
     negligible: float = 1e-9
 
 
@@ -116,12 +124,9 @@ class Point:
     def primal(self) -> float:
         return self.value + self.machine_gap
 
-    def gap(self, p: float) -> float:
-        """Of the joint problem."""
-        return self.machine_gap + 0.5 * (dual_norm(self.q, p) - float(self.d @ self.q))
-
-    def relative_gap(self, p: float) -> float:
-        return self.gap(p) / max(abs(self.primal), np.finfo(float).tiny)
+    def dual(self, p: float) -> float:
+        """The lower bound of the joint problem that β gives."""
+        return self.value + 0.5 * (float(self.d @ self.q) - dual_norm(self.q, p))
 
 
 def dual_norm(q: np.ndarray, p: float) -> float:
@@ -170,26 +175,82 @@ class WeightSearch:
         largest = max(machine.problem.n_variables for machine in self.machines)
         self._workspace = Workspace(largest, PathSettings())
         self.iterations = self.n_machines = 0
+        self.lower, self.best_betas = -np.inf, [machine.problem.start for machine in self.machines]
+        self._cuts: list[Point] = []
+        self._failed: Point | None = None
 
-    def run(self) -> Point:
-        """The point with the smallest gap that was found."""
+    def run(self) -> tuple[Point, list[np.ndarray]]:
+        """The weights of the least J that was found, and the β of the best lower bound."""
         m = len(self.grams)
         best = point = self._solved(np.full(m, m ** (-1 / self.p)), None)
+        self._bound(best.betas, best.dual(self.p))
         while (
-            best.relative_gap(self.p) > self.gap_tol
+            best.primal - self.lower > self.gap_tol * abs(best.primal)
             and self.iterations < self.max_iter
             and self.stopping.stopped is None
         ):
             self.iterations += 1
-            following = self._newton(point) if self.p == 1 else self._fixed_point(point)
-            if following.gap(self.p) < best.gap(self.p):
-                best = following
+            is_norm = self.p > 1
+            point = self._fixed_point(point) if is_norm else self._newton_or_cut(point, best)
+            self._bound(point.betas, point.dual(self.p))
+            if point.primal < best.primal:
+                best = point
             if self.callback is not None:
-                self.callback(self.iterations, following)
-            if following is point:
-                break
-            point = following
-        return best
+                self.callback(self.iterations, point)
+        return best, self.best_betas
+
+    def _bound(self, betas: list[np.ndarray], lower: float) -> None:
+        """Keep a lower bound of the optimum if it is the largest."""
+        if lower > self.lower:
+            self.lower, self.best_betas = lower, betas
+
+    # ------------------------------------------------------------------ cutting planes
+
+    def _newton_or_cut(self, point: Point, best: Point) -> Point:
+        """A Newton step; where that does not lower J, the weights that the cuts ask for."""
+        cut = self._lowest_of_cuts()
+        if point is not self._failed:
+            following = self._newton(point)
+            if following is not point:
+                return following
+            self._failed = point
+        d = best.d + self.settings.cut_step * (cut - best.d)
+        following = self._solved(self._on_simplex(d), best.betas)
+        if following.value >= best.value:
+            self._failed = following
+        return following
+
+    def _lowest_of_cuts(self) -> np.ndarray:
+        """The minimiser of max over all machines so far of their values at d, a linear program.
+
+        Its value is a lower bound, that of the β whose weights are the multipliers: q_k is convex.
+        """
+        m, n_cuts = len(self.grams), len(self._cuts)
+        values = np.array([cut.value + 0.5 * float(cut.d @ cut.q) for cut in self._cuts])
+        scale = float(np.abs(values).max()) or 1.0
+        A = np.column_stack(
+            [-0.5 * np.array([cut.q for cut in self._cuts]) / scale, -np.ones(n_cuts)]
+        )
+        found = linprog(
+            np.r_[np.zeros(m), 1.0],
+            A_ub=A,
+            b_ub=-values / scale,
+            A_eq=np.r_[np.ones(m), 0.0][None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * m + [(None, None)],
+        )
+        if found.status != 0:
+            return self._cuts[-1].d
+        weights = np.maximum(-found.ineqlin.marginals, 0.0)
+        weights /= weights.sum() or 1.0
+        lower = float(weights @ values) - 0.5 * float(
+            np.max(sum(w * cut.q for w, cut in zip(weights, self._cuts, strict=True)))
+        )
+        if lower > self.lower:
+            parts = zip(*(cut.betas for cut in self._cuts), strict=True)
+            mixed = [sum(w * b for w, b in zip(weights, part, strict=True)) for part in parts]
+            self._bound(mixed, lower)
+        return np.maximum(found.x[:m], 0.0)
 
     # ------------------------------------------------------------------ machines
 
@@ -212,7 +273,10 @@ class WeightSearch:
         for coef, each in zip(coefs, sums, strict=True):
             q += [g.form(coef, s) for g, s in zip(self.grams.members, each, strict=True)]
         q /= self.scales
-        return Point(d, betas, linear - 0.5 * float(d @ q), machine_gap, q, sums)
+        point = Point(d, betas, linear - 0.5 * float(d @ q), machine_gap, q, sums)
+        if self.p == 1:
+            self._cuts.append(replace(point, sums=[]))
+        return point
 
     def _machine(
         self, machine: Machine, start: np.ndarray | None, share: float
