@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mercer.estimators import PegasosClassifier as PegasosClassifier
     from mercer.estimators import PegasosRegressor as PegasosRegressor
     from mercer.estimators._path import path as path
+    from mercer.estimators.mkl._estimator import MKL as MKL
     from mercer.estimators.svm._geometry import Geometry as Geometry
     from mercer.estimators.svm._geometry import geometry as geometry
     from mercer.exceptions import FileError as FileError
@@ -72,6 +73,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "FileError": "mercer.exceptions",
     "Geometry": "mercer.estimators.svm._geometry",
     "LinearFunction": "mercer._linear_function",
+    "MKL": "mercer.estimators.mkl._estimator",
     "NotSeparableError": "mercer.exceptions",
     "Status": "mercer._result",
     "check_kernel": "mercer.gram._psd",

@@ -128,6 +128,8 @@ _STATIONARY = "mercer.kernels._stationary:"
 _COMPOSITE = "mercer.kernels._composite:"
 _USER = "mercer.kernels._user_defined:"
 _STRUCTURED = "mercer.kernels.structured."
+_TABLES = "mercer.kernels.tables."
+_SETS = "mercer.kernels.sets."
 
 for _entry in (
     KernelEntry(
@@ -236,6 +238,42 @@ for _entry in (
             ("_alignment", "WeightedDegree", "weighted_degree"),
             ("_alignment", "Subsequence", "subsequence"),
             ("_alignment", "LocalAlignment", "local_alignment"),
+        )
+    ),
+    KernelEntry(
+        _TABLES + "_table_kernel:TableKernel",
+        names=("table",),
+        sample_type="tables",
+        reference=_TABLES + "_reference:table_kernel",
+    ),
+    *(
+        KernelEntry(
+            f"{_TABLES}{module}:{cls}",
+            sample_type="tables",
+            reference=f"{_TABLES}_reference:{reference}",
+        )
+        for module, cls, reference in (
+            ("_table_kernel", "ColumnProduct", "column_product"),
+            ("_additive", "ColumnMean", "column_mean"),
+            ("_on_columns", "OnColumns", "on_columns"),
+            ("_equality", "Equality", "equality"),
+            ("_column_kinds", "Number", "one_kind"),
+            ("_column_kinds", "Category", "one_kind"),
+            ("_column_kinds", "Ordered", "one_kind"),
+            ("_column_kinds", "Cyclic", "one_kind"),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_SETS}{module}:{cls}",
+            names=names,
+            sample_type=sample_type,
+            reference=f"{_SETS}_reference:{reference}",
+        )
+        for module, cls, names, sample_type, reference in (
+            ("_token_sets", "Intersection", ("intersection",), "sets", "intersection"),
+            ("_token_sets", "Jaccard", ("jaccard",), "sets", "jaccard"),
+            ("_mean_embedding", "MeanEmbedding", (), "bags", "mean_embedding"),
         )
     ),
 ):
