@@ -1,8 +1,9 @@
-"""``python -m benchmarks kernels``: kernels on strings, gapped k-mers, and kernels as functions.
+"""``python -m benchmarks kernels``: kernels on strings, graphs and series, and user-written ones.
 
 Peers are those that are installed: SciPy (a sparse product), scikit-learn (a kernel as a callable),
-FastSK (gapped k-mers). Accuracies are of the held-out part, or by cross-validation in which the
-parameters are chosen inside the folds. A data set that cannot be had is named and left out.
+GraKeL (graphs), tslearn (series). Accuracies are of the held-out part, or by cross-validation in
+which the parameters are chosen inside the folds. A data set that cannot be had is named and left
+out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import mercer
+from benchmarks import graph_kernels, series_kernels
 from benchmarks.data import DataSet, MissingData, load
 from benchmarks.report import table
 from mercer.kernels import RBF, GappedKmer, Kernel, Normalize, Spectrum, WeightedDegree
@@ -56,11 +58,14 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float = 1.0) -> Any:
 
 
 def add_command(commands: Any) -> None:
-    parser = commands.add_parser("kernels", help="strings, gapped k-mers, kernels as functions")
+    parser = commands.add_parser("kernels", help="strings, graphs, series, kernels as functions")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts (3)")
     parser.add_argument("--only", choices=list(TASKS), help="one of them")
     parser.add_argument(
         "--rows", type=int, default=1000, help="of scikit-learn's fit with a callable (1000)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=1, help="of cross-validation of graphs, in other orders (1)"
     )
     parser.set_defaults(run=run)
 
@@ -208,4 +213,6 @@ TASKS: dict[str, tuple[list[str], Callable[[argparse.Namespace], list[Row]]]] = 
     "strings": (["task", "who", "seconds", "ratio"], strings),
     "gapped": (["task", "raw values", "seconds of the matrix", "AUC (expected)"], gapped),
     "accuracies": (["data", "kernel", "accuracy", "seconds"], accuracies),
+    **graph_kernels.TASKS,
+    **series_kernels.TASKS,
 }

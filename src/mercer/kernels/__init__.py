@@ -20,6 +20,8 @@ _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
 functions/             functions as kernels: `mercer.kernel`
 structured/            kernels on strings and other structures
+graphs/                kernels on graphs, and between the nodes of a graph
+series/                kernels on time series
 _compiled/             compiled tiles
 =====================  ==================================================================
 
@@ -59,6 +61,15 @@ if TYPE_CHECKING:
     from mercer.kernels.functions._kernels import (
         InterpretedKernelWarning as InterpretedKernelWarning,
     )
+    from mercer.kernels.graphs._graph import Graph as Graph
+    from mercer.kernels.graphs._nodes import Diffusion as Diffusion
+    from mercer.kernels.graphs._nodes import RegularizedLaplacian as RegularizedLaplacian
+    from mercer.kernels.graphs._random_walk import RandomWalk as RandomWalk
+    from mercer.kernels.graphs._shortest_path import ShortestPath as ShortestPath
+    from mercer.kernels.graphs._weisfeiler_lehman import WeisfeilerLehman as WeisfeilerLehman
+    from mercer.kernels.graphs._weisfeiler_lehman import WeisfeilerLehmanOA as WeisfeilerLehmanOA
+    from mercer.kernels.series._dtw import DTW as DTW
+    from mercer.kernels.series._global_alignment import GlobalAlignment as GlobalAlignment
     from mercer.kernels.structured._alignment import LocalAlignment as LocalAlignment
     from mercer.kernels.structured._alignment import Subsequence as Subsequence
     from mercer.kernels.structured._alignment import WeightedDegree as WeightedDegree
@@ -67,6 +78,7 @@ if TYPE_CHECKING:
     from mercer.kernels.structured._windows import Mismatch as Mismatch
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
+    "Graph": "mercer.kernels.graphs._graph",
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",
     "InterpretedKernelWarning": "mercer.kernels.functions._kernels",
     "Kernel": "mercer.kernels._base",

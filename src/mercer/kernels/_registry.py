@@ -128,6 +128,8 @@ _STATIONARY = "mercer.kernels._stationary:"
 _COMPOSITE = "mercer.kernels._composite:"
 _USER = "mercer.kernels._user_defined:"
 _STRUCTURED = "mercer.kernels.structured."
+_GRAPHS = "mercer.kernels.graphs."
+_SERIES = "mercer.kernels.series."
 
 for _entry in (
     KernelEntry(
@@ -236,6 +238,33 @@ for _entry in (
             ("_alignment", "WeightedDegree", "weighted_degree"),
             ("_alignment", "Subsequence", "subsequence"),
             ("_alignment", "LocalAlignment", "local_alignment"),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_GRAPHS}{module}:{cls}",
+            sample_type=sample_type,
+            reference=f"{_GRAPHS}_reference:{reference}",
+            precise=_REFERENCE + "exact_values" if is_exact else "",
+        )
+        for module, cls, sample_type, reference, is_exact in (
+            ("_weisfeiler_lehman", "WeisfeilerLehman", "graphs", "weisfeiler_lehman", True),
+            ("_weisfeiler_lehman", "WeisfeilerLehmanOA", "graphs", "weisfeiler_lehman_oa", True),
+            ("_shortest_path", "ShortestPath", "graphs", "shortest_path", True),
+            ("_random_walk", "RandomWalk", "graphs", "random_walk", False),
+            ("_nodes", "Diffusion", "nodes", "diffusion", False),
+            ("_nodes", "RegularizedLaplacian", "nodes", "regularized_laplacian", False),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_SERIES}{module}:{cls}",
+            sample_type="series",
+            reference=f"{_SERIES}_reference:{reference}",
+        )
+        for module, cls, reference in (
+            ("_global_alignment", "GlobalAlignment", "global_alignment"),
+            ("_dtw", "DTW", "dtw"),
         )
     ),
 ):
