@@ -130,6 +130,8 @@ _USER = "mercer.kernels._user_defined:"
 _STRUCTURED = "mercer.kernels.structured."
 _TABLES = "mercer.kernels.tables."
 _SETS = "mercer.kernels.sets."
+_GRAPHS = "mercer.kernels.graphs."
+_SERIES = "mercer.kernels.series."
 
 for _entry in (
     KernelEntry(
@@ -274,6 +276,33 @@ for _entry in (
             ("_token_sets", "Intersection", ("intersection",), "sets", "intersection"),
             ("_token_sets", "Jaccard", ("jaccard",), "sets", "jaccard"),
             ("_mean_embedding", "MeanEmbedding", (), "bags", "mean_embedding"),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_GRAPHS}{module}:{cls}",
+            sample_type=sample_type,
+            reference=f"{_GRAPHS}_reference:{reference}",
+            precise=_REFERENCE + "exact_values" if is_exact else "",
+        )
+        for module, cls, sample_type, reference, is_exact in (
+            ("_weisfeiler_lehman", "WeisfeilerLehman", "graphs", "weisfeiler_lehman", True),
+            ("_weisfeiler_lehman", "WeisfeilerLehmanOA", "graphs", "weisfeiler_lehman_oa", True),
+            ("_shortest_path", "ShortestPath", "graphs", "shortest_path", True),
+            ("_random_walk", "RandomWalk", "graphs", "random_walk", False),
+            ("_nodes", "Diffusion", "nodes", "diffusion", False),
+            ("_nodes", "RegularizedLaplacian", "nodes", "regularized_laplacian", False),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_SERIES}{module}:{cls}",
+            sample_type="series",
+            reference=f"{_SERIES}_reference:{reference}",
+        )
+        for module, cls, reference in (
+            ("_global_alignment", "GlobalAlignment", "global_alignment"),
+            ("_dtw", "DTW", "dtw"),
         )
     ),
 ):
