@@ -41,6 +41,7 @@ def test_public_names():
     assert set(mercer.__all__) == expected | {
         "NotSeparableError",
         "Status",
+        "autofit",
         "check_kernel",
         "data",
         "doctor",
@@ -59,6 +60,7 @@ def test_public_names():
         "playground",
         "plots",
         "save",
+        "tuning",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
@@ -75,6 +77,7 @@ MODULES = [
     mercer.persistence,
     mercer.playground,
     mercer.plots,
+    mercer.tuning,
 ]
 
 

@@ -38,6 +38,7 @@ ORDER = [
     "persistence",
     "diagnostics",
     "plots",
+    "tuning",
     "duality",
     "playground",
     "cli",

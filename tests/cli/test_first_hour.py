@@ -16,7 +16,7 @@ import mercer as package
 from mercer.cli._app import app
 from mercer.cli._certificate import headline, percent
 from mercer.cli._options import EstimatorName
-from mercer.cli._progress import Compilation
+from mercer._numba import Compilation
 from mercer.data import read_table
 from mercer.estimators._registry import cli_names
 
