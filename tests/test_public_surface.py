@@ -42,6 +42,7 @@ def test_public_names():
         "LinearFunction",
         "NotSeparableError",
         "Status",
+        "autofit",
         "check_kernel",
         "data",
         "doctor",
@@ -61,6 +62,7 @@ def test_public_names():
         "playground",
         "plots",
         "save",
+        "tuning",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
@@ -77,6 +79,7 @@ MODULES = [
     mercer.persistence,
     mercer.playground,
     mercer.plots,
+    mercer.tuning,
 ]
 
 

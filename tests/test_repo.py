@@ -40,6 +40,7 @@ ORDER = [
     "export",
     "diagnostics",
     "plots",
+    "tuning",
     "duality",
     "playground",
     "cli",

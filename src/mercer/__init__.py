@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mercer import persistence as persistence
     from mercer import playground as playground
     from mercer import plots as plots
+    from mercer import tuning as tuning
     from mercer._expansion import Expansion as Expansion
     from mercer._linear_function import LinearFunction as LinearFunction
     from mercer._result import Status as Status
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from mercer.model_selection import leave_one_out as leave_one_out
     from mercer.persistence import load as load
     from mercer.persistence import save as save
+    from mercer.tuning import autofit as autofit
     from mercer.verification._verify import verify as verify
 
 __version__ = "0.1.0"
@@ -76,6 +78,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "MKL": "mercer.estimators.mkl._estimator",
     "NotSeparableError": "mercer.exceptions",
     "Status": "mercer._result",
+    "autofit": "mercer.tuning",
     "check_kernel": "mercer.gram._psd",
     "doctor": "mercer.diagnostics",
     "geometry": "mercer.estimators.svm._geometry",
@@ -89,7 +92,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
 }
 _PACKAGES = [
     "conformal", "data", "duality", "embeddings", "export", "kernels", "model_selection",
-    "persistence", "playground", "plots",
+    "persistence", "playground", "plots", "tuning",
 ]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])
 

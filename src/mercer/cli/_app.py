@@ -169,6 +169,34 @@ def train(
 
 
 @command(
+    "mercer tune demo/tumours.csv --target diagnosis --time-limit 5 -o tuned.mercer",
+    "mercer tune demo/tumours.csv --target diagnosis --time-limit 5 --plot landscape.png -q",
+)
+def tune(
+    data: o.Data,
+    output: o.TrainOutput = None,
+    target: o.Target = None,
+    scale: o.TuneScale = None,
+    missing: o.Missing = None,
+    header: o.Header = None,
+    categorical: o.Categorical = None,
+    drop: o.Drop = None,
+    decimal: o.Decimal = None,
+    na: o.Na = None,
+    task: o.Task = None,
+    format: o.Format = None,
+    text: o.Text = None,
+    time_limit: o.SearchLimit = 60.0,
+    n_jobs: o.Jobs = None,
+    test: o.Test = None,
+    plot: o.SearchPlot = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Search scaling, kernel and parameters within a time limit; write the best model."""
+
+
+@command(
     "mercer predict demo/tumours.mercer demo/tumours-new.csv -o predictions.csv",
     "mercer predict demo/tumours.mercer demo/tumours-new.csv --decision | head",
 )

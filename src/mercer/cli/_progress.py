@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-__all__ = ["LogProgress", "ProgressBar", "measure_of"]
+__all__ = ["LogProgress", "ProgressBar", "TimeBar", "measure_of"]
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,34 @@ class ProgressBar:
         if not math.isfinite(high):
             return f"over {_clock(max(low, 0))}"
         return f"{_clock(low)} to {_clock(high)}" if low > 1 else f"up to {_clock(max(high, 1))}"
+
+
+class TimeBar:
+    """A callback of `mercer.autofit` that draws the time used on stderr, if that is a terminal."""
+
+    def __init__(self, limit: float, quiet: bool = False):
+        self.limit, self.shown, self.last = limit, not quiet and _can_redraw(), 0.0
+        self.rich: Any = None
+
+    def __enter__(self) -> TimeBar:
+        if self.shown:
+            self.rich = _make_bar()
+            self.rich.start()
+            self.task = self.rich.add_task("looking", total=self.limit, left="")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.rich is not None:
+            self.rich.stop()
+
+    def __call__(self, progress: Any) -> None:
+        if self.rich is None or progress.seconds - self.last < SETTINGS.redraw_seconds:
+            return
+        self.last = progress.seconds
+        best = f"best {progress.best_score:.4f}, " if progress.best else ""
+        left = f"{_clock(progress.seconds_left)} left"
+        done = {"completed": progress.seconds, "description": best + progress.step, "left": left}
+        self.rich.update(self.task, **done)
 
 
 def _can_redraw() -> bool:

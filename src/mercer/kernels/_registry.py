@@ -72,6 +72,10 @@ class KernelEntry(ClassPath):
     sample_type: str = "vectors"  # of kernels on structures: that of the class
     title: str = ""  # what the playground shows
     formula: str = ""  # without one it does not offer the kernel
+    # What `mercer.autofit` tries the kernel on: kinds of columns ("numbers", "categories") or a
+    # sample type; and which values of the class's own parameters (γ has a scale of its own).
+    tried_on: tuple[str, ...] = ()
+    tried: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def make(self, **parameters: Any) -> Any:
         """The kernel with those of the given parameters that it has."""
@@ -148,6 +152,8 @@ for _entry in (
         _DOT + "Polynomial",
         names=("poly", "polynomial"),
         parameters=("degree", "gamma", "coef0"),
+        tried_on=("categories",),
+        tried=(("degree", (2, 3)), ("coef0", (1.0,))),
         reference=_REFERENCE + "polynomial",
         precise=_PRECISE + "dot_product",
         libsvm_code=1,
@@ -159,6 +165,7 @@ for _entry in (
         _STATIONARY + "RBF",
         names=("rbf",),
         parameters=("gamma",),
+        tried_on=("numbers", "categories"),
         reference=_REFERENCE + "rbf",
         precise=_PRECISE + "rbf",
         libsvm_code=2,
@@ -170,6 +177,7 @@ for _entry in (
         _STATIONARY + "Laplacian",
         names=("laplacian",),
         parameters=("gamma",),
+        tried_on=("numbers",),
         reference=_REFERENCE + "laplacian",
         title="Laplacian",
         formula="exp(−γ |x − z|₁)",
@@ -224,6 +232,8 @@ for _entry in (
         _STRUCTURED + "_spectrum:Spectrum",
         names=("spectrum",),
         sample_type="sequences",
+        tried_on=("sequences",),
+        tried=(("k", ((1, 2, 3), (2, 3, 4), 3, 4, 5)),),
         reference=_STRUCTURED + "_reference:spectrum",
         precise=_REFERENCE + "exact_values",
     ),
