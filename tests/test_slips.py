@@ -105,7 +105,7 @@ def test_the_non_linear_dual_has_its_bound_too(data):
 def test_squared_slack_needs_no_bound(data):
     """½‖w‖² + CΣξ² is a hard margin with K + I/(2C): α = 2Cξ has no upper bound, and ξ ≥ 0."""
     X, y = data
-    primal = LinearSVC(loss="squared_hinge", C=C, tol=1e-10).fit(X, y)
+    primal = LinearSVC(loss="squared_hinge", C=C, tol=1e-10, intercept_scaling=None).fit(X, y)
     ridged = Linear()(X) + np.eye(60) / (2 * C)
     dual = SVC(kernel="precomputed", C=np.inf, tol=1e-8).fit(ridged, y)
     value, beta = dual_value(dual, ridged)

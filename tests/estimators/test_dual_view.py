@@ -30,14 +30,18 @@ KERNEL = [
     mercer.SVR(epsilon=0.2, tol=1e-9, loss="squared_epsilon_insensitive"),
 ]
 LINEAR = [
-    mercer.LinearSVC(loss="hinge", tol=1e-10, class_weight={0: 0.5, 1: 3.0}),
+    mercer.LinearSVC(
+        loss="hinge", tol=1e-10, class_weight={0: 0.5, 1: 3.0}, intercept_scaling=None
+    ),
     mercer.LinearSVC(loss="hinge", tol=1e-10, intercept_scaling=1.0),
-    mercer.LinearSVC(tol=1e-10),
-    mercer.LinearSVC(tol=1e-10, dual=True),
-    mercer.LinearSVC(multi_class="crammer_singer", loss="hinge", tol=1e-8),
+    mercer.LinearSVC(tol=1e-10, intercept_scaling=None),
+    mercer.LinearSVC(tol=1e-10, dual=True, intercept_scaling=None),
+    mercer.LinearSVC(multi_class="crammer_singer", loss="hinge", tol=1e-8, intercept_scaling=None),
     mercer.LogisticRegression(tol=1e-10, class_weight="balanced"),
-    mercer.LinearSVR(epsilon=0.2, tol=1e-10),
-    mercer.LinearSVR(epsilon=0.2, loss="squared_epsilon_insensitive", tol=1e-10),
+    mercer.LinearSVR(epsilon=0.2, tol=1e-10, intercept_scaling=None),
+    mercer.LinearSVR(
+        epsilon=0.2, loss="squared_epsilon_insensitive", tol=1e-10, intercept_scaling=None
+    ),
 ]
 PEGASOS = [
     mercer.PegasosClassifier(random_state=0, class_weight={0: 0.5, 1: 3.0}),

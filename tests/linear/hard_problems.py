@@ -76,6 +76,8 @@ def problem(seed):
         params["fit_intercept"] = False
     elif rng.random() < 0.3:
         params["intercept_scaling"] = float(10.0 ** rng.uniform(-3, 3))
+    else:
+        params["intercept_scaling"] = None
     name = str(rng.choice(["LinearSVC", "LinearSVC", "LinearSVR", "LogisticRegression"]))
     classes = 2 if rng.random() < 0.6 else 3
     signal = X @ rng.normal(size=d)
@@ -114,8 +116,9 @@ def _varied(case, signal, rng):
     """Some classifiers as hard margins, most on separable classes, or with an L1 penalty."""
     params = case["params"]
     if case["name"] == "LinearSVC" and rng.random() < HARD_PART:
-        for name in ("intercept_scaling", "class_weight", "dual", "multi_class"):
+        for name in ("class_weight", "dual", "multi_class"):
             params.pop(name, None)
+        params["intercept_scaling"] = None
         params["C"] = np.inf
         if rng.random() < 0.7:
             classes = len(np.unique(case["y"]))

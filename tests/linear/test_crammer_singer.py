@@ -34,7 +34,11 @@ def _data():
 
 X, CODES, NAMES, WEIGHT = _data()
 TIGHT = {"multi_class": "crammer_singer", "loss": "hinge", "tol": 1e-8, "max_iter": -1}
-INTERCEPTS = {"free": {}, "penalised": {"intercept_scaling": 2.0}, "none": {"fit_intercept": False}}
+INTERCEPTS = {
+    "free": {"intercept_scaling": None},
+    "penalised": {"intercept_scaling": 2.0},
+    "none": {"fit_intercept": False},
+}
 
 
 def dense_qp_value(C, intercept):
@@ -144,7 +148,7 @@ def test_duals_are_made_feasible(seed):
 
 
 def test_duals_that_are_nearly_feasible_hardly_change(rng):
-    model = LinearSVC(**TIGHT).fit(X, NAMES)
+    model = LinearSVC(**TIGHT, intercept_scaling=None).fit(X, NAMES)
     problem = CrammerSinger(CODES, np.ones(N), K, 0.0)
     beta = model.dual_coef_.toarray().T
     moved = problem.duals(problem.simplex_weights(beta * (1 + 1e-6 * rng.normal(size=(N, 1)))))

@@ -96,7 +96,7 @@ def test_inseparable_classes_are_refused_with_the_proof():
     "other",
     [
         {"multi_class": "crammer_singer"},
-        {"intercept_scaling": 1.0},
+        {"intercept_scaling": 2.0},
         {"class_weight": "balanced"},
         {"dual": True},
     ],

@@ -82,13 +82,13 @@ def data(seed, n=120, d=5):
 
 
 MODELS = [
-    LinearSVC(loss="hinge"),
-    LinearSVC(),
-    LinearSVC(dual=True),
-    LinearSVC(loss="hinge", dual=True),
-    LinearSVC(multi_class="crammer_singer", loss="hinge"),
-    LinearSVR(),
-    LinearSVR(loss=SMOOTH, epsilon=0.1),
+    LinearSVC(loss="hinge", intercept_scaling=None),
+    LinearSVC(intercept_scaling=None),
+    LinearSVC(dual=True, intercept_scaling=None),
+    LinearSVC(loss="hinge", dual=True, intercept_scaling=None),
+    LinearSVC(multi_class="crammer_singer", loss="hinge", intercept_scaling=None),
+    LinearSVR(intercept_scaling=None),
+    LinearSVR(loss=SMOOTH, epsilon=0.1, intercept_scaling=None),
     LogisticRegression(),
 ]
 CHANGES = {
@@ -152,7 +152,8 @@ def test_float32_coefficients_are_judged_as_they_are_stored(seed):
 def test_a_constant_target_is_fitted_exactly(loss, epsilon, target):
     X, _, _ = data(2)
     for params in ({}, {"dual": True}, {"warm_start": True}):
-        model = LinearSVR(loss=loss, epsilon=epsilon, **params).fit(X, np.full(len(X), target))
+        model = LinearSVR(loss=loss, epsilon=epsilon, intercept_scaling=None, **params)
+        model.fit(X, np.full(len(X), target))
         model.fit(X, np.full(len(X), target))
         proof = model.certificate_
         assert (proof.primal, proof.gap, proof.status) == (0.0, 0.0, Status.SOLVED)
@@ -236,7 +237,9 @@ def test_a_dual_a_rounding_below_its_bound_is_at_it():
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("intercept", [{}, {"fit_intercept": False}, {"intercept_scaling": 3.0}])
+@pytest.mark.parametrize(
+    "intercept", [{"intercept_scaling": None}, {"fit_intercept": False}, {"intercept_scaling": 3.0}]
+)
 def test_duals_of_all_classes_stay_within_C(seed, intercept):
     X, _, rng = data(seed, n=60)
     y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=60), [-0.5, 0.5])

@@ -43,10 +43,23 @@ def dense_qp_value(problem):
     return problem.target @ beta - beta @ K[np.ix_(rows, rows)] @ beta / 2
 
 
+@pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR"])
+def test_defaults_and_default_models_are_scikit_learns(name):
+    """The same parameters minimise the same objective, with the penalty of the intercept."""
+    mine, theirs = getattr(mercer, name), getattr(svm, name)
+    assert mine().get_params().items() >= theirs().get_params().items()
+    y = LABELS if name == "LinearSVC" else TARGETS
+    found = mine(**TIGHT).fit(X, y)
+    expected = theirs(tol=1e-9, max_iter=1_000_000, random_state=0).fit(X, y)
+    assert_allclose(found.coef_, expected.coef_, atol=1e-4)
+    assert_allclose(found.intercept_, expected.intercept_, atol=1e-4)
+
+
 @pytest.mark.parametrize("dual", ROUTES)
 @pytest.mark.parametrize("C", [0.05, 1.0, 30.0])
 def test_hinge_is_the_dense_qp_and_the_linear_kernel(dual, C):
-    model = LinearSVC(loss="hinge", C=C, dual=dual, **TIGHT).fit(X, LABELS)
+    model = LinearSVC(loss="hinge", C=C, dual=dual, intercept_scaling=None, **TIGHT)
+    model.fit(X, LABELS)
     kernel = mercer.SVC(kernel="linear", C=C, tol=1e-8).fit(X, LABELS)
     assert_allclose(model.certificate_.primal, dense_qp_value(svc(LABELS, C)), rtol=1e-6)
     assert_allclose(model.certificate_.primal, kernel.certificate_.primal, rtol=1e-6)
@@ -56,7 +69,10 @@ def test_hinge_is_the_dense_qp_and_the_linear_kernel(dual, C):
 @pytest.mark.parametrize("dual", ROUTES)
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_epsilon_insensitive_is_the_dense_qp(dual, epsilon):
-    model = LinearSVR(epsilon=epsilon, C=2.0, dual=dual, tol=1e-8, max_iter=-1).fit(X, TARGETS)
+    model = LinearSVR(
+        epsilon=epsilon, C=2.0, dual=dual, intercept_scaling=None, tol=1e-8, max_iter=-1
+    )
+    model.fit(X, TARGETS)
     assert_allclose(
         model.certificate_.primal, dense_qp_value(svr(TARGETS, 2.0, epsilon)), rtol=1e-6
     )

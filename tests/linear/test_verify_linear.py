@@ -40,7 +40,7 @@ MODELS = {
     "logistic": (LogisticRegression, {}, LABELS),
     "logistic, three classes": (LogisticRegression, {}, CLASSES),
 }
-INTERCEPTS = [{}, {"intercept_scaling": 2.0}, {"fit_intercept": False}]
+INTERCEPTS = [{"intercept_scaling": s} for s in (None, 2.0)] + [{"fit_intercept": False}]
 
 
 def fit(name, X=X, weight=None, **more):

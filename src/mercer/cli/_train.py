@@ -168,6 +168,8 @@ def _build(name: str, parameters: dict[str, Any]) -> Any:
             ]
             what = f"--machine {name} has no {option(key)}; it is an option of {', '.join(others)}"
             raise UsageError(what)
+    if "intercept_scaling" in inspect.signature(cls).parameters:  # not LIBLINEAR's problem
+        given["intercept_scaling"] = None
     return cls(**given)
 
 

@@ -260,7 +260,9 @@ def _edges(loss: Loss, epsilon: float) -> tuple[float, ...]:
 
 def _has_zero_sum(model: Any) -> bool:
     """Whether Σβ = 0 belongs to the dual: the intercept is there and not penalised."""
-    is_penalised = getattr(model, "intercept_scaling", 1.0) is not None
+    if not hasattr(model, "intercept_scaling"):
+        return False
+    is_penalised = model.intercept_scaling is not None and bool(np.isfinite(model.C))
     return bool(model.fit_intercept) and not is_penalised
 
 

@@ -60,7 +60,8 @@ def path(
         Instead of Cs: the path along γ of a kernel that has one. The rows are bound to the kernel
         anew for each γ.
     estimator : LinearSVC, LinearSVR, LogisticRegression, SVC, NuSVR or SVR, optional
-        Its other parameters are kept. Default: ``LinearSVC(loss="hinge")``; along γ ``SVC()``.
+        Its other parameters are kept. Default: ``LinearSVC(loss="hinge",
+        intercept_scaling=None)``; along γ ``SVC()``.
         Fits of a kernel machine along C share their Gram.
 
     Returns
@@ -81,7 +82,8 @@ def path(
     along_C = Cs is not None
     values = _increasing("Cs" if along_C else "gammas", Cs if along_C else gammas)
     if estimator is None:
-        estimator = LinearSVC(loss="hinge") if along_C else _default_machine()
+        free = LinearSVC(loss="hinge", intercept_scaling=None)
+        estimator = free if along_C else _default_machine()
     if isinstance(estimator, KernelMachine):
         models = _kernel_path(estimator, X, y, sample_weight, "C" if along_C else "gamma", values)
     elif along_C and hasattr(estimator, "_fit_path"):

@@ -113,14 +113,15 @@ n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
 
 
 class _LinearGrid(BaseSearch):
-    """Grids over C and parameters of ``param_grid``."""
+    """Grids over C and parameters of ``param_grid``; the intercept is not penalised."""
 
     Cs: Any
     param_grid: Any
     _estimator_class: ClassVar[type]
 
     def _make_estimator(self) -> Any:
-        return self._estimator_class(**{name: getattr(self, name) for name in self._passed_on})
+        given = {name: getattr(self, name) for name in self._passed_on}
+        return self._estimator_class(**given, intercept_scaling=None)
 
     def _grid(self, X: Any) -> list[dict[str, list]]:
         more = {key: list(value) for key, value in (self.param_grid or {}).items()}

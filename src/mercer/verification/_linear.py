@@ -127,7 +127,7 @@ def _is_l1(model: Any) -> bool:
 def _kappa(model: Any) -> float | None:
     if not model.fit_intercept:
         return None
-    if model.intercept_scaling is None:
+    if model.intercept_scaling is None or np.isinf(model.C):
         return 0.0
     return model.intercept_scaling ** (-1 if _is_l1(model) else -2)
 

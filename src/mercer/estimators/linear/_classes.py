@@ -26,9 +26,10 @@ class LinearSVC(HardMarginClassifier):
     """Linear support vector classification.
 
     Minimises ½‖w‖² + C Σ sᵢ max(0, 1 − yᵢ (w·xᵢ + b))^p with p = 1 ("hinge") or 2
-    ("squared_hinge") and sample weights s; several classes one against the rest. The intercept is
-    not penalised, so that ``loss="hinge"`` is the problem of ``SVC(kernel="linear")``.
-    ``penalty="l1"`` has ‖w‖₁ in place of ½‖w‖²: most weights of columns that do not help are zero.
+    ("squared_hinge") and sample weights s; several classes one against the rest. As in
+    scikit-learn, ½b² is added; with ``intercept_scaling=None`` it is not, and ``loss="hinge"`` is
+    the problem of ``SVC(kernel="linear")``. ``penalty="l1"`` has ‖w‖₁ in place of ½‖w‖²: most
+    weights of columns that do not help are zero.
 
     Parameters
     ----------
@@ -49,9 +50,11 @@ class LinearSVC(HardMarginClassifier):
         all classes at once by the sequential dual method. That loss is a hinge: pass
         ``loss="hinge"``; a fit warns that another ``loss`` or ``dual`` is not used.
     fit_intercept : bool, default=True
-    intercept_scaling : float or None, default=None
-        A number s penalises the intercept by ½ (b/s)², with an L1 penalty by abs(b)/s:
-        LIBLINEAR's problem.
+    intercept_scaling : float or None, default=1.0
+        A number s penalises the intercept by ½ (b/s)², with an L1 penalty by abs(b)/s, as
+        LIBLINEAR does; None does not penalise it. Where the best b is far from zero (columns or
+        targets that are not centred), None gives the better model. The hard margin has no such
+        penalty.
     class_weight : dict or "balanced", optional
         Factors of C for the classes.
     verbose : int, default=0
@@ -110,7 +113,7 @@ class LinearSVC(HardMarginClassifier):
     C: float = 1.0
     multi_class: str = "ovr"
     fit_intercept: bool = True
-    intercept_scaling: float | None = None
+    intercept_scaling: float | None = 1.0
     class_weight: Any = None
     verbose: Any = 0
     random_state: Any = None
@@ -171,8 +174,8 @@ class LinearSVC(HardMarginClassifier):
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression.
 
-    Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − w·xᵢ − b) − ε)^p, p = 1 or 2; the intercept is not
-    penalised.
+    Minimises ½‖w‖² + C Σ sᵢ max(0, abs(yᵢ − w·xᵢ − b) − ε)^p, p = 1 or 2. As in scikit-learn, ½b²
+    is added; with ``intercept_scaling=None`` it is not, which suits targets far from zero.
 
     Parameters
     ----------
@@ -192,7 +195,8 @@ n_jobs, callback, on_interrupt, warm_start
     Examples
     --------
     >>> from mercer import LinearSVR
-    >>> model = LinearSVR(C=100, tol=1e-9).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+    >>> model = LinearSVR(C=100, tol=1e-9, intercept_scaling=None)
+    >>> model = model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
     >>> model.predict([[3.0]]).round(4)
     array([7.])
     """
@@ -206,7 +210,7 @@ n_jobs, callback, on_interrupt, warm_start
     C: float = 1.0
     loss: str = "epsilon_insensitive"
     fit_intercept: bool = True
-    intercept_scaling: float | None = None
+    intercept_scaling: float | None = 1.0
     dual: Any = "auto"
     verbose: Any = 0
     random_state: Any = None

@@ -54,20 +54,25 @@ class HardMarginClassifier(CrammerSingerClassifier):
         if np.isfinite(self.C):
             super()._check_parameters()
             return
-        allowed = {
-            "penalty": "l2",
-            "multi_class": "ovr",
-            "intercept_scaling": None,
-            "class_weight": None,
-            "dual": "auto",
+        allowed: dict[str, tuple] = {
+            "penalty": ("l2",),
+            "multi_class": ("ovr",),
+            "intercept_scaling": (None, 1),  # the default, though no intercept is penalised
+            "class_weight": (None,),
+            "dual": ("auto",),
         }
-        for name, value in allowed.items():
+        for name, values in allowed.items():
             given = getattr(self, name)
-            if given != value:
+            if given not in values:
                 raise ValueError(
                     f"C=inf (hard margin) cannot be combined with {name}={given!r}; "
-                    f"it must be {value!r}."
+                    f"it must be {values[0]!r}."
                 )
+
+    def _intercept_penalty(self) -> float | None:
+        if np.isinf(self.C) and self.fit_intercept:
+            return 0.0
+        return super()._intercept_penalty()
 
 
 def _solve(
