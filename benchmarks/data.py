@@ -1,8 +1,11 @@
 """Data sets by name: from the folder named by ``MERCER_DATA``, else from OpenML.
 
 A file ``<name>.npz`` holds dense arrays ``X, y`` (and ``X_test, y_test`` where there is a canonical
-split), CSR parts ``data, indices, indptr, shape, y`` (and ``test_data, …, y_test``), or texts,
-``text_bytes`` (UTF-8) cut by ``text_offsets``, and ``y`` (and ``test_text_bytes, …, y_test``).
+split), CSR parts ``data, indices, indptr, shape, y`` (and ``test_data, …, y_test``), texts,
+``text_bytes`` (UTF-8) cut by ``text_offsets``, and ``y`` (and ``test_text_bytes, …, y_test``), time
+series, ``series_values`` (steps, channels) cut by ``series_offsets`` (and ``test_series_values,
+…``), or graphs: ``edges`` between the nodes of all graphs, ``graph_indicator`` and ``node_labels``
+of the nodes, and perhaps ``edge_labels``.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ _OPENML = {
 
 
 def load(name: str) -> DataSet:
-    """The data set ``name``: numbers in float64, or a list of texts.
+    """The data set ``name``: numbers in float64, or a list of texts, series or graphs.
 
     Raises
     ------
@@ -81,6 +84,10 @@ def _read(path: Path) -> DataSet:
     with np.load(path) as parts:
         if "text_bytes" in parts:
             X, X_test = _texts(parts, ""), _texts(parts, "test_")
+        elif "series_values" in parts:
+            X, X_test = _series(parts, ""), _series(parts, "test_")
+        elif "graph_indicator" in parts:
+            X, X_test = _graphs(parts), None
         elif "indptr" in parts:
             X, X_test = _csr(parts, ""), _csr(parts, "test_")
         else:
@@ -94,6 +101,34 @@ def _texts(parts: Any, prefix: str) -> Any:
         return None
     whole, offsets = parts[f"{prefix}text_bytes"].tobytes(), parts[f"{prefix}text_offsets"].tolist()
     return [whole[start:stop].decode() for start, stop in pairwise(offsets)]
+
+
+def _series(parts: Any, prefix: str) -> Any:
+    if f"{prefix}series_offsets" not in parts:
+        return None
+    values = parts[f"{prefix}series_values"].astype(np.float64)
+    return np.split(values, parts[f"{prefix}series_offsets"][1:-1])
+
+
+def _graphs(parts: Any) -> list[dict[str, Any]]:
+    """Records of graphs with labels."""
+    owner, edges, of_nodes = (parts[name] for name in ("graph_indicator", "edges", "node_labels"))
+    n = len(parts["y"])
+    starts = np.searchsorted(owner, np.arange(n + 1))
+    of_edge = owner[edges[:, 0]]
+    order = np.argsort(of_edge, kind="stable")
+    cuts = np.searchsorted(of_edge[order], np.arange(n + 1))
+    labels = parts["edge_labels"][order] if "edge_labels" in parts else None
+    out = []
+    for i in range(n):
+        nodes, here = slice(starts[i], starts[i + 1]), slice(cuts[i], cuts[i + 1])
+        one = {
+            "n": int(starts[i + 1] - starts[i]),
+            "edges": edges[order[here]] - starts[i],
+            "node_labels": of_nodes[nodes],
+        }
+        out.append(one if labels is None else one | {"edge_labels": labels[here]})
+    return out
 
 
 def _csr(parts: Any, prefix: str) -> Any:

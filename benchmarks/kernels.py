@@ -1,8 +1,9 @@
-"""``python -m benchmarks kernels``: strings, gapped k-mers, functions, tables, multiple kernels.
+"""``python -m benchmarks kernels``: strings, graphs, series, tables, functions, multiple kernels.
 
 Peers are those that are installed: SciPy (a sparse product), scikit-learn (a kernel as a callable),
-FastSK (gapped k-mers). Accuracies are of the held-out part, or by cross-validation in which the
-parameters are chosen inside the folds. A data set that cannot be had is named and left out.
+GraKeL (graphs), tslearn (series). Accuracies are of the held-out part, or by cross-validation in
+which the parameters are chosen inside the folds. A data set that cannot be had is named and left
+out.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import mercer
+from benchmarks import graph_kernels, series_kernels
 from benchmarks.data import DataSet, MissingData, load
 from benchmarks.kernel_tables import mkl, tables
 from benchmarks.report import table
@@ -58,7 +60,7 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float = 1.0) -> Any:
 
 def add_command(commands: Any) -> None:
     parser = commands.add_parser(
-        "kernels", help="strings, gapped k-mers, functions, tables, multiple kernels"
+        "kernels", help="strings, graphs, series, tables, functions, multiple kernels"
     )
     parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts (3)")
     parser.add_argument("--only", choices=list(TASKS), help="one of them")
@@ -69,6 +71,9 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--mkl-rows", type=int, help="rows of multiple kernel learning (70 %%)")
     parser.add_argument(
         "--mkl-matrix-gb", type=float, default=8.0, help="largest matrices that MKLpy is given (8)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=1, help="of cross-validation of graphs, in other orders (1)"
     )
     parser.set_defaults(run=run)
 
@@ -221,4 +226,6 @@ TASKS: dict[str, tuple[list[str], Callable[[argparse.Namespace], list[Row]]]] = 
         tables,
     ),
     "mkl": (["task", "who", "seconds", "objective", "relative gap", "kernels"], mkl),
+    **graph_kernels.TASKS,
+    **series_kernels.TASKS,
 }

@@ -76,6 +76,8 @@ class KernelCheck:
         Rows given.
     is_exact : bool
         Whether all eigenvalues were computed; else a random part and Lanczos steps on the whole.
+    in_general : bool or None
+        What is known of the kernel on any rows (`mercer.kernels.Kernel.is_psd`); None: nothing.
     """
 
     is_psd: bool
@@ -87,6 +89,7 @@ class KernelCheck:
     is_symmetric: bool
     n: int
     is_exact: bool
+    in_general: bool | None = None
 
     def __repr__(self) -> str:
         how = "" if self.is_exact else ", the smallest found by a random part and Lanczos steps"
@@ -99,6 +102,8 @@ class KernelCheck:
             return f"Not a kernel: not symmetric, K_ij and K_ji differ by {by}; {found}."
         if self.is_psd:
             limits = "No proof for other rows." if self.is_exact else "No proof."
+            if self.in_general is False:
+                limits = "The kernel is not positive semidefinite in general."
             return f"Positive semidefinite on these rows: {found}. {limits}"
         return f"Not a kernel: {found}; the witness c has cᵀKc = {self.witness_value:.6g} < 0."
 
@@ -168,6 +173,7 @@ cᵀKc = -0.0132481 < 0.
         is_symmetric=bool(is_symmetric),
         n=points.n,
         is_exact=exact,
+        in_general=kernel.is_psd,
     )
 
 

@@ -22,6 +22,8 @@ functions/             functions as kernels: `mercer.kernel`
 structured/            kernels on strings and other structures
 sets/                  kernels on sets of tokens and on bags of samples
 tables/                kernels on rows of a table, with columns of several kinds
+graphs/                kernels on graphs, and between the nodes of a graph
+series/                kernels on time series
 _compiled/             compiled tiles
 =====================  ==================================================================
 
@@ -61,6 +63,15 @@ if TYPE_CHECKING:
     from mercer.kernels.functions._kernels import (
         InterpretedKernelWarning as InterpretedKernelWarning,
     )
+    from mercer.kernels.graphs._graph import Graph as Graph
+    from mercer.kernels.graphs._nodes import Diffusion as Diffusion
+    from mercer.kernels.graphs._nodes import RegularizedLaplacian as RegularizedLaplacian
+    from mercer.kernels.graphs._random_walk import RandomWalk as RandomWalk
+    from mercer.kernels.graphs._shortest_path import ShortestPath as ShortestPath
+    from mercer.kernels.graphs._weisfeiler_lehman import WeisfeilerLehman as WeisfeilerLehman
+    from mercer.kernels.graphs._weisfeiler_lehman import WeisfeilerLehmanOA as WeisfeilerLehmanOA
+    from mercer.kernels.series._dtw import DTW as DTW
+    from mercer.kernels.series._global_alignment import GlobalAlignment as GlobalAlignment
     from mercer.kernels.sets._bags import related_rows as related_rows
     from mercer.kernels.sets._mean_embedding import MeanEmbedding as MeanEmbedding
     from mercer.kernels.sets._token_sets import Intersection as Intersection
@@ -82,6 +93,7 @@ if TYPE_CHECKING:
     from mercer.kernels.tables._table_kernel import TableKernel as TableKernel
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
+    "Graph": "mercer.kernels.graphs._graph",
     "IndefiniteKernelWarning": "mercer.kernels._dot_product",
     "InterpretedKernelWarning": "mercer.kernels.functions._kernels",
     "Kernel": "mercer.kernels._base",

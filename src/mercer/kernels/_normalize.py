@@ -312,4 +312,7 @@ def _are_equal(first: Any, second: Any) -> bool:
     if sp.issparse(first) or sp.issparse(second):
         same = sp.issparse(first) and sp.issparse(second) and first.shape == second.shape
         return bool(same and (first != second).nnz == 0)
+    if all(isinstance(each, np.ndarray) and each.dtype.kind == "O" for each in (first, second)):
+        # Samples may be arrays.
+        return first.shape == second.shape and all(map(np.array_equal, first, second))
     return np.array_equal(first, second)

@@ -39,6 +39,7 @@ _OBJECTS = [
         "estimators._warm_start:Duals",
         "certificates._residuals:EigenCertificate",
         "_expansion:Expansion",
+        "kernels.graphs._graph:Graph",
         "_result:LinearResult",
         "solvers.linear._stored_model:StoredModel",
         "estimators.linear._base:LastFit",

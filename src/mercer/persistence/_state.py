@@ -23,6 +23,7 @@ from mercer.data._arrays import check_csr
 from mercer.exceptions import warn_user
 from mercer.kernels.functions._kernels import DEFINED, FunctionKernel
 from mercer.persistence._container import DTYPES
+from mercer.persistence._graphs import pack_graphs, unpack_graphs
 from mercer.persistence._registry import arguments, find, name_of, objects, present_fields
 from mercer.persistence._sequences import pack, unpack
 from mercer.persistence._validity import check_text_size
@@ -132,6 +133,8 @@ class Encoder:
             kind, flat, offsets = packed
             parts = {"flat": self(flat, where), "offsets": self(offsets, f"{where}.offsets")}
             return {"sequences": kind, "of": parts}
+        if value.ndim == 1 and value.dtype == object and (graphs := pack_graphs(value)) is not None:
+            return {"graphs": {part: self(graphs[part], f"{where}.{part}") for part in graphs}}
         items = [self(item, f"{where}[{i}]") for i, item in enumerate(value.ravel().tolist())]
         return {"items": items, "shape": list(value.shape), "kind": value.dtype.kind}
 
@@ -191,6 +194,13 @@ class Decoder:
         if key not in self._seen:
             flat, offsets = (self(node["of"][part]) for part in ("flat", "offsets"))
             self._seen[key] = unpack(node["sequences"], flat, offsets)
+        return self._seen[key]
+
+    def _graphs(self, node: dict) -> np.ndarray:
+        key = repr(node)
+        if key not in self._seen:
+            parts = {name: self(part) for name, part in node["graphs"].items()}
+            self._seen[key] = unpack_graphs(parts)
         return self._seen[key]
 
     def _sparse(self, node: dict) -> Any:
@@ -294,6 +304,7 @@ _DECODERS: dict[str, Callable[[Decoder, dict], Any]] = {
     "masked": Decoder._masked,
     "items": Decoder._items,
     "sequences": Decoder._sequences,
+    "graphs": Decoder._graphs,
     "sparse": Decoder._sparse,
     "object": Decoder._object,
     "random": Decoder._random,

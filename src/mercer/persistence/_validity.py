@@ -34,6 +34,7 @@ class Limits:
     threads: int = 4096  # n_jobs
     power: int = 10_000  # integer parameters of kernels, such as a degree
     tried_columns: int = 10_000_000  # of the row of zeros on which a model is tried
+    graph_nodes: int = 50_000_000  # of all graphs, but for nodes of edges: nothing else holds them
     text_characters: int = 1 << 26  # of an array, where each text takes the space of the longest
     memory_ratio: float = 0.25  # of the computer's memory, for the weights of a linear kernel
 

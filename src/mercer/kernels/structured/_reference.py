@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from mercer.kernels._double_double import UNIT_ROUNDOFF
 from mercer.kernels._reference_kernels import Rows, Values
 
-__all__ = ["spectrum"]
+__all__ = ["count_products", "spectrum", "tokens_of"]
 
 
 def spectrum(kernel: Any, A: Rows, Z: Rows) -> Values:
@@ -29,7 +29,7 @@ def spectrum(kernel: Any, A: Rows, Z: Rows) -> Values:
             tokens[i : i + k] for k in kernel.lengths for i in range(len(tokens) - k + 1)
         )
 
-    return _count_products(A, Z, count)
+    return count_products(A, Z, count)
 
 
 def tokens_of(sample: Any) -> tuple:
@@ -39,7 +39,7 @@ def tokens_of(sample: Any) -> tuple:
     return tuple(sample.tolist() if isinstance(sample, np.ndarray) else sample)
 
 
-def _count_products(A: Rows, Z: Rows, count: Callable[[Any], Counter]) -> Values:
+def count_products(A: Rows, Z: Rows, count: Callable[[Any], Counter]) -> Values:
     """Products of counts. Sums of integers below 2⁵³ have no rounding."""
     column: dict[Hashable, int] = {}
     support = _counts(Z, count, column, grow=True)

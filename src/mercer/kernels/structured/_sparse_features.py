@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,15 @@ class Features:
 
     matrix: sp.csr_matrix
     column_keys: Callable[[], list[Hashable]]
+
+    @cached_property
+    def _index(self) -> dict[Hashable, int]:
+        return {key: column for column, key in enumerate(self.column_keys())}
+
+    def columns_in(self, others: Any) -> np.ndarray:
+        """The column that each of these features has among those of another data set; or −1."""
+        index = others._index
+        return np.array([index.get(key, -1) for key in self.column_keys()], dtype=np.int32)
 
 
 class SparseFeatureKernel(StructuredKernel):
@@ -114,12 +124,8 @@ def _in_columns_of(samples: Samples, others: Samples) -> Samples:
     """The samples with the columns of ``others``, made once for these two."""
     known = samples.prepared.get("in columns of")
     if known is None or known[0] is not others:
-        index: dict[Hashable, int] | None = others.prepared.get("index")
-        if index is None:
-            keys = others.prepared["features"].column_keys()
-            index = others.prepared["index"] = {key: column for column, key in enumerate(keys)}
         found: Features = samples.prepared["features"]
-        new = np.array([index.get(key, -1) for key in found.column_keys()], dtype=np.int32)
+        new = found.columns_in(others.prepared["features"])
         known = others, Samples(_with_columns(found.matrix, new, others))
         samples.prepared["in columns of"] = known
     return known[1]

@@ -1,0 +1,134 @@
+"""The global alignment kernel (Cuturi 2011): a sum over all alignments of two series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from mercer.kernels._base import Kernel, integer, real
+from mercer.kernels._compiled.series_pairs import alignment_logs, own_alignment_logs
+from mercer.kernels._rounding import MODEL, Rounding, unit
+from mercer.kernels._samples import SampleBlock, Samples
+from mercer.kernels.series._series import SeriesKernel, SeriesSet
+
+__all__ = ["GlobalAlignment"]
+
+
+@dataclass(frozen=True, repr=False)
+class GlobalAlignment(SeriesKernel):
+    """k(x, z) = K(x, z) / √(K(x, x) K(z, z)), K(x, z) = Σ_π Π_((i, j) in π) κ(i, j).
+
+    π runs over all alignments of x with z: paths of pairs of steps (i, j) from the first ones to
+    the last ones, each pair one step ahead in x, in z, or in both. A pair counts κ = g/(2 − g) with
+    the Gaussian g = exp(−‖x_i − z_j‖²/(2σ²)) over all channels: DTW takes the best path, this the
+    sum of all of them, which is positive semidefinite. With a band T, g is multiplied by
+    max(0, 1 − |i − j|/T); paths that leave the band do not count, and k stays positive
+    semidefinite.
+
+    K grows or falls exponentially with the length, and is therefore computed by its logarithm and
+    normalised: k(x, x) = 1. Lengths may differ (by less than T); an empty series has the value 0
+    with all others.
+
+    **Cost.** |x| |z| steps of about a nanosecond for a value, |x| 2T with a band.
+
+    **When.** Signals that are shifted or run at different speeds: gestures, speech, sensors. Scale
+    channels to one size first. σ and T are best found by a search, σ around its default.
+
+    Parameters
+    ----------
+    sigma : float > 0 or None, default=None
+        σ. None: the median distance of two steps of the training series, times the root of their
+        median length.
+    band : int ≥ 1 or None, default=None
+        T, in steps; None: no band.
+
+    References
+    ----------
+    Cuturi (2011), Fast global alignment kernels.
+
+    Examples
+    --------
+    >>> from mercer.kernels import GlobalAlignment
+    >>> GlobalAlignment(sigma=1.0)([[0, 1, 2, 1], [0, 0, 1, 2, 1], [2, 1, 0]]).round(3)
+    array([[1.   , 0.817, 0.069],
+           [0.817, 1.   , 0.035],
+           [0.069, 0.035, 1.   ]])
+    """
+
+    sigma: float | None = None
+    band: int | None = None
+
+    is_psd = True
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None:
+            sigma = real("GlobalAlignment", "sigma", self.sigma, least=0, open_left=True)
+            object.__setattr__(self, "sigma", sigma)
+        if self.band is not None:
+            band = integer("GlobalAlignment", "band", self.band, least=1)
+            object.__setattr__(self, "band", band)
+
+    def resolved(self, X: Any) -> Kernel:
+        if self.sigma is not None:
+            return self
+        series = SeriesSet.of(X, repr(self))
+        steps = series.some_steps(500)
+        distance = float(np.median(pdist(steps))) if len(steps) > 1 else 0.0
+        length = float(np.median(series.lengths)) if series.n else 0.0
+        return replace(self, sigma=distance * np.sqrt(length) or 1.0)
+
+    def _rate(self) -> float:
+        """1/(2σ²)."""
+        if self.sigma is None:
+            raise ValueError(
+                "GlobalAlignment: sigma is None, which a fit replaces by a number of the training "
+                "series; give a number, or use GlobalAlignment().resolved(series)."
+            )
+        return 0.5 / self.sigma**2
+
+    def cost_per_entry(self, samples: Samples) -> float:
+        return 1 + (20 + 2 * self.series(samples).channels) * self._cells(samples, self.band)
+
+    def prepare(self, samples: Samples) -> Samples:
+        prepared = super().prepare(samples)
+        self._own_logs(prepared)
+        return prepared
+
+    def _own_logs(self, points: Samples) -> np.ndarray:
+        """log K(x, x) of all samples, computed once."""
+        if self not in points.prepared:
+            series = self.series(points)
+            out = np.empty(series.n)
+            own_alignment_logs(series.values, series.offsets, self._rate(), self.band or 0, out)
+            points.prepared[self] = out
+        return points.prepared[self]
+
+    def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
+        logs = np.empty(out.shape)
+        alignment_logs(*self.both_sides(A, B), self._rate(), self.band or 0, logs)
+        logs -= self._own_logs(A.points)[A.index][:, None] / 2
+        logs -= self._own_logs(B.points)[B.index] / 2
+        if A.points is B.points:  # k(x, x) = 1, without rounding
+            logs[A.row_numbers[:, None] == B.row_numbers] = 0.0
+        out[...] = np.exp(np.minimum(logs, 0.0, out=logs))
+
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
+        """Of paths, of logarithms, and of their exponential; what underflows counts absolutely.
+
+        A path has |x| + |z| factors at most, of exponents whose sum is below that of the smallest
+        value and the logarithm of the number of paths, 1.77 for each step. A cell is lost if it
+        underflows, 2^1300 below the largest of its row; it would have at most 2^1.28 for each step
+        of a weight in the result.
+        """
+        series, logs = self.series(points), self._own_logs(points)
+        u, lengths = unit(np.float64), series.lengths
+        exponents = 400 + 1.77 * lengths
+        relative = (16 * (lengths + 2) + (series.channels + 6) * exponents + 8 * np.abs(logs)) * u
+        relative = relative + (0.0 if np.dtype(dtype) == np.float64 else unit(dtype))
+        longest = float(lengths.max(initial=0))
+        lost = np.exp2(np.minimum(2 * np.log2(longest + 1) + 1.28 * longest - 1300, 0.0))
+        ones = np.ones(points.n)
+        return Rounding.of(relative, points.n, ((MODEL.negligible_value + lost) * ones, ones))
