@@ -3,8 +3,8 @@ Two tables, joined by a key
 ===========================
 
 Customers have any number of orders, in a table of their own. The orders of a customer are a bag:
-``related_rows`` finds them by the key, and ``MeanEmbedding`` compares two bags by the mean similarity
-of their rows. No sums or counts have to be invented. The data are made up.
+``related_rows`` finds them by the key, and ``MeanEmbedding`` compares two bags by the mean
+similarity of their rows. No sums or counts have to be invented. The data are made up.
 """
 
 import matplotlib.pyplot as plt

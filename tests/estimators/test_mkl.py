@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 import mercer
 from mercer import MKL, SVC, SVR
 from mercer.estimators.mkl._estimator import weighted_sum
-from mercer.estimators.mkl._weight_search import dual_norm
+from mercer.estimators.mkl._point import dual_norm
 from mercer.gram._distinct import DistinctGram, DistinctGrams
 from mercer.kernels import RBF, Equality, Linear, OnColumns, Polynomial, Sigmoid, Spectrum
 

@@ -43,7 +43,6 @@ KERNEL = TableKernel.from_frame(COLUMNS)
 
 ESTIMATORS = [
     mercer.SVC(),
-    mercer.SVC(probability=True, random_state=0),
     mercer.NuSVC(nu=0.2),
     mercer.SVR(),
     mercer.OneClassSVM(nu=0.3),
@@ -118,7 +117,7 @@ def test_booleans_dates_and_durations_are_numbers():
     ):
         np.testing.assert_allclose(Number(0.01, centre=18262.0)(column), expected)
     np.testing.assert_allclose(Number()([True, False]), Number()([1.0, 0.0]))
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
         Category()([True, None]), np.array([[1, np.exp(-1)], [np.exp(-1), 1]])
     )
 
@@ -225,7 +224,7 @@ def test_weights_by_frequency_are_learned():
 def test_searches_and_weights():
     search = mercer.SVCCV(
         kernel=KERNEL, Cs=[1, 10], param_grid={"kernel__gamma": [1.0, 4.0]}, cv=3
-    ).fit(COLUMNS, Y)
+    ).fit(frame_of_columns(), Y)
     expected = [
         cross_val_score(
             mercer.SVC(kernel=KERNEL.set_params(gamma=gamma), C=C), frame_of_columns(), Y, cv=3
@@ -237,7 +236,7 @@ def test_searches_and_weights():
     product = TableKernel(KERNEL.columns, interaction=1.0)
     search = mercer.SVCCV(
         kernel=product, Cs=[1, 10], param_grid={"kernel__gamma": [1.0, 4.0]}, cv=3
-    ).fit(COLUMNS, Y)  # γ share the products of the encoded rows
+    ).fit(frame_of_columns(), Y)  # γ share the products of the encoded rows
     assert search.best_score_ > 0.6
     weight = np.r_[0.0, np.ones(N - 1)]
     model = mercer.SVC(kernel=KERNEL).fit(COLUMNS, Y, sample_weight=weight)

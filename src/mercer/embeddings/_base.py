@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Status
 from mercer.estimators._fields import KernelParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._validation import Data, check_rows, check_training
+from mercer.estimators._validation import Data, check_rows, check_training, number_of_samples
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram
 from mercer.solvers import Stopping
@@ -31,7 +31,7 @@ class KernelFeatures(
     on_interrupt: str = "raise"
 
     def _validate(self, X: Any) -> Data:
-        return check_training(self, X, np.zeros(_num_samples(X)), None)
+        return check_training(self, X, np.zeros(number_of_samples(X)), None)
 
     def _warn_if_stopped(self: Any, stopping: Stopping) -> None:
         """Say what a time limit left."""

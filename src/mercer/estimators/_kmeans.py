@@ -15,7 +15,7 @@ from sklearn.base import (
 )
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
@@ -29,7 +29,13 @@ from mercer.estimators._fields import (
 )
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._methods import Unless
-from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
+from mercer.estimators._validation import (
+    Data,
+    check_rows,
+    check_training,
+    is_precomputed,
+    number_of_samples,
+)
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram, CachedGram
 from mercer.kernels import Linear
@@ -160,7 +166,7 @@ class KernelKMeans(
         self : object
         """
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
-            data = check_training(self, X, np.ones(_num_samples(X)), sample_weight)
+            data = check_training(self, X, np.ones(number_of_samples(X)), sample_weight)
             if data.n < self.n_clusters:
                 raise ValueError(
                     f"n_samples={data.n} (with a positive weight) must be at least "

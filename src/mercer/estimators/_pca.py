@@ -12,7 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import _check_psd_eigenvalues, _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_psd_eigenvalues, check_is_fitted
 
 from mercer._expansion import Expansion
 from mercer._result import Status
@@ -33,6 +33,7 @@ from mercer.estimators._validation import (
     check_rows,
     check_training,
     is_precomputed,
+    number_of_samples,
 )
 from mercer.exceptions import NotFittedError
 from mercer.gram import BlockedGram
@@ -161,7 +162,7 @@ class KernelPCA(
                 "inverse transform gives dense rows."
             )
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
-            data = check_training(self, X, np.zeros(_num_samples(X)), None)
+            data = check_training(self, X, np.zeros(number_of_samples(X)), None)
             excess: Any = 0.0  # of column means, for new rows
             if is_precomputed(self.kernel) and (half := symmetric_part(data.X)) is not data.X:
                 require_symmetric(data.X, centred=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
+    _num_samples,
     check_consistent_length,
     column_or_1d,
     validate_data,
@@ -32,6 +34,7 @@ __all__ = [
     "dense_if_small",
     "holds_objects",
     "is_precomputed",
+    "number_of_samples",
     "read_objects",
 ]
 
@@ -75,6 +78,13 @@ class Data:
     def original(self, rows: np.ndarray) -> np.ndarray:
         """Row numbers as the user counts them."""
         return rows if self.rows is None else self.rows[rows]
+
+
+def number_of_samples(X: Any) -> int:
+    """Rows, or samples in a list; of a mapping of names to columns the length of a column."""
+    if isinstance(X, Mapping):
+        return max((_num_samples(column) for column in X.values()), default=0)
+    return _num_samples(X)
 
 
 def is_precomputed(kernel: Any) -> bool:

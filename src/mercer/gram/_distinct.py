@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer._numba import compiled
 from mercer._threads import SERIAL, Workers
 from mercer.gram._blocked import BlockedGram
 from mercer.gram._machine import pieces
+from mercer.gram._tile_sums import add_expanded
 from mercer.kernels import Kernel
 from mercer.kernels._binding import bind_samples
 from mercer.kernels._rounding import unit
@@ -39,15 +39,6 @@ class DistinctSettings:
 
 
 SETTINGS = DistinctSettings()
-
-
-@compiled
-def add_expanded(K, first, K_u, index):
-    """K[i] += K_u[index[first + i], index] for the rows of K, a strip of a larger matrix."""
-    for i in range(K.shape[0]):
-        row, values = K[i], K_u[index[first + i]]
-        for j in range(index.size):
-            row[j] += values[index[j]]
 
 
 class DistinctGram:

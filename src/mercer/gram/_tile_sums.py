@@ -7,6 +7,7 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled, prefetch
 
 __all__ = [
+    "add_expanded",
     "add_product",
     "add_rows",
     "add_tile",
@@ -147,3 +148,12 @@ def pick(rows, slots, columns, out):
         for j in range(columns.size):
             prefetch(ahead, columns[j])
             out[i, j] = row[columns[j]]
+
+
+@compiled
+def add_expanded(K, first, K_u, index):
+    """K[i] += K_u[index[first + i], index] for the rows of K, a strip of a larger matrix."""
+    for i in range(K.shape[0]):
+        row, values = K[i], K_u[index[first + i]]
+        for j in range(index.size):
+            row[j] += values[index[j]]

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators.mkl._joint_gap import certify_jointly
-from mercer.estimators.mkl._weight_search import Machine, WeightSearch
+from mercer.estimators.mkl._point import Machine
+from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
 from mercer.exceptions import ConvergenceWarning, warn_user
@@ -25,7 +26,7 @@ from mercer.solvers import Stopping
 __all__ = ["MKL", "weighted_sum"]
 
 
-def weighted_sum(weights: Sequence[float], kernels: Sequence[Kernel]) -> Kernel:
+def weighted_sum(weights: np.ndarray, kernels: Sequence[Kernel]) -> Kernel:
     """Σ weights_k k_k as a composed kernel, of small depth; zero weights are left out."""
     parts = [
         kernel if w == 1 else float(w) * kernel

@@ -20,7 +20,7 @@ import numpy as np
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._statement import Statement
-from mercer.estimators.mkl._weight_search import Machine, dual_norm
+from mercer.estimators.mkl._point import Machine, dual_norm
 from mercer.gram._distinct import DistinctGrams
 from mercer.kernels._rounding import unit
 from mercer.problems import BoxQP

@@ -33,6 +33,7 @@ import numpy as np
 import scipy.linalg as la
 from scipy.optimize import linprog
 
+from mercer.estimators.mkl._point import Machine, Point, SearchSettings
 from mercer.gram import BlockedGram
 from mercer.gram._distinct import DistinctGrams
 from mercer.kernels import Precomputed
@@ -42,100 +43,7 @@ from mercer.solvers import Stopping
 from mercer.solvers.smo import SMO
 from mercer.solvers.smo._matrix_path import MatrixPath, PathSettings, Workspace, fits_matrix_path
 
-__all__ = ["Machine", "Point", "SearchSettings", "WeightSearch", "dual_norm"]
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """Attributes: tolerances and limits of the search.
-
-    machine_gap : float
-        Machines are solved to this fraction of the relative gap that is asked for.
-    tighten : float
-        Factor on the tolerance of a machine whose gap is larger.
-    most_tightened : int
-        How often one machine is solved again.
-    entering : int
-        Kernels of weight 0 that a Newton step may give weight to: those of the largest q.
-    most_free : int
-        Free variables up to which a Newton step is made.
-    ridge : float
-        Added to the diagonals of matrices that are factored, relative to their mean.
-    sufficient : float
-        A step must reach this fraction of the decrease that its slope promises.
-    most_trials : int
-        Points that are tried along a step.
-    step_tol : float
-        To which the quadratic model is minimised, relative to the gradient.
-    cut_step : float
-        How far to go towards the weights that the cuts ask for.
-    negligible : float
-        Weights below this fraction of the largest one are set to 0 (p = 1).
-    """
-
-    machine_gap: float = 0.2
-    tighten: float = 0.2
-    most_tightened: int = 6
-    entering: int = 128
-    most_free: int = 4000
-    ridge: float = 1e-10
-    sufficient: float = 1e-3
-    most_trials: int = 8
-    step_tol: float = 1e-6
-    cut_step: float = 0.5
-    negligible: float = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """One problem, on some of the rows."""
-
-    problem: BoxQP
-    rows: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Weights, the machines for them, and what is known of both.
-
-    Attributes
-    ----------
-    d : array
-        Weights of the kernels, each divided by its scale.
-    betas : list of arrays
-    value : float
-        targetᵀβ − ½ d·q, and less the squared slack.
-    machine_gap : float
-        Of the machines: J(d) is at most value + machine_gap.
-    q : array
-        βᵀK_kβ over the scales, summed over the machines.
-    sums : list of lists of arrays
-        K_kβ among the distinct samples, for each machine and kernel.
-    """
-
-    d: np.ndarray
-    betas: list[np.ndarray]
-    value: float
-    machine_gap: float
-    q: np.ndarray
-    sums: list[list[np.ndarray]]
-
-    @property
-    def primal(self) -> float:
-        return self.value + self.machine_gap
-
-    def dual(self, p: float) -> float:
-        """The lower bound of the joint problem that β gives."""
-        return self.value + 0.5 * (float(self.d @ self.q) - dual_norm(self.q, p))
-
-
-def dual_norm(q: np.ndarray, p: float) -> float:
-    """max q, or the ℓp* norm."""
-    q = np.maximum(q, 0.0)
-    largest = float(q.max(initial=0.0))
-    if p == 1 or largest == 0:
-        return largest
-    return largest * float(((q / largest) ** (p / (p - 1))).sum()) ** (1 - 1 / p)
+__all__ = ["WeightSearch"]
 
 
 @dataclass
@@ -152,7 +60,7 @@ class WeightSearch:
     gap_tol : float
         Relative gap of the joint problem at which to stop.
     tol : float
-        KKT violation to which machines are solved first.
+        KKT violation to which machines are solved first; it falls where their gaps are too large.
     stopping : Stopping
     max_iter : int
     memory : float64 array of shape (n, n)
@@ -282,25 +190,26 @@ class WeightSearch:
         self, machine: Machine, start: np.ndarray | None, share: float
     ) -> tuple[np.ndarray, float, float]:
         """β, targetᵀβ − ½βᵀDβ and the gap of a machine, solved until the gap is small enough."""
-        problem, tol = machine.problem, self.tol
+        problem = machine.problem
+        if not fits_matrix_path(problem):
+            raise ValueError("MKL needs a finite C, and SVC or SVR.")
+        beta, value, gap = problem.start, 0.0, np.inf
         for _ in range(self.settings.most_tightened):
             self.n_machines += 1
-            path = MatrixPath(self.memory, machine.rows, tol, self._workspace)
-            if not fits_matrix_path(problem):
-                raise ValueError("MKL needs a finite C, and SVC or SVR.")
+            path = MatrixPath(self.memory, machine.rows, self.tol, self._workspace)
             point = path.solve(problem, self.stopping, 1.0, start)
-            start = point.beta
+            start = beta = point.beta
             f = problem.at_variables(point.values[machine.rows])
-            slack = np.zeros_like(start)
+            slack = np.zeros_like(beta)
             if problem.diag is not None:
-                slack = problem.at_variables(problem.diag) * start
-            gap = float(problem.gap_terms(start, problem.target - f - slack).sum())
-            value = float(problem.target @ start - 0.5 * start @ slack)
-            dual = value - 0.5 * float(start @ (f - point.b))
+                slack = problem.at_variables(problem.diag) * beta
+            gap = float(problem.gap_terms(beta, problem.target - f - slack).sum())
+            value = float(problem.target @ beta - 0.5 * beta @ slack)
+            dual = value - 0.5 * float(beta @ (f - point.b))
             if gap <= share * max(abs(dual), 1e-300) or self.stopping.stopped is not None:
                 break
-            tol *= self.settings.tighten
-        return start, value, gap
+            self.tol *= self.settings.tighten
+        return beta, value, gap
 
     # ------------------------------------------------------------------ sum 1
 

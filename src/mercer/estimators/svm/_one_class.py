@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import _num_samples
 
 from mercer._multiclass import Task
 from mercer.estimators._fields import SVMParameters, estimator
-from mercer.estimators._validation import Data
+from mercer.estimators._validation import Data, number_of_samples
 from mercer.estimators.svm._base import KernelMachine
 from mercer.problems import BoxQP, one_class
 
@@ -68,7 +67,7 @@ dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_nam
         self : object
             The fitted estimator.
         """
-        return super().fit(X, np.ones(_num_samples(X)), sample_weight)
+        return super().fit(X, np.ones(number_of_samples(X)), sample_weight)
 
     def _encode(self, data: Data) -> list[Task]:
         return [Task(None, np.ones(data.n))]

@@ -118,7 +118,7 @@ class ColumnMean(StructuredKernel):
             own = None if known is None else known[c]
             codes[:, c], found = codes_of(table.column(name, owner), name, owner, own)
             levels.append(found)
-        return _Encoded(values, starts, values.any(axis=0), codes, levels)
+        return _Encoded(values, starts, np.any(values != 0, axis=0), codes, levels)
 
     def _in_terms_of(self, samples: Samples, others: Samples) -> _Encoded:
         """The samples by the categories of others, made once for these two."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class OneKind(ColumnKind, EncodedKernel):
 
     @property
     def encoding(self) -> Hashable:
-        return replace(self, gamma=1.0)
+        return self.set_params(gamma=1.0)
 
 
 def _with_indicator(values: np.ndarray, is_missing: np.ndarray, weight: float) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -61,13 +61,24 @@ class Proposal:
         lines = [("column", "kind", "kernel", "why")]
         for name in dict.fromkeys((*kinds, *reasons)):
             kind = kinds.get(name)
-            what = ("left out", "") if kind is None else (type(kind).__name__, repr(kind))
+            what = ("left out", "") if kind is None else (type(kind).__name__, _shown(kind))
             lines.append((str(name), *what, reasons.get(name, "given")))
         widths = [max(len(line[j]) for line in lines) for j in range(4)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         )
+
+
+def _shown(kind: Any) -> str:
+    """The parameters that are not the defaults, with four digits."""
+    parts = []
+    for each in fields(kind):
+        value = getattr(kind, each.name)
+        if value != each.default:
+            number = isinstance(value, float)
+            parts.append(f"{each.name}={value:.4g}" if number else f"{each.name}={value!r}")
+    return f"{type(kind).__name__}({', '.join(parts)})"
 
 
 def propose(table: Table) -> Proposal:

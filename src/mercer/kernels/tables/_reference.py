@@ -84,7 +84,8 @@ def _of_columns(
     """Hand squared distances, errors and γ of each column to ``add``."""
     a, z = _table(A), _table(Z)
     for name, kind in columns:
-        add(*_sq_distances(kind, _column(a, name), _column(z, name)), kind.gamma)
+        distances, errors = _sq_distances(kind, _column(a, name), _column(z, name))
+        add(distances, errors, kind.gamma)
 
 
 def column_product(kernel: Any, A: Rows, Z: Rows) -> Values:

@@ -104,9 +104,9 @@ class TableKernel(OfOne, Kernel):
     >>> kernel = TableKernel.from_frame(table)
     >>> print(kernel)
     TableKernel, gamma=1, interaction=0.5, mean_gamma=1
-    column  kind      kernel               why
-    age     Number    X
-    size    Category  Category(gamma=1.0)  3 categories
+    column  kind      kernel                                     why
+    age     Number    Number(gamma=0.5, centre=33.33, scale=12.47)  3 different numbers, 1 missing
+    size    Category  Category()                                 3 categories
     >>> kernel = kernel.with_columns({"size": Ordered(("S", "M", "L"))})
     """
 
