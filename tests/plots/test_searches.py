@@ -65,7 +65,7 @@ class TestValidationCurve:
         display = draw("validation", model, X, y, values=Cs)
         assert display.own == 2.0
         cv = StratifiedKFold(5, shuffle=True, random_state=0)
-        plain = clone(model).set_params(svc__probability=False)
+        plain = clone(model).set_params(svc__probability="deprecated")
         expected = GridSearchCV(plain, {"svc__C": Cs}, cv=cv).fit(X, y)
         assert np.allclose(display.mean, expected.cv_results_["mean_test_score"])
 

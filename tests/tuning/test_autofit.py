@@ -82,11 +82,9 @@ def test_the_printed_code_makes_the_same_model(name):
 
 def test_probabilities_are_there_and_agree():
     model = quick(*MOONS)
-    if hasattr(model, "predict_proba"):
-        p = model.predict_proba(MOONS[0])
-        np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(MOONS[0]))
-    assert model.report_.is_calibrated == hasattr(model[-1], "predict_proba")
-    assert model.report_.is_calibrated
+    p = model.predict_proba(MOONS[0])
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(MOONS[0]))
+    assert model.report_.has_probabilities
 
 
 def test_the_best_is_the_best_of_its_trials():

@@ -31,7 +31,7 @@ class AutofitSettings:
     round_power, fit_power : the time of a candidate's cross-validation and of a fit grow with these
         powers of the rows, before two are measured
     code_rows : rows on which each family is tried once, so that its code is compiled
-    early_rows : rows of the model that is there before the search
+    early_rows, early_seconds : of the model that is there before the search, whatever the limit
     doctor_entries : entries of X that the doctor reads
     heavy_tail : columns are transformed to normal scores, too, if one has entries this many
         standard deviations from its mean
@@ -60,6 +60,7 @@ class AutofitSettings:
     fit_power: float = 1.7
     code_rows: int = 60
     early_rows: int = 500
+    early_seconds: float = 0.5
     doctor_entries: int = 2_000_000
     heavy_tail: float = 8.0
     n_quantiles: int = 100
