@@ -115,10 +115,10 @@ class TestLandscape:
         display = LandscapeDisplay.from_estimator(search, ax=APART)
         for ax in display.axes_:
             assert not overlap(ax.get_yticklabels(), display.figure_)
-            cells = [text for text in ax.texts if "★" not in text.get_text()]
+            cells = [text for text in ax.texts if "□" not in text.get_text()]
             assert len(cells) == 100
             assert not overlap(cells, display.figure_)
-        star = next(t for t in display.axes_[-1].texts if "★" in t.get_text())
+        star = next(t for t in display.axes_[-1].texts if "□" in t.get_text())
         labels = [*display.axes_[-1].get_xticklabels(), display.axes_[-1].xaxis.label]
         assert not any(
             star.get_window_extent().overlaps(label.get_window_extent()) for label in labels

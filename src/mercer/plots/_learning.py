@@ -106,7 +106,8 @@ class LearningCurveDisplay(Display):
             line = {"color": colour, "marker": marker, "markersize": 4, "linestyle": dash}
             ax.plot(self.rows, mean, label=label, zorder=3, **line)
             band = {"color": style.tint(colour, 0.22), "linewidth": 0, "zorder": 1, "alpha": 0.7}
-            ax.fill_between(self.rows, mean - spread, mean + spread, **band)
+            top = np.minimum(mean + spread, max(1.0, mean.max()))  # of accuracy and R²
+            ax.fill_between(self.rows, mean - spread, top, **band)
         band = {"color": style.PALE, "linewidth": 6}
         self._legend_line(ax, "± one standard deviation of the folds", **band)
         if self.rows[-1] > 20 * self.rows[0]:
