@@ -158,7 +158,7 @@ class LandscapeDisplay(Display):
         place = self._place(self.best[1], self.gammas), self._place(self.best[0], self.Cs)
         for ax in axes:
             for colour, width in ((style.INK, 3.4), ("white", 1.6)):  # around the cell's number
-                frame = {"marker": "s", "s": 300, "facecolors": "none", "zorder": 5}
+                frame = {"marker": "s", "s": 480, "facecolors": "none", "zorder": 5}
                 ax.scatter(*place, edgecolors=colour, linewidths=width, **frame)
 
     @staticmethod
@@ -189,7 +189,7 @@ class LandscapeDisplay(Display):
             if np.isfinite(value):
                 colour = "white" if norm(value) < 0.55 else style.INK
                 font = {"ha": "center", "va": "center", "fontsize": 6.5, "color": colour}
-                ax.text(j, i, _cell_number(value), **font)
+                ax.text(j, i, _cell_number(value).replace("-", "−"), **font)
 
 
 def _tick(value: float) -> str:
@@ -200,7 +200,7 @@ def _tick(value: float) -> str:
 def _cell_number(value: float) -> str:
     """At most four characters, or five with a sign."""
     if abs(value) < 0.0995:
-        return f"{value:.0e}".replace("e-0", "e−") if 0 < abs(value) < 0.005 else f"{value:.2f}"
+        return f"{value:.0e}".replace("e-0", "e-") if 0 < abs(value) < 0.005 else f"{value:.2f}"
     if abs(value) < 1:
         return f"{value:.3f}"[1:] if value > 0 else f"{value:.2f}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"

@@ -142,7 +142,8 @@ def _examined(found: Look, order: np.ndarray, settings: AutofitSettings) -> tupl
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if errors:
         raise ValueError(f"{errors[0]}")
-    return report.findings
+    searched = {"C", "gamma", "epsilon"}
+    return tuple(f for f in report.findings if not searched & {name for name, _ in f.options})
 
 
 def _report(search: Search, findings: tuple[Finding, ...], notes: list[str]) -> AutofitReport:

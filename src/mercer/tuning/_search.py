@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -87,8 +88,11 @@ class Search:
     @property
     def seconds(self) -> float:
         """Since the beginning, without the time in which code was compiled."""
-        compiling = 0.0 if self.compilation is None else self.compilation.seconds
-        return time.perf_counter() - self.began - compiling
+        return time.perf_counter() - self.began - self._compiling
+
+    @property
+    def _compiling(self) -> float:
+        return 0.0 if self.compilation is None else self.compilation.seconds
 
     @property
     def remaining(self) -> float:
@@ -195,8 +199,7 @@ class Search:
         X, y = self._prepared(family, rows)
         folds = self._folds(y, seed)
         scoring = Scoring(self.scoring, family.estimator, X, y, None)
-        stop = (lambda progress: self._asked(family, rows)) if self._is_told() else None
-        with Stopping(seconds, stop) as stopping:
+        with Stopping(seconds, lambda progress: self._asked(family, rows)) as stopping:
             ledger = evaluate(
                 family.estimator, candidates, X, y, folds, scoring, stopping, n_jobs=self.n_jobs,
                 polish=False,
@@ -220,9 +223,6 @@ class Search:
                 X = make_pipeline(*map(clone, family.steps)).fit_transform(X)
             self._rows = key, X, y
         return self._rows[1:]
-
-    def _is_told(self) -> bool:
-        return self.tell is not None
 
     def _asked(self, family: Family, rows: int) -> bool:
         self._report(f"{family.name}, {rows:,} rows")
@@ -328,22 +328,26 @@ class Search:
 
     def _fit(self, trial: Trial, rows: int, limit: float, **more: Any) -> None:
         """Fit within some seconds, and keep the model."""
-        began, look = self.seconds, self.look
+        began, compiling, look = self.seconds, self._compiling, self.look
         X, y = look.take(self.order[:rows]) if rows < look.n else (look.X, look.y)
         model = trial.family.pipeline(**trial.params, **more)
         last = model.steps[-1][1]
         if len(model.steps) > 1:
             X = model[:-1].fit_transform(X, y)
-        left = max(limit - (self.seconds - began), 0.0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            last.set_params(time_limit=left, n_jobs=self.n_jobs).fit(X, y)
+        for _ in range(2):
+            left = max(limit - (self.seconds - began), 0.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                last.set_params(time_limit=left, n_jobs=self.n_jobs).fit(X, y)
+            is_solved = bool(last.certificate_.status.is_solved)
+            if is_solved or self._compiling == compiling:
+                break  # else compiling took the time of the fit
         last.set_params(time_limit=None, n_jobs=None)
         self.last_seconds = self.seconds - began
         if not more:
             self.fit_costs.add(trial.family, rows, self.last_seconds)
         self.model, self.fitted, self.model_rows = model, trial, rows
-        self.is_solved = bool(last.certificate_.status.is_solved)
+        self.is_solved = is_solved
 
     def _may_calibrate(self, family: Family) -> bool:
         return self.look.task == "classification" and isinstance(family.estimator, SVC)
@@ -360,7 +364,19 @@ class Search:
         is_there = best is self.fitted and self.model_rows == n and self.is_solved
         if limit > 0 and not (is_there and not more):
             self._report(f"fit of {best.family.name} to {n:,} rows")
+            before = self.model, self.fitted, self.model_rows, self.is_solved
             self._fit(best, n, limit, **more)
+            if (
+                not self.is_solved
+                and before[3]
+                and self._score(self.model) < self._score(before[0])
+            ):
+                self.model, self.fitted, self.model_rows, self.is_solved = before
+
+    def _score(self, model: Any) -> float:
+        """On the last rows of the order, which models of fewer rows have not seen."""
+        X, y = self.look.take(self.order[-self.settings.check_rows :])
+        return float(check_scoring(model, scoring=self.scoring)(model, X, y))
 
 
 def _without_repeats(candidates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

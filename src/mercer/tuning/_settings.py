@@ -26,6 +26,7 @@ class AutofitSettings:
     fewest_candidates : a family of which fewer fit into the time is left out of a round
     repeats : cross-validations with other folds, for candidates that are about as good as the best
     final_fraction : of the time limit that is kept for the last fit at most
+    check_rows : rows on which a last fit that was stopped is compared with the model before it
     safety : a predicted time may be wrong by this factor
     calibration_cost : time of a fit with probabilities over that of the same fit without them
     round_power, fit_power : the time of a candidate's cross-validation and of a fit grow with these
@@ -46,14 +47,15 @@ class AutofitSettings:
     epsilon: float = 0.1
     epsilon_step: float = 3.0
     folds: int = 5
-    first_rows: int = 1000
-    growth: float = 3.0
+    first_rows: int = 300
+    growth: float = 3.3
     most_rows: int = 10_000
     first_fraction: float = 0.3
-    most_candidates: int = 24
+    most_candidates: int = 30
     fewest_candidates: int = 4
     repeats: int = 3
     final_fraction: float = 0.5
+    check_rows: int = 2000
     safety: float = 1.3
     calibration_cost: float = 2.5
     round_power: float = 2.0
