@@ -119,10 +119,10 @@ def measure(spec: dict[str, Any]) -> dict[str, Any]:
         model = mercer.autofit(X, y, time_limit=spec["limit"], verbose=False)
         seconds = time.perf_counter() - began
     scores = [float(grid.score(X_test, y_test)), float(model.score(X_test, y_test))]
-    error = float(np.sqrt(max(scores[0] * (1 - scores[0]), 0.0) / len(y_test)))
+    spread = float(np.sqrt(max(scores[0] * (1 - scores[0]), 0.0) / len(y_test)))
     best = model.report_.best
     return {
         "rows": int(X.shape[0]), "test_rows": len(y_test), "grid": scores[0],
         "autofit": scores[1], "grid_seconds": grid_seconds, "autofit_seconds": seconds,
-        "error": error, "chosen": "" if best is None else best.family.name,
+        "error": spread, "chosen": "" if best is None else best.family.name,
     }  # fmt: skip

@@ -28,6 +28,7 @@ from mercer import (
 )
 from mercer.kernels import RBF, Linear
 from mercer.model_selection import GridSearchCV
+from mercer.solvers import Stopping
 
 CS = [0.1, 1.0, 10.0]
 GAMMAS = [0.1, 1.0]
@@ -283,3 +284,16 @@ def test_leave_one_out_limits(data):
         mercer.leave_one_out(SVC(), X, y, time_limit=0.0)
     with pytest.raises(TypeError, match="alpha='loo'"):
         mercer.leave_one_out(KernelRidge(), X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_path_within_a_search_that_stops_has_the_finished_models():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    labels = rows[:, 0] > 0
+    assert LinearSVC()._fit_path(rows, labels, None, [0.1, 1.0], Stopping(0.0)) == []
+    whole = LinearSVC()._fit_path(rows, labels, None, [0.1, 1.0], Stopping())
+    alone = LinearSVC()._fit_path(rows, labels, None, [0.1, 1.0])
+    assert [model.C for model in whole] == [0.1, 1.0]
+    for one, other in zip(whole, alone, strict=True):
+        np.testing.assert_array_equal(one.coef_, other.coef_)

@@ -65,7 +65,7 @@ class TestValidationCurve:
         display = draw("validation", model, X, y, values=Cs)
         assert display.own == 2.0
         cv = StratifiedKFold(5, shuffle=True, random_state=0)
-        plain = clone(model).set_params(svc__probability=False)
+        plain = clone(model).set_params(svc__probability="deprecated")
         expected = GridSearchCV(plain, {"svc__C": Cs}, cv=cv).fit(X, y)
         assert np.allclose(display.mean, expected.cv_results_["mean_test_score"])
 
@@ -115,10 +115,10 @@ class TestLandscape:
         display = LandscapeDisplay.from_estimator(search, ax=APART)
         for ax in display.axes_:
             assert not overlap(ax.get_yticklabels(), display.figure_)
-            cells = [text for text in ax.texts if "★" not in text.get_text()]
+            cells = [text for text in ax.texts if "□" not in text.get_text()]
             assert len(cells) == 100
             assert not overlap(cells, display.figure_)
-        star = next(t for t in display.axes_[-1].texts if "★" in t.get_text())
+        star = next(t for t in display.axes_[-1].texts if "□" in t.get_text())
         labels = [*display.axes_[-1].get_xticklabels(), display.axes_[-1].xaxis.label]
         assert not any(
             star.get_window_extent().overlaps(label.get_window_extent()) for label in labels

@@ -82,11 +82,9 @@ def test_the_printed_code_makes_the_same_model(name):
 
 def test_probabilities_are_there_and_agree():
     model = quick(*MOONS)
-    if hasattr(model, "predict_proba"):
-        p = model.predict_proba(MOONS[0])
-        np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(MOONS[0]))
-    assert model.report_.is_calibrated == hasattr(model[-1], "predict_proba")
-    assert model.report_.is_calibrated
+    p = model.predict_proba(MOONS[0])
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(MOONS[0]))
+    assert model.report_.has_probabilities
 
 
 def test_the_best_is_the_best_of_its_trials():
@@ -108,14 +106,16 @@ def test_not_below_a_grid_search():
 
 def test_rounds_have_more_rows_and_fewer_candidates():
     X, y = make_moons(900, noise=0.3, random_state=0)
-    settings = AutofitSettings(n_C=4, n_gamma=4, first_rows=100, repeats=0, most_candidates=5)
+    settings = AutofitSettings(
+        n_C=4, n_gamma=4, first_rows=100, growth=3, repeats=0, most_candidates=5
+    )
     report = quick(X, y, settings=settings).report_
     rows = sorted({trial.rows for trial in report.trials})
     assert rows == [100, 300, 900]
     counts = [sum(trial.rows == m for trial in report.trials) for m in rows]
     assert counts[0] > counts[1]
     assert report.best.rows == 900
-    few = AutofitSettings(n_C=3, n_gamma=3, first_rows=100, most_rows=300, repeats=0)
+    few = AutofitSettings(n_C=3, n_gamma=3, first_rows=100, growth=3, most_rows=300, repeats=0)
     report = quick(X, y, settings=few).report_
     assert max(trial.rows for trial in report.trials) == 300
     assert report.rows == 900  # the last fit has all of them

@@ -6,20 +6,27 @@ import math
 from typing import Any
 
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 
 from mercer.cli._output import table
 from mercer.cli._progress import measure_of
 
-__all__ = ["certificate_of", "describe_certificate", "headline", "is_unfinished"]
+__all__ = ["certificate_of", "describe_certificate", "headline", "is_unfinished", "last_step"]
+
+
+def last_step(model: Any) -> Any:
+    """The estimator itself, or the last step of a pipeline."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def certificate_of(model: Any) -> Any:
     """The certificate of a model, or None."""
-    return getattr(model, "certificate_", None)
+    return getattr(last_step(model), "certificate_", None)
 
 
 def is_unfinished(model: Any) -> bool:
     """Whether the fit stopped before its tolerance."""
+    model = last_step(model)
     if hasattr(model, "fit_status_"):
         return bool(model.fit_status_)
     certificate = certificate_of(model)
@@ -56,6 +63,7 @@ def percent(ratio: float) -> str:
 def describe_certificate(model: Any, full: bool, certificate: Any = None) -> str:
     """The sentence about a model's certificate (or another one of it), and all numbers of it."""
     certificate = certificate_of(model) if certificate is None else certificate
+    model = last_step(model)
     if certificate is None:
         return f"{type(model).__name__} minimises no objective, so there is no certificate."
     text = headline(certificate, model.tol if measure_of(model) == "violation" else None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.cli._certificate import certificate_of, describe_certificate
+from mercer.cli._certificate import certificate_of, describe_certificate, last_step
 from mercer.cli._output import SCALED, Reporter, table
 from mercer.data import Schema
 from mercer.persistence import open_model
@@ -17,12 +17,12 @@ __all__ = ["run"]
 
 def run(model: str, top: int, full: bool, json: bool) -> None:
     found = open_model(model)
-    fitted, schema = found.model, found.schema
+    fitted, schema = last_step(found.model), found.schema
     weights = _weights(fitted, schema, top)
     reporter = Reporter(json)
     rows = {
         "model": f"{model}: {found.header['class']}, written by mercer {found.header['mercer']}",
-        "parameters": _parameters(fitted),
+        "parameters": _parameters(found.model),
         **({"kernel": repr(fitted.kernel_)} if hasattr(fitted, "kernel_") else {}),
         **_support(fitted),
         **_columns(schema),

@@ -45,17 +45,16 @@ def run(**given: Any) -> int:
         if not is_interrupted and left > 2 * model.last_seconds:
             model = _refit(model, data, left)
     save(model, path, schema=data.schema)
-    last = model.steps[-1][1]
     reporter.write(
-        table({"certificate": describe_certificate(last, False), "model": path}),
-        certificate=certificate_of(last), model=path, seconds=time.perf_counter() - began,
+        table({"certificate": describe_certificate(model, False), "model": path}),
+        certificate=certificate_of(model), model=path, seconds=time.perf_counter() - began,
         code=code,
     )  # fmt: skip
     reporter.write(f"\nThe same model in Python:\n\n{code}".rstrip())
     if options["plot"] is not None:
         _draw(report, options["plot"], reporter)
     reporter.end()
-    return ExitCode.STOPPED if is_interrupted or is_unfinished(last) else ExitCode.OK
+    return ExitCode.STOPPED if is_interrupted or is_unfinished(model) else ExitCode.OK
 
 
 def _search(
@@ -101,7 +100,7 @@ def _tell(report: AutofitReport, reporter: Reporter) -> None:
     reporter.write(
         "\n".join(repr(report).splitlines()[1:]).strip("\n"),
         findings=report.findings, table=rows, score=report.score, error=report.error,
-        metric=report.metric, rows=report.rows, probabilities=report.is_calibrated,
+        metric=report.metric, rows=report.rows, probabilities=report.has_probabilities,
     )  # fmt: skip
 
 

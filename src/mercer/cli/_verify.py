@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.certificates._certificate import Certificate, relative
-from mercer.cli._certificate import certificate_of, describe_certificate
+from mercer.cli._certificate import certificate_of, describe_certificate, last_step
 from mercer.cli._errors import CommandError
 from mercer.cli._output import Reporter, describe, open_model_and_data, table
 from mercer.data import Table
@@ -63,7 +63,7 @@ def check(name: str, model: Any, rows: Table, reporter: Reporter, full: bool = F
         raise CommandError(f"{name}: {error}") from error
     except ValueError as error:
         raise CommandError(f"{rows.name}: {error}") from error
-    broken = broken_claims(stated, proof, getattr(model, "tol", 0.0))
+    broken = broken_claims(stated, proof, getattr(last_step(model), "tol", 0.0))
     precision = getattr(proof, "precision", "float64")
     verdict = "holds: objective and gap are not above the stated bounds"
     if not isinstance(stated, Certificate):

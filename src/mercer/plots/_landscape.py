@@ -44,7 +44,6 @@ class LandscapeDisplay(Display):
     seconds: np.ndarray  #: of the fit of a cell on one fold, in the mean
     best: tuple[float, float]  #: C and γ
     score_name: str = "score"
-    best_name: str = "best"
 
     @classmethod
     def from_results(
@@ -88,9 +87,11 @@ class LandscapeDisplay(Display):
         place = (float(Cs[chosen[0]]), float(gammas[chosen[1]]))
         if best is not None:
             place = float(best["C"]), float(best["gamma"])
+        name = "best" if best is None else "chosen"
+        mark = f"□ {name}: C = {number(place[0])}, γ = {number(place[1])}. {caveat}".strip()
         display = cls(
             Cs=Cs, gammas=gammas, scores=scores, seconds=times, best=place, score_name=score_name,
-            best_name="best" if best is None else "chosen", title=title, caveat=caveat,
+            title=title, caveat=mark,
         )  # fmt: skip
         return display.plot(ax, **options)
 
@@ -137,10 +138,7 @@ class LandscapeDisplay(Display):
         return cls.from_results(results, caveat=caveat, ax=ax, **name, **options)
 
     def _words(self) -> list[str]:
-        return [
-            f"{self.title}: {self.score_name} over C and γ, and the seconds of each cell",
-            f"{self.best_name}: C = {number(self.best[0])}, γ = {number(self.best[1])}",
-        ]
+        return [f"{self.title}: {self.score_name} over C and γ, and the seconds of each cell"]
 
     def _draw(self, axes: list[Any], *, numbers: bool = True) -> None:
         from matplotlib.colors import LogNorm, Normalize
@@ -157,18 +155,11 @@ class LandscapeDisplay(Display):
             scale = LogNorm(low, max(high, low * 1.01))
             self._panel(axes[1], shown, scale, "seconds of a fit on one fold", numbers, {})
             axes[0].set_xlabel("")
-        mark = {"marker": "*", "s": 170, "facecolors": "white", "edgecolors": style.INK}
-        for ax in axes[:2]:
-            place = [self._place(v, at) for v, at in zip(self.best[::-1], (self.gammas, self.Cs),
-                                                         strict=True)]  # fmt: skip
-            ax.scatter(*place, linewidths=1.2, zorder=5, **mark)
-        text = f"★ {self.best_name}: C = {number(self.best[0])}, γ = {number(self.best[1])}"
-        axes[-1].annotate(
-            text, (1, 0), (0, -36), xycoords="axes fraction", textcoords="offset points",
-            ha="right", va="top", fontsize=style.SETTINGS.small, annotation_clip=False,
-        )  # fmt: skip
-        if self.caveat:
-            self.caveat = f"{self.caveat.rstrip('.')}."
+        place = self._place(self.best[1], self.gammas), self._place(self.best[0], self.Cs)
+        for ax in axes:
+            for colour, width in ((style.INK, 3.4), ("white", 1.6)):  # around the cell's number
+                frame = {"marker": "s", "s": 480, "facecolors": "none", "zorder": 5}
+                ax.scatter(*place, edgecolors=colour, linewidths=width, **frame)
 
     @staticmethod
     def _place(value: float, values: np.ndarray) -> float:
@@ -187,7 +178,7 @@ class LandscapeDisplay(Display):
         drawn.set_label(label)
         for axis, values in ((ax.xaxis, self.gammas), (ax.yaxis, self.Cs)):
             step = int(np.ceil(values.size / 12))
-            axis.set_ticks(range(0, values.size, step), [f"{v:.2g}" for v in values[::step]])
+            axis.set_ticks(range(0, values.size, step), [_tick(v) for v in values[::step]])
         ax.tick_params(axis="x", labelrotation=35 if self.gammas.size > 6 else 0, length=0)
         ax.tick_params(axis="y", length=0)
         ax.set(xlabel="γ", ylabel="C")
@@ -198,13 +189,18 @@ class LandscapeDisplay(Display):
             if np.isfinite(value):
                 colour = "white" if norm(value) < 0.55 else style.INK
                 font = {"ha": "center", "va": "center", "fontsize": 6.5, "color": colour}
-                ax.text(j, i, _cell_number(value), **font)
+                ax.text(j, i, _cell_number(value).replace("-", "−"), **font)
+
+
+def _tick(value: float) -> str:
+    """Two digits, without exponents of ten near one."""
+    return f"{value:.0f}" if 10 <= value < 1e5 else f"{value:.2g}"
 
 
 def _cell_number(value: float) -> str:
     """At most four characters, or five with a sign."""
     if abs(value) < 0.0995:
-        return f"{value:.0e}".replace("e-0", "e−") if 0 < abs(value) < 0.005 else f"{value:.2f}"
+        return f"{value:.0e}".replace("e-0", "e-") if 0 < abs(value) < 0.005 else f"{value:.2f}"
     if abs(value) < 1:
         return f"{value:.3f}"[1:] if value > 0 else f"{value:.2f}"
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"

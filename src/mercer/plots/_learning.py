@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import learning_curve
 from sklearn.utils.validation import _num_samples
 
@@ -106,7 +106,8 @@ class LearningCurveDisplay(Display):
             line = {"color": colour, "marker": marker, "markersize": 4, "linestyle": dash}
             ax.plot(self.rows, mean, label=label, zorder=3, **line)
             band = {"color": style.tint(colour, 0.22), "linewidth": 0, "zorder": 1, "alpha": 0.7}
-            ax.fill_between(self.rows, mean - spread, mean + spread, **band)
+            top = np.minimum(mean + spread, max(1.0, mean.max()))  # of accuracy and R²
+            ax.fill_between(self.rows, mean - spread, top, **band)
         band = {"color": style.PALE, "linewidth": 6}
         self._legend_line(ax, "± one standard deviation of the folds", **band)
         if self.rows[-1] > 20 * self.rows[0]:
@@ -142,6 +143,7 @@ class SupportDisplay(Display):
     n: int  #: data points of all tasks
     param: str = "C"
     own: float | None = None  #: the value of a fitted model
+    is_regression: bool = False  #: whose 2/‖w‖ is no margin
 
     @classmethod
     def from_path(
@@ -175,6 +177,7 @@ class SupportDisplay(Display):
             n=max(proof.n_zero + proof.n_support for proof in proofs),
             param="C" if along_C else "γ",
             own=own,
+            is_regression=is_regressor(found.models[0]),
             title=title or type(found.models[0]).__name__,
             caveat=caveat,
         )
@@ -240,7 +243,9 @@ class SupportDisplay(Display):
             line = {"color": style.INK, "marker": "o", "markersize": 4}
             finite = np.isfinite(self.margins) & (self.margins > 0)
             below.plot(self.values[finite], self.margins[finite], **line)
-            below.set(xscale="log", yscale="log", ylabel="margin 2/‖w‖")
+            below.set(
+                xscale="log", yscale="log", ylabel=f"{'' if self.is_regression else 'margin '}2/‖w‖"
+            )
             below.grid(True, axis="y")
             ax.tick_params(labelbottom=False)
             ax.sharex(below)

@@ -67,7 +67,7 @@ def without_probabilities(estimator: Any) -> Any:
     model = clone(estimator)
     last = split_pipeline(model)[1]
     if "probability" in last.get_params(deep=False):
-        last.set_params(probability=False)
+        last.set_params(probability=type(last)().probability)
     return model
 
 

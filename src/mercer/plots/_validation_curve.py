@@ -155,7 +155,8 @@ class ValidationCurveDisplay(Display):
         line = {"color": style.BLUE, "marker": "o", "markersize": 4, "zorder": 3}
         ax.plot(self.values, self.mean, label="held-out rows (mean of the folds)", **line)
         band = {"color": style.tint(style.BLUE, 0.25), "linewidth": 0, "zorder": 1}
-        ends = self.mean - self.spread, self.mean + self.spread
+        top = np.minimum(self.mean + self.spread, max(1.0, self.mean.max()))  # accuracy and R²
+        ends = self.mean - self.spread, top
         ax.fill_between(self.values, *ends, label="± one standard deviation", **band)
         if self.train is not None:
             dash = {"color": style.VERMILION, "linestyle": "--", "marker": "s", "markersize": 3.5}

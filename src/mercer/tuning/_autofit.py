@@ -105,11 +105,10 @@ def run(search: Search, X: Any, y: Any, task: str | None = None, random_state: A
     search.order = stratified_order(found.y, is_class, settings.folds, rng)
     notes: list[str] = []
     findings: tuple[Finding, ...] = ()
-    is_solved = True
     try:
         findings = _examined(found, search.order, settings)
         search.run()
-        is_solved = search.fit_best()
+        search.fit_best()
     except KeyboardInterrupt:
         if search.model is None:
             raise
@@ -120,7 +119,7 @@ def run(search: Search, X: Any, y: Any, task: str | None = None, random_state: A
         )
     model = search.model
     assert model is not None
-    model.report_ = _report(search, findings, notes, is_solved)
+    model.report_ = _report(search, findings, notes)
     end = getattr(search.tell, "end", None)
     if end is not None:
         end(model.report_)
@@ -132,7 +131,6 @@ def _examined(found: Look, order: np.ndarray, settings: AutofitSettings) -> tupl
     if "sequences" in found.kinds:
         return ()
     steps = found.preparations[0]
-    some = order
     width = max(getattr(found.X, "shape", (0, 1))[1], 1)
     some = np.sort(order[: max(settings.doctor_entries // width, settings.early_rows)])
     X, y = found.take(some)
@@ -144,12 +142,11 @@ def _examined(found: Look, order: np.ndarray, settings: AutofitSettings) -> tupl
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if errors:
         raise ValueError(f"{errors[0]}")
-    return report.findings
+    searched = {"C", "gamma", "epsilon"}
+    return tuple(f for f in report.findings if not searched & {name for name, _ in f.options})
 
 
-def _report(
-    search: Search, findings: tuple[Finding, ...], notes: list[str], is_solved: bool
-) -> AutofitReport:
+def _report(search: Search, findings: tuple[Finding, ...], notes: list[str]) -> AutofitReport:
     found, model, chosen = search.look, search.model, search.fitted
     assert model is not None
     assert chosen is not None
@@ -159,7 +156,7 @@ def _report(
         notes.append(
             f"fitted to {search.model_rows:,} of {found.n:,} rows: the time did not suffice for all"
         )
-    elif not is_solved:
+    elif not search.is_solved:
         gap = model.steps[-1][1].certificate_.relative_gap
         notes.append(f"the last fit was stopped by the time limit, at a relative gap of {gap:.2g}")
     if best is None:
@@ -180,7 +177,7 @@ def _report(
     about = ""
     if best is not None:
         about = f"chosen by cross-validation on {best.rows:,} rows: {metric} {best.mean:.4f}"
-    more = "" if search.model_rows == found.n and is_solved else "\n".join(notes)
+    more = "" if search.model_rows == found.n and search.is_solved else "\n".join(notes)
     return AutofitReport(
         data=found.words,
         findings=findings,
@@ -194,7 +191,7 @@ def _report(
         seconds=search.seconds,
         seconds_fitting=search.last_seconds,
         time_limit=search.time_limit,
-        is_calibrated=search.is_calibrated,
+        has_probabilities=hasattr(model, "predict_proba"),
         notes=tuple(notes),
         code=code_of(model, about, more),
     )

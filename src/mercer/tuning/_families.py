@@ -56,7 +56,7 @@ class Family:
         model = self.estimator
         what = getattr(model, "kernel", "linear")
         if not isinstance(what, str):
-            what = type(getattr(what, "kernel", what)).__name__
+            what = type(what.k if isinstance(what, Normalize) else what).__name__
         what = f"{type(model).__name__} ({what})" if isinstance(model, (SVC, SVR)) else ""
         what = what or type(model).__name__
         before = " and ".join(type(step).__name__ for step in self.steps)

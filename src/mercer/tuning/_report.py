@@ -38,8 +38,8 @@ class AutofitReport:
         Rows that the model was fitted to.
     seconds, seconds_fitting, time_limit : float
         Of all of it, of the last fit, and what was allowed.
-    is_calibrated : bool
-        Whether the model has probabilities that were fitted to held-out decision values.
+    has_probabilities : bool
+        Of an SVM they are fitted to the decision values of held-out rows.
     notes : tuple of str
     code : str
         Python code that makes the same model.
@@ -57,7 +57,7 @@ class AutofitReport:
     seconds: float
     seconds_fitting: float
     time_limit: float
-    is_calibrated: bool
+    has_probabilities: bool
     notes: tuple[str, ...]
     code: str
 
@@ -99,7 +99,7 @@ class AutofitReport:
                 f"the best constant has {self.baseline:.4f}"
             )
         lines.append(f"fitted to {self.rows:,} rows")
-        lines[-1] += ", with probabilities" if self.is_calibrated else ""
+        lines[-1] += ", with probabilities" if self.has_probabilities else ""
         return "\n".join([*lines, *self.notes])
 
     def landscape(self, **options: Any) -> LandscapeDisplay:

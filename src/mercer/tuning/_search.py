@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -53,7 +54,8 @@ class Search:
         Whose parameters it has.
     model_rows : int
         Rows that it was fitted to.
-    is_calibrated : bool
+    is_solved : bool
+        Whether its fit ended within its time.
     last_seconds : float
         Of the last fit.
     """
@@ -79,15 +81,18 @@ class Search:
         self.round_costs, self.fit_costs = Costs(settings.round_power), Costs(settings.fit_power)
         self.model: Pipeline | None = None
         self.fitted: Trial | None = None
-        self.model_rows, self.is_calibrated, self.last_seconds = 0, False, 0.0
+        self.model_rows, self.is_solved, self.last_seconds = 0, False, 0.0
 
     # ------------------------------------------------------------------ time
 
     @property
     def seconds(self) -> float:
         """Since the beginning, without the time in which code was compiled."""
-        compiling = 0.0 if self.compilation is None else self.compilation.seconds
-        return time.perf_counter() - self.began - compiling
+        return time.perf_counter() - self.began - self._compiling
+
+    @property
+    def _compiling(self) -> float:
+        return 0.0 if self.compilation is None else self.compilation.seconds
 
     @property
     def remaining(self) -> float:
@@ -194,8 +199,7 @@ class Search:
         X, y = self._prepared(family, rows)
         folds = self._folds(y, seed)
         scoring = Scoring(self.scoring, family.estimator, X, y, None)
-        stop = (lambda progress: self._asked(family, rows)) if self._is_told() else None
-        with Stopping(seconds, stop) as stopping:
+        with Stopping(seconds, lambda progress: self._asked(family, rows)) as stopping:
             ledger = evaluate(
                 family.estimator, candidates, X, y, folds, scoring, stopping, n_jobs=self.n_jobs,
                 polish=False,
@@ -219,9 +223,6 @@ class Search:
                 X = make_pipeline(*map(clone, family.steps)).fit_transform(X)
             self._rows = key, X, y
         return self._rows[1:]
-
-    def _is_told(self) -> bool:
-        return self.tell is not None
 
     def _asked(self, family: Family, rows: int) -> bool:
         self._report(f"{family.name}, {rows:,} rows")
@@ -308,10 +309,11 @@ class Search:
 
     def _fit_early(self, family: Family) -> None:
         """Usual parameters on few rows: the first model that can be returned."""
+        settings = self.settings
         middle = {name: values[len(values) // 2] for name, values in family.grid.items()}
-        rows = min(self.settings.early_rows, self.look.n)
+        rows = min(settings.early_rows, self.look.n)
         trial = Trial(family, middle, rows, [np.nan])
-        self._fit(trial, rows, self.remaining)
+        self._fit(trial, rows, max(self.remaining, settings.early_seconds))
         self._report("first model")
 
     def _fit_current(self) -> None:
@@ -324,42 +326,57 @@ class Search:
             return
         self._fit(best, best.rows, self.remaining)
 
-    def _fit(self, trial: Trial, rows: int, limit: float, **more: Any) -> bool:
-        """Fit and keep; whether the fit was solved."""
-        X, y = (
-            self.look.take(self.order[:rows]) if rows < self.look.n else (self.look.X, self.look.y)
-        )
+    def _fit(self, trial: Trial, rows: int, limit: float, **more: Any) -> None:
+        """Fit within some seconds, and keep the model."""
+        began, compiling, look = self.seconds, self._compiling, self.look
+        X, y = look.take(self.order[:rows]) if rows < look.n else (look.X, look.y)
         model = trial.family.pipeline(**trial.params, **more)
-        last = model.steps[-1][1].set_params(time_limit=limit, n_jobs=self.n_jobs)
-        began = self.seconds
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
+        last = model.steps[-1][1]
+        if len(model.steps) > 1:
+            X = model[:-1].fit_transform(X, y)
+        for _ in range(2):
+            left = max(limit - (self.seconds - began), 0.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                last.set_params(time_limit=left, n_jobs=self.n_jobs).fit(X, y)
+            is_solved = bool(last.certificate_.status.is_solved)
+            if is_solved or self._compiling == compiling:
+                break  # else compiling took the time of the fit
+        last.set_params(time_limit=None, n_jobs=None)
         self.last_seconds = self.seconds - began
         if not more:
             self.fit_costs.add(trial.family, rows, self.last_seconds)
-        last.set_params(time_limit=None, n_jobs=None)
-        is_solved = bool(last.certificate_.status.is_solved)
         self.model, self.fitted, self.model_rows = model, trial, rows
-        self.is_calibrated = "probability" in more
-        return is_solved
+        self.is_solved = is_solved
 
     def _may_calibrate(self, family: Family) -> bool:
         return self.look.task == "classification" and isinstance(family.estimator, SVC)
 
-    def fit_best(self) -> bool:
-        """Fit the best to all rows, with probabilities if there is time; whether it is solved."""
-        best, settings = self.best() or self.fitted, self.settings
+    def fit_best(self) -> None:
+        """Fit the best to all rows, with probabilities if there is time for them."""
+        best, settings, n = self.best() or self.fitted, self.settings, self.look.n
         assert best is not None
-        limit = max(self.remaining - self._margin(), 0.0)
-        predicted = settings.safety * self.fit_costs.predict(best.family, self.look.n)
+        limit = self.remaining - self._margin()
+        predicted = settings.safety * self.fit_costs.predict(best.family, n)
         more: dict[str, Any] = {}
         if self._may_calibrate(best.family) and settings.calibration_cost * predicted <= limit:
             more = {"probability": "platt", "random_state": 0}
-        if best is self.fitted and self.model_rows == self.look.n and not more:
-            return True
-        self._report(f"fit of {best.family.name} to {self.look.n:,} rows")
-        return self._fit(best, self.look.n, limit, **more)
+        is_there = best is self.fitted and self.model_rows == n and self.is_solved
+        if limit > 0 and not (is_there and not more):
+            self._report(f"fit of {best.family.name} to {n:,} rows")
+            before = self.model, self.fitted, self.model_rows, self.is_solved
+            self._fit(best, n, limit, **more)
+            if (
+                not self.is_solved
+                and before[3]
+                and self._score(self.model) < self._score(before[0])
+            ):
+                self.model, self.fitted, self.model_rows, self.is_solved = before
+
+    def _score(self, model: Any) -> float:
+        """On the last rows of the order, which models of fewer rows have not seen."""
+        X, y = self.look.take(self.order[-self.settings.check_rows :])
+        return float(check_scoring(model, scoring=self.scoring)(model, X, y))
 
 
 def _without_repeats(candidates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

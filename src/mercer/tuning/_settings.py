@@ -26,12 +26,13 @@ class AutofitSettings:
     fewest_candidates : a family of which fewer fit into the time is left out of a round
     repeats : cross-validations with other folds, for candidates that are about as good as the best
     final_fraction : of the time limit that is kept for the last fit at most
+    check_rows : rows on which a last fit that was stopped is compared with the model before it
     safety : a predicted time may be wrong by this factor
     calibration_cost : time of a fit with probabilities over that of the same fit without them
     round_power, fit_power : the time of a candidate's cross-validation and of a fit grow with these
         powers of the rows, before two are measured
     code_rows : rows on which each family is tried once, so that its code is compiled
-    early_rows : rows of the model that is there before the search
+    early_rows, early_seconds : of the model that is there before the search, whatever the limit
     doctor_entries : entries of X that the doctor reads
     heavy_tail : columns are transformed to normal scores, too, if one has entries this many
         standard deviations from its mean
@@ -46,20 +47,22 @@ class AutofitSettings:
     epsilon: float = 0.1
     epsilon_step: float = 3.0
     folds: int = 5
-    first_rows: int = 1000
-    growth: float = 3.0
+    first_rows: int = 300
+    growth: float = 3.3
     most_rows: int = 10_000
     first_fraction: float = 0.3
-    most_candidates: int = 24
+    most_candidates: int = 30
     fewest_candidates: int = 4
     repeats: int = 3
     final_fraction: float = 0.5
+    check_rows: int = 2000
     safety: float = 1.3
     calibration_cost: float = 2.5
     round_power: float = 2.0
     fit_power: float = 1.7
     code_rows: int = 60
     early_rows: int = 500
+    early_seconds: float = 0.5
     doctor_entries: int = 2_000_000
     heavy_tail: float = 8.0
     n_quantiles: int = 100
