@@ -209,7 +209,7 @@ def test_verdict_json_and_pages():
         page = stated._repr_html_()
         assert page.startswith("<table>")
         assert "</table>" in page
-        if hasattr(model, "expansion_"):
+        if hasattr(model, "kernel_") and not hasattr(model, "coef_"):
             assert repr(model.expansion_.kernel) in repr(model.expansion_)
 
 

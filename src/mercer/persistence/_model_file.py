@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._linear_function import FromCoefficients
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 from mercer.persistence._container import read_tensors, write_tensors
@@ -277,7 +278,8 @@ def _build_one(header: Mapping[str, Any], decode: Decoder, among: Mapping[str, A
     parameters = {**EARLIER_PARAMETERS.get(header["class"], {}), **given}
     state = _decode_state(header["state"], decode)
     for name in state:
-        if not name.isidentifier() or hasattr(cls, name) or name.startswith("__"):
+        is_taken = not isinstance(getattr(cls, name, FromCoefficients()), FromCoefficients)
+        if not name.isidentifier() or is_taken or name.startswith("__"):
             raise ValueError(f"{name!r} is no fitted attribute of {cls.__name__}")
     check_before(cls, parameters, state)
     model = cls(**parameters)
