@@ -1,12 +1,13 @@
 # make demo    train on a bundled data set, print the certificate, save a picture
 # make test    run the tests
-# make test-blas  the numerical tests with another core type of OpenBLAS
+# make test-blas  the tests of numerics with another core type of OpenBLAS
 # make test-lowest  the numerical tests with the oldest supported NumPy, SciPy, scikit-learn and Numba
 # make test-newest  the numerical tests with the newest Python found here
 # make test-dropin  scikit-learn's own tests with Mercer's classes in place (tests/dropin)
 # make coverage  the tests with line and branch coverage; the report is out/coverage/index.html
 # make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
 # make docs    build the documentation site into out/docs
+# make docs-check  the same without running the gallery's examples
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
 # make bench   the kernel benchmark (data: see docs/performance/benchmarks.md)
@@ -22,7 +23,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness docs lint format bench clean
+.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness docs docs-check lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -60,20 +61,21 @@ test: $(VENV)/.dev
 NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
 
-# What no product of BLAS can change: copies, input types, limits, compiled maps, oracles. Of
-# scikit-learn's checks those that compare numbers, and those of array API input, which are skipped
-# without SCIPY_ARRAY_API.
-NOT_BLAS := $(NOT_NUMERICAL) test_compiled_cache.py test_docs_public.py test_registry.py \
-	$(addprefix estimators/test_,copies.py ctrl_c.py data_frames.py input_types.py kill_nine.py \
-	limits.py state.py) \
-	$(addprefix kernels/test_,lines.py maps.py objects.py points.py) soundness/test_oracle.py
+# What another product of BLAS can change: sums over kernel values, factorisations, bounds on their
+# rounding, and what a fit states about itself. Of scikit-learn's checks those that compare numbers,
+# and those of array API input, which are skipped without SCIPY_ARRAY_API.
+BLAS_TESTS := $(addprefix tests/,gram solvers linear soundness problems test_certificate.py test_verify.py \
+	test_verify_bounds.py test_psd.py test_separability.py kernels/test_rounding.py kernels/test_kernels.py \
+	embeddings/test_kernel_features.py model_selection/test_svc_cv.py \
+	$(addprefix estimators/test_,check_estimator.py ridge.py pca.py logistic.py kmeans.py probabilities.py \
+	residual_bounds.py squared_slack.py))
 BLAS_CHECKS := not test_check_estimator or array_api or invariance or equivalence or _train
 
 test-blas: $(VENV)/.dev
 	core=$$($(BIN)/python .ci/second_core.py); \
 	test -n "$$core" || { echo 'OpenBLAS has no second core type here'; exit 0; }; \
 	echo "OPENBLAS_CORETYPE=$$core"; export OPENBLAS_CORETYPE=$$core SCIPY_ARRAY_API=1; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(NOT_BLAS:%=--ignore=tests/%) -k '$(BLAS_CHECKS)' $(PYTEST_ARGS)
+	$(PYTEST) $(SIDE_BY_SIDE) $(BLAS_TESTS) -k '$(BLAS_CHECKS)' $(PYTEST_ARGS)
 
 # The oldest versions that pyproject.toml allows, in an environment of their own.
 .venv-lowest/.dev: pyproject.toml .ci/lowest.py | $(BIN)/python
@@ -125,6 +127,10 @@ soundness: $(VENV)/.dev
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs
 	@echo 'open out/docs/index.html'
+
+# The pages without the pictures of the gallery, whose examples `make test` runs.
+docs-check: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -D plot_gallery=0 docs out/docs-check
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
