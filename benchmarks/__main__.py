@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import (
+    autofit,
     cli,
     embeddings,
     family,
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, kernels, playground, reading, cli, tuning,
+        stream, linear, kernels, playground, reading, cli, tuning, autofit,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks kernels``: kernels on strings, graphs and series, and user-written ones.
+"""``python -m benchmarks kernels``: strings, graphs, series, tables, functions, multiple kernels.
 
 Peers are those that are installed: SciPy (a sparse product), scikit-learn (a kernel as a callable),
 GraKeL (graphs), tslearn (series). Accuracies are of the held-out part, or by cross-validation in
@@ -22,6 +22,7 @@ import numpy as np
 import mercer
 from benchmarks import graph_kernels, series_kernels
 from benchmarks.data import DataSet, MissingData, load
+from benchmarks.kernel_tables import mkl, tables
 from benchmarks.report import table
 from mercer.kernels import RBF, GappedKmer, Kernel, Normalize, Spectrum, WeightedDegree
 
@@ -58,11 +59,18 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float = 1.0) -> Any:
 
 
 def add_command(commands: Any) -> None:
-    parser = commands.add_parser("kernels", help="strings, graphs, series, kernels as functions")
+    parser = commands.add_parser(
+        "kernels", help="strings, graphs, series, tables, functions, multiple kernels"
+    )
     parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts (3)")
     parser.add_argument("--only", choices=list(TASKS), help="one of them")
     parser.add_argument(
         "--rows", type=int, default=1000, help="of scikit-learn's fit with a callable (1000)"
+    )
+    parser.add_argument("--folds", type=int, help="repetitions of the folds of tables (5)")
+    parser.add_argument("--mkl-rows", type=int, help="rows of multiple kernel learning (70 %%)")
+    parser.add_argument(
+        "--mkl-matrix-gb", type=float, default=8.0, help="largest matrices that MKLpy is given (8)"
     )
     parser.add_argument(
         "--runs", type=int, default=1, help="of cross-validation of graphs, in other orders (1)"
@@ -213,6 +221,11 @@ TASKS: dict[str, tuple[list[str], Callable[[argparse.Namespace], list[Row]]]] = 
     "strings": (["task", "who", "seconds", "ratio"], strings),
     "gapped": (["task", "raw values", "seconds of the matrix", "AUC (expected)"], gapped),
     "accuracies": (["data", "kernel", "accuracy", "seconds"], accuracies),
+    "tables": (
+        ["table", "score", "TableKernel", "one-hot and RBF", "folds as good", "seconds"],
+        tables,
+    ),
+    "mkl": (["task", "who", "seconds", "objective", "relative gap", "kernels"], mkl),
     **graph_kernels.TASKS,
     **series_kernels.TASKS,
 }

@@ -35,6 +35,7 @@ def main(spec: dict[str, Any]) -> None:
         "family": _family,
         "linear": _linear,
         "tuning": _tuning,
+        "autofit": _autofit,
     }
     outcome = jobs[spec["do"]](spec)
     Path(spec["out"]).write_text(json.dumps(outcome))
@@ -55,6 +56,12 @@ def _family(spec: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.family import FAMILY, measure
 
     return measure(FAMILY[spec["case"]], spec["peer"], spec["repeat"], spec["solution"], timed_fit)
+
+
+def _autofit(spec: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.autofit import measure
+
+    return measure(spec)
 
 
 def _tuning(spec: dict[str, Any]) -> dict[str, Any]:

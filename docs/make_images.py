@@ -227,6 +227,31 @@ def path():
     return draw("path", model.fit(data.data, data.target), data.data, data.target)
 
 
+@picture
+def landscape():
+    X, y = moons(400, 0.3)
+    return draw("landscape", mercer.SVCCV().fit(X, y), None)
+
+
+@picture
+def validation():
+    X, y = moons(400, 0.3)
+    search = mercer.SVCCV(Cs=[10.0], gammas=np.logspace(-2, 3, 16), return_train_score=True)
+    return draw("validation", search.fit(X, y), None, param="gamma")
+
+
+@picture
+def learning():
+    X, y = moons(600, 0.3)
+    return draw("learning", mercer.SVC(C=10.0, gamma=2.0).fit(X, y), X, y)
+
+
+@picture
+def support():
+    X, y = moons(400, 0.3)
+    return draw("support", mercer.SVC(C=10.0, gamma=2.0).fit(X, y), X, y)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images" / "plots"
     folder.mkdir(parents=True, exist_ok=True)

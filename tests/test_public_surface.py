@@ -39,14 +39,17 @@ KERNELS = [
 def test_public_names():
     expected = {*ESTIMATORS, "Certificate", "Expansion", "FileError", "Geometry"}
     assert set(mercer.__all__) == expected | {
+        "LinearFunction",
         "NotSeparableError",
         "Status",
+        "autofit",
         "check_kernel",
         "data",
         "doctor",
         "duality",
         "conformal",
         "embeddings",
+        "export",
         "geometry",
         "kernel",
         "kernels",
@@ -59,6 +62,7 @@ def test_public_names():
         "playground",
         "plots",
         "save",
+        "tuning",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
@@ -75,6 +79,7 @@ MODULES = [
     mercer.persistence,
     mercer.playground,
     mercer.plots,
+    mercer.tuning,
 ]
 
 

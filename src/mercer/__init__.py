@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from mercer import data as data
     from mercer import duality as duality
     from mercer import embeddings as embeddings
+    from mercer import export as export
     from mercer import kernels as kernels
     from mercer import model_selection as model_selection
     from mercer import persistence as persistence
     from mercer import playground as playground
     from mercer import plots as plots
+    from mercer import tuning as tuning
     from mercer._expansion import Expansion as Expansion
+    from mercer._linear_function import LinearFunction as LinearFunction
     from mercer._result import Status as Status
     from mercer.certificates._certificate import Certificate as Certificate
     from mercer.diagnostics import doctor as doctor
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from mercer.estimators import PegasosClassifier as PegasosClassifier
     from mercer.estimators import PegasosRegressor as PegasosRegressor
     from mercer.estimators._path import path as path
+    from mercer.estimators.mkl._estimator import MKL as MKL
     from mercer.estimators.svm._geometry import Geometry as Geometry
     from mercer.estimators.svm._geometry import geometry as geometry
     from mercer.exceptions import FileError as FileError
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
     from mercer.model_selection import leave_one_out as leave_one_out
     from mercer.persistence import load as load
     from mercer.persistence import save as save
+    from mercer.tuning import autofit as autofit
     from mercer.verification._verify import verify as verify
 
 __version__ = "0.1.0"
@@ -69,8 +74,11 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "Expansion": "mercer._expansion",
     "FileError": "mercer.exceptions",
     "Geometry": "mercer.estimators.svm._geometry",
+    "LinearFunction": "mercer._linear_function",
+    "MKL": "mercer.estimators.mkl._estimator",
     "NotSeparableError": "mercer.exceptions",
     "Status": "mercer._result",
+    "autofit": "mercer.tuning",
     "check_kernel": "mercer.gram._psd",
     "doctor": "mercer.diagnostics",
     "geometry": "mercer.estimators.svm._geometry",
@@ -83,8 +91,8 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "verify": "mercer.verification",
 }
 _PACKAGES = [
-    "conformal", "data", "duality", "embeddings", "kernels", "model_selection", "persistence",
-    "playground", "plots",
+    "conformal", "data", "duality", "embeddings", "export", "kernels", "model_selection",
+    "persistence", "playground", "plots", "tuning",
 ]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])
 

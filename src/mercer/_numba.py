@@ -20,12 +20,14 @@ import gc
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
 import numba.core.config
+import numba.core.event as numba_events
 from llvmlite import ir
 from numba.core import types
 from numba.core.caching import FunctionCache
@@ -33,8 +35,8 @@ from numba.core.runtime.nrt import rtsys
 from numba.extending import intrinsic
 
 __all__ = [
-    "REASSOCIATE", "bits_to_float", "compiled", "float_to_bits", "key_value", "larger",
-    "least_key", "order_key", "prefetch", "smaller",
+    "REASSOCIATE", "Compilation", "bits_to_float", "compiled", "float_to_bits", "key_value",
+    "larger", "least_key", "order_key", "prefetch", "smaller",
 ]  # fmt: skip
 
 # Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
@@ -99,6 +101,48 @@ def _without_collection(compile_types: Callable) -> Callable:
                 gc.enable()
 
     return compile_uninterrupted
+
+
+class Compilation:
+    """Measures the time in which Numba compiles, which it does once on a computer, and tells of it.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with True when compiling begins, with False when it ends.
+
+    Attributes
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, tell: Callable[[bool], None] = lambda begins: None):
+        self.tell, self.seconds, self._depth, self._began = tell, 0.0, 0, 0.0
+
+    def __enter__(self) -> Compilation:
+        class Listener(numba_events.Listener):
+            on_start = staticmethod(self._start)
+            on_end = staticmethod(self._end)
+
+        self._listener = Listener()
+        numba_events.register("numba:compile", self._listener)  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        numba_events.unregister("numba:compile", self._listener)  # type: ignore[no-untyped-call]
+
+    # Numba compiles under a lock of its own, so that one thread at a time is here.
+    def _start(self, event: Any) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._began = time.perf_counter()
+            self.tell(True)
+
+    def _end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._began
+            self.tell(False)
 
 
 class _Cache(FunctionCache):

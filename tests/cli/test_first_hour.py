@@ -13,10 +13,10 @@ from sklearn.metrics import confusion_matrix, mean_absolute_error, r2_score, rec
 from sklearn.model_selection import train_test_split
 
 import mercer as package
+from mercer._numba import Compilation
 from mercer.cli._app import app
 from mercer.cli._certificate import headline, percent
 from mercer.cli._options import EstimatorName
-from mercer.cli._progress import Compilation
 from mercer.data import read_table
 from mercer.estimators._registry import cli_names
 

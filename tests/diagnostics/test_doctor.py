@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,7 +17,7 @@ from sklearn.svm import SVC as SklearnSVC
 from mercer import SVC, SVR, KernelRidge, NuSVC, PegasosClassifier, doctor
 from mercer.data._column_statistics import survey
 from mercer.diagnostics._checks import first_equal
-from mercer.diagnostics._doctor import examine
+from mercer.diagnostics._doctor import _timed_fit, examine
 from mercer.diagnostics._settings import Settings
 
 
@@ -358,3 +359,21 @@ def test_the_sample_has_every_class():
     y[X[:, 2] > 2.4] = 2
     report = examine(X, y, settings=Settings(sample_rows=30, sample_seconds=60.0))
     assert 30 <= report.estimate.sample_rows <= 33
+
+
+def test_compiling_is_not_counted_as_time_of_the_fit():
+    class CompilesFirst(SVC):
+        fits = 0
+
+        def fit(self, X, y):
+            type(self).fits += 1
+            if type(self).fits == 1:
+                numba.njit(lambda x: x + 1)(1.0)
+            return super().fit(X, y)
+
+    X, y = clean(60)
+    SVC().fit(X, y)  # its own code is compiled
+    _timed_fit(CompilesFirst(), X, y, 10.0)
+    assert CompilesFirst.fits == 2  # the fit that compiled was not the one that was measured
+    _timed_fit(CompilesFirst(), X, y, 10.0)
+    assert CompilesFirst.fits == 3

@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import SVC
 from mercer._multiclass import by_class, pair_tasks, pairs
 from mercer._result import Status
+from mercer.certificates._box_qp import certify
 from mercer.kernels import RBF, Linear, Sigmoid
 from mercer.problems import svc
 from mercer.solvers import SMO, Stopping, solve_class_pairs
+from mercer.solvers.smo import SMOSettings
 from tests.solvers.small import make_gram
 
 
@@ -48,6 +50,26 @@ def test_the_same_answers_as_one_by_one():
         assert_allclose(one.b_interval, other.b_interval, atol=1e-3)
         assert abs(one.beta.sum()) < 1e-12
         assert np.all((problem.lower <= one.beta) & (one.beta <= problem.upper))
+
+
+def test_a_large_gap_is_closed_beyond_tol():
+    """As the general solver does: to the gap of the settings, or a fifth of tol."""
+    X, codes = make_classes()
+    order, starts = by_class(codes, 5)
+    gram = make_gram(RBF(gamma=0.3), X).take(order)
+    problems = [svc(task.y, 1.0) for task in pair_tasks(codes, 5)]
+    gaps, worst = {}, {}
+    for small_gap in (np.inf, 1e-3, 0.0):
+        settings = SMOSettings(small_gap=small_gap)
+        found = solve_class_pairs(problems, gram, starts, pairs(5), 0.05, Stopping(), settings)
+        gaps[small_gap] = np.array(
+            [certify(*pair).relative_gap for pair in zip(problems, found, strict=True)]
+        )
+        worst[small_gap] = np.array([result.violation for result in found])
+    assert (worst[0.0] <= 0.2001 * 0.05).all()
+    assert ((gaps[1e-3] <= 1.001e-3) | (worst[1e-3] <= 0.2001 * 0.05)).all()
+    assert (gaps[np.inf] > 1e-3).any()
+    assert (gaps[1e-3] <= gaps[np.inf]).all()
 
 
 def test_b_is_the_middle_of_its_interval_where_no_vector_is_free():

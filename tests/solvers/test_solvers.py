@@ -276,12 +276,31 @@ def test_f_is_recomputed_only_where_it_matters(problem):
     assert true <= certify(made, result).gap <= 1.1 * true
 
 
-def test_a_large_gap_is_closed_beyond_tol():
+@pytest.mark.parametrize("solver", ["dense", "decomposition"])
+@pytest.mark.parametrize("problem", ["svc", "svr without intercept", "nu-svr", "one-class", "l2"])
+def test_a_large_gap_is_closed_beyond_tol(problem, solver):
     """Where many small violations make a large gap, the solver goes on to a fifth of tol."""
-    X, y, _, _ = make_data()
-    problem, gram = svc(y, 1.5), make_gram(RBF(gamma=0.4), X)
-    loose = solve(problem, gram, tol=0.1, settings=small(small_gap=np.inf))
-    strict = solve(problem, gram, tol=0.1, settings=small(small_gap=0.0))
+    X, *data = make_data()
+    gram = make_gram(RBF(gamma=0.4), X)
+    if problem == "l2":  # squared slack: the solver is handed K + D
+        made = svc(data[0], 1.5, squared=True)
+        gram = gram.with_diagonal(made.diag)
+    else:
+        made = PROBLEMS[problem](*data)
+    kinds = SOLVERS[solver]
+    loose = solve(made, gram, tol=0.1, settings=small(small_gap=np.inf, **kinds))
+    strict = solve(made, gram, tol=0.1, settings=small(small_gap=0.0, **kinds))
     assert strict.status is loose.status is Status.SOLVED
+    assert (0.03 if solver == "dense" else 0.0) < loose.violation <= 0.1
     assert strict.violation <= 0.25 * 0.1
-    assert certify(problem, strict).gap < certify(problem, loose).gap
+    assert certify(made, strict).gap < certify(made, loose).gap
+
+
+@pytest.mark.parametrize("small_gap", [1e-2, 3e-3, 1e-9])
+def test_the_gap_that_ends_a_dense_solve_is_that_of_the_certificate(small_gap):
+    """Either it is at most ``small_gap``, or the violation is a fifth of tol."""
+    made, tol = PROBLEMS["svc weighted"](*DATA), 0.05
+    settings = small(small_gap=small_gap, dense=10**9)
+    result = solve(made, make_gram(KERNELS["rbf"], X), tol=tol, settings=settings)
+    assert certify(made, result).relative_gap <= small_gap or result.violation <= 0.2001 * tol
+    assert (certify(made, result).relative_gap <= small_gap) == (small_gap > 1e-6)

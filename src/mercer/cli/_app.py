@@ -169,6 +169,34 @@ def train(
 
 
 @command(
+    "mercer tune demo/tumours.csv --target diagnosis --time-limit 5 -o tuned.mercer",
+    "mercer tune demo/tumours.csv --target diagnosis --time-limit 5 --plot landscape.png -q",
+)
+def tune(
+    data: o.Data,
+    output: o.TrainOutput = None,
+    target: o.Target = None,
+    scale: o.TuneScale = None,
+    missing: o.Missing = None,
+    header: o.Header = None,
+    categorical: o.Categorical = None,
+    drop: o.Drop = None,
+    decimal: o.Decimal = None,
+    na: o.Na = None,
+    task: o.Task = None,
+    format: o.Format = None,
+    text: o.Text = None,
+    time_limit: o.SearchLimit = 60.0,
+    n_jobs: o.Jobs = None,
+    test: o.Test = None,
+    plot: o.SearchPlot = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Search scaling, kernel and parameters within a time limit; write the best model."""
+
+
+@command(
     "mercer predict demo/tumours.mercer demo/tumours-new.csv -o predictions.csv",
     "mercer predict demo/tumours.mercer demo/tumours-new.csv --decision | head",
 )
@@ -229,6 +257,27 @@ def convert(
     quiet: o.Quiet = False,
 ) -> None:
     """Convert data between formats, models from LIBSVM's and back."""
+
+
+@command(
+    "mercer export demo/tumours.mercer --onnx -o tumours.onnx",
+    "mercer export demo/tumours.mercer --c -o tumours.h",
+    module="_convert",
+)
+def export(
+    model: o.Model,
+    onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph in float64.")] = False,
+    c: Annotated[bool, typer.Option("--c", help="A C99 header without dependencies.")] = False,
+    single: Annotated[bool, typer.Option("--float", help="C: float instead of double.")] = False,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="C: what its names begin with.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")
+    ] = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Write a model for programs without Mercer: an ONNX graph, or C."""
 
 
 @command("mercer doctor demo/tumours.csv --target diagnosis -C 1000")

@@ -28,8 +28,8 @@ DEMO = (
 
 def warmup(machines: list[str] | None, quiet: bool) -> None:
     """``mercer warmup``: fit and check problems of every kind, to compile all that they use."""
+    from mercer._numba import Compilation
     from mercer.cli._output import Reporter
-    from mercer.cli._progress import Compilation
 
     # rows, classes and storage: small and larger problems have other solvers
     problems = ((80, 2, False), (90, 3, False), (80, 2, True), (2500, 2, False))

@@ -1,8 +1,10 @@
-"""``mercer convert``: data in another format, models of LIBSVM and back."""
+"""``mercer convert`` and ``export``: data in another format, models for other programs and back."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from mercer.persistence import (
     write_libsvm,
 )
 
-__all__ = ["run"]
+__all__ = ["export", "run"]
 
 # Names of files of svmlight's format, whose labels are numbers.
 SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
@@ -84,3 +86,38 @@ def _export(source: str, destination: str, to: str | None) -> str:
             f"writes them for {program}"
         )
     return program
+
+
+def export(
+    model: str,
+    onnx: bool,
+    c: bool,
+    single: bool,
+    name: str | None,
+    output: str | None,
+    quiet: bool,
+) -> None:
+    from mercer.export import to_c, to_onnx
+
+    if onnx == c:
+        raise UsageError("give --onnx or --c, one of them")
+    if onnx and (single or name is not None):
+        raise UsageError(f"{'--float' if single else '--name'} is for --c")
+    if not c and find_spec("onnx") is None:
+        raise UsageError("--onnx needs the package onnx: pip install 'mercer[onnx]'")
+    found = open_model(model)
+    destination = Path(output) if output else Path(model).with_suffix(".onnx" if onnx else ".h")
+    try:
+        if onnx:
+            to_onnx(found.model, destination, schema=found.schema)
+        else:
+            name = name or re.sub(r"\W", "_", f"_{destination.stem}").lstrip("_") or "model"
+            dtype = "float" if single else "double"
+            to_c(found.model, destination, name=name, dtype=dtype, schema=found.schema)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{model}: {error}") from None
+    columns = None if found.schema is None else found.schema.feature_names
+    shown = {"model": f"{destination}: {type(found.model).__name__}"}
+    if columns is not None:
+        shown["a row is"] = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
+    Reporter(quiet=quiet).write(table(shown))

@@ -36,7 +36,7 @@ TaskName = StrEnum("TaskName", ("classification", "regression"))
 # Those of `mercer.plots`, which would take too long to import for a help text.
 PlotKind = StrEnum(
     "PlotKind",
-    ("boundary", "tube", "kkt", "gap", "kernel", "spectrum", "loss", "weights", "path"),
+    "boundary tube kkt gap kernel spectrum loss weights path validation landscape learning support",
 )
 
 # Values of -s and -t of svm-train.
@@ -44,8 +44,7 @@ _SVM_TYPES = {e.libsvm_code: e.cli_name for e in ESTIMATORS.values() if e.libsvm
 _KERNEL_TYPES = {e.libsvm_code: e.names[0] for e in KERNELS.values() if e.libsvm_code is not None}
 
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."
-MODEL_PANEL = "Model"
-FIT_PANEL = "Fit"
+MODEL_PANEL, FIT_PANEL = "Model", "Fit"
 SVM_TRAIN_PANEL = "As in LIBSVM's svm-train (with any of these, the rest has its defaults)"
 
 
@@ -276,6 +275,10 @@ PlotToo = Annotated[
     _fit("Also draw the boundary, or the tube of a regression.", metavar="FILE"),
 ]
 
+SearchLimit = Annotated[float, _fit("Seconds for the search and the last fit.", min=0.1)]
+SearchPlot = Annotated[str | None, _fit("Draw the scores over C and γ.", metavar="FILE")]
+TuneScale = Annotated[ScaleName | None, _named(ScaleName, "Scaling", show_default="searched")]
+
 # Options of svm-train
 S = Annotated[int | None, _code("s", _SVM_TYPES)]
 T = Annotated[int | None, _code("t", _KERNEL_TYPES)]
@@ -294,7 +297,7 @@ W = Annotated[
 ]
 V = Annotated[int | None, _letter("v", "Number of folds: cross-validate, write no model.", min=2)]
 
-# What a command prints
+# What is printed
 Full = Annotated[bool, _flag("All numbers of the certificate.", "--full")]
 Json = Annotated[bool, _flag("Print one JSON object.", "--json")]
 Quiet = Annotated[bool, _flag("Print errors only.", "--quiet", "-q")]
@@ -311,12 +314,10 @@ PredictB = Annotated[
     ),
 ]
 Top = Annotated[int, typer.Option(help="Number of features with the largest weights.", min=0)]
-
 Feature = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Draw along this column; again for a second one."),
 ]
-
 # The playground
 Port = Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)]
 Browser = Annotated[bool, _flag("Open the page.", "--browser/--no-browser")]

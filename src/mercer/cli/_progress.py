@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Compilation", "LogProgress", "ProgressBar", "measure_of"]
+__all__ = ["LogProgress", "ProgressBar", "TimeBar", "measure_of"]
 
 
 @dataclass(frozen=True)
@@ -46,52 +44,6 @@ class ProgressSettings:
 
 
 SETTINGS = ProgressSettings()
-
-
-class Compilation:
-    """Measures the time in which Numba compiles, which it does once on a computer, and tells of it.
-
-    Parameters
-    ----------
-    tell : callable
-        Called with True when compiling begins, with False when it ends.
-
-    Attributes
-    ----------
-    seconds : float
-    """
-
-    def __init__(self, tell: Callable[[bool], None] = lambda begins: None):
-        self.tell, self.seconds, self._depth, self._began = tell, 0.0, 0, 0.0
-
-    def __enter__(self) -> Compilation:
-        import numba.core.event
-
-        self._events: Any = numba.core.event
-
-        class Listener(numba.core.event.Listener):
-            on_start = staticmethod(self._start)
-            on_end = staticmethod(self._end)
-
-        self._listener = Listener()
-        self._events.register("numba:compile", self._listener)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._events.unregister("numba:compile", self._listener)
-
-    # Numba compiles under a lock of its own, so that one thread at a time is here.
-    def _start(self, event: Any) -> None:
-        self._depth += 1
-        if self._depth == 1:
-            self._began = time.perf_counter()
-            self.tell(True)
-
-    def _end(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self.seconds += time.perf_counter() - self._began
-            self.tell(False)
 
 
 class LogProgress:
@@ -152,6 +104,8 @@ class ProgressBar:
         self.measure, self.convergence, self.last = measure_of(model), LogProgress(), -math.inf
         self.estimate = estimate
         self.rich: Any = None
+        from mercer._numba import Compilation
+
         self.compilation = Compilation(self._tell_compiling)
 
     def __enter__(self) -> ProgressBar:
@@ -214,6 +168,34 @@ class ProgressBar:
         if not math.isfinite(high):
             return f"over {_clock(max(low, 0))}"
         return f"{_clock(low)} to {_clock(high)}" if low > 1 else f"up to {_clock(max(high, 1))}"
+
+
+class TimeBar:
+    """A callback of `mercer.autofit` that draws the time used on stderr, if that is a terminal."""
+
+    def __init__(self, limit: float, quiet: bool = False):
+        self.limit, self.shown, self.last = limit, not quiet and _can_redraw(), 0.0
+        self.rich: Any = None
+
+    def __enter__(self) -> TimeBar:
+        if self.shown:
+            self.rich = _make_bar()
+            self.rich.start()
+            self.task = self.rich.add_task("looking", total=self.limit, left="")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.rich is not None:
+            self.rich.stop()
+
+    def __call__(self, progress: Any) -> None:
+        if self.rich is None or progress.seconds - self.last < SETTINGS.redraw_seconds:
+            return
+        self.last = progress.seconds
+        best = f"best {progress.best_score:.4f}, " if progress.best else ""
+        left = f"{_clock(progress.seconds_left)} left"
+        done = {"completed": progress.seconds, "description": best + progress.step, "left": left}
+        self.rich.update(self.task, **done)
 
 
 def _can_redraw() -> bool:

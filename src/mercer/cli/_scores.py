@@ -25,12 +25,14 @@ class ScoreSettings:
     ----------
     held_out : fraction of the rows that a trained model is tested on, by a fit of the others
     max_rows : rows that this second fit uses at most, so that it takes less time than the first
+    search_part : of the time limit of a search; the rest is for a fit of all rows after it
     min_rows : with fewer rows nothing is held out
     shown_classes : classes up to which the confusion matrix is printed
     """
 
     held_out: float = 0.2
     max_rows: int = 5000
+    search_part: float = 0.8
     min_rows: int = 20
     shown_classes: int = 8
 

@@ -27,7 +27,7 @@ from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
 
-__all__ = ["as_gamma", "run"]
+__all__ = ["as_gamma", "held_out_rows", "output_of", "read_test", "run"]
 
 # The options that are parameters of estimators.
 PARAMETERS = (
@@ -40,7 +40,7 @@ SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "maxabs": "Ma
 
 def run(**given: Any) -> int:
     options = translate_svm_train_options(given)
-    path = _output(options)
+    path = output_of(options)
     options["kernel_object"] = make_kernel(options)
     reporter = Reporter(options["json"], options["quiet"])
     began = time.perf_counter()
@@ -65,7 +65,7 @@ def run(**given: Any) -> int:
         _cross_validate(model, data, options["cv"], reporter)
         reporter.end()
         return ExitCode.OK
-    test = _read_test(options["test"], data.schema)
+    test = read_test(options["test"], data.schema)
     seconds = fit(model, data, reporter.quiet)
     save(model, path, schema=data.schema)
     reporter.write(**seconds)
@@ -188,7 +188,7 @@ def _draw(model: Any, path: str, data: Table, picture: str, reporter: Reporter) 
     reporter.write(table({"figure": picture}), picture=picture)
 
 
-def _output(options: dict[str, Any]) -> str:
+def output_of(options: dict[str, Any]) -> str:
     """Where the model goes: --output, or svm-train's second file, or the data's name."""
     output, second = options["output"], options["model"]
     if output is not None and second is not None:
@@ -309,20 +309,14 @@ def _check_bounds(model: Any, data: Table) -> None:
 
 def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> None:
     """Score a fit of most rows on the others, beside the best constant."""
-    from sklearn.model_selection import train_test_split
-
     n, y, task = data.X.shape[0], data.y, data.schema.task
-    if y is None or getattr(model, "kernel", "") == "precomputed" or n < SETTINGS.min_rows:
+    if y is None or getattr(model, "kernel", "") == "precomputed":
         return
     rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
-    is_class = task == "classification"
-    stratify = y[rows] if is_class and np.unique(y[rows], return_counts=True)[1].min() > 1 else None
-    few = int(SETTINGS.held_out * rows.size)
-    if stratify is not None and np.unique(stratify).size > few:
-        stratify = None
-    rest, held = train_test_split(rows, test_size=few, random_state=0, stratify=stratify)
-    if is_class and np.unique(y[rest]).size < 2:
+    parts = held_out_rows(y, task, rows, int(SETTINGS.held_out * rows.size))
+    if parts is None:
         return
+    rest, held = parts
     other = _with_scaling(clone(model), data.schema)
     limit = {name: max(seconds, 1.0) for name in other.get_params() if name.endswith("time_limit")}
     with warnings.catch_warnings():
@@ -332,7 +326,7 @@ def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> No
         except (ValueError, KeyboardInterrupt):  # such as a ν that is infeasible for fewer rows
             return
     numbers, base = score(y[held], predicted, task), baseline(y[rest], y[held], task)
-    if is_class:
+    if task == "classification":
         text = f"accuracy {100 * numbers['accuracy']:.3g} %"
     else:
         text = f"R² {numbers['r2']:.3g}, RMSE {numbers['rmse']:.4g}"
@@ -340,6 +334,22 @@ def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> No
     text += f"({describe_constant(base)})"
     found = {"rows": held.size, "training_rows": rest.size, **numbers, "baseline": base}
     reporter.write(table({"held out": text}), held_out=found)
+
+
+def held_out_rows(
+    y: Any, task: str | None, rows: np.ndarray, few: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Most of the rows, and a ``few`` that are held out; None if there are too few of them."""
+    from sklearn.model_selection import train_test_split
+
+    if rows.size < SETTINGS.min_rows:
+        return None
+    is_class = task == "classification"
+    stratify = y[rows] if is_class and np.unique(y[rows], return_counts=True)[1].min() > 1 else None
+    if stratify is not None and np.unique(stratify).size > few:
+        stratify = None
+    rest, held = train_test_split(rows, test_size=few, random_state=0, stratify=stratify)
+    return None if is_class and np.unique(y[rest]).size < 2 else (rest, held)
 
 
 def _with_scaling(model: Any, schema: Schema) -> Any:
@@ -374,7 +384,7 @@ def _cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> 
     reporter.write(text, cv={"folds": folds, **numbers})
 
 
-def _read_test(source: str | None, schema: Schema) -> Table | None:
+def read_test(source: str | None, schema: Schema) -> Table | None:
     """The data of --test, before the fit: they may be wrong."""
     if source is None:
         return None

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from mercer.data._files import IO
 
-__all__ = ["SETTINGS", "Columns", "Finding", "listed", "survey", "uneven"]
+__all__ = ["SETTINGS", "Columns", "Finding", "listed", "survey", "total_variance", "uneven"]
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,16 @@ def _survey_sparse(X: Any) -> Columns:
 def _deviation(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> np.ndarray:
     count = np.maximum(count, 1)
     return np.sqrt(np.maximum(0.0, squares / count - (total / count) ** 2))
+
+
+def total_variance(X: Any) -> float:
+    """The variances of all columns together, half of the mean ‖x − z‖²; 1 where it is zero."""
+    if sp.issparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        total = float(X.multiply(X).sum() / X.shape[0] - mean @ mean)
+    else:
+        total = float(np.var(np.asarray(X, np.float64), axis=0).sum())
+    return total if total > 0 else 1.0
 
 
 def uneven(columns: Columns, names: Sequence[str] | None) -> Finding | None:

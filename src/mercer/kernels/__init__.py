@@ -20,6 +20,8 @@ _reference_kernels.py  the kernels as it computes them
 _reference_precise.py  the same in double-double arithmetic (_double_double.py)
 functions/             functions as kernels: `mercer.kernel`
 structured/            kernels on strings and other structures
+sets/                  kernels on sets of tokens and on bags of samples
+tables/                kernels on rows of a table, with columns of several kinds
 graphs/                kernels on graphs, and between the nodes of a graph
 series/                kernels on time series
 _compiled/             compiled tiles
@@ -70,12 +72,25 @@ if TYPE_CHECKING:
     from mercer.kernels.graphs._weisfeiler_lehman import WeisfeilerLehmanOA as WeisfeilerLehmanOA
     from mercer.kernels.series._dtw import DTW as DTW
     from mercer.kernels.series._global_alignment import GlobalAlignment as GlobalAlignment
+    from mercer.kernels.sets._bags import related_rows as related_rows
+    from mercer.kernels.sets._mean_embedding import MeanEmbedding as MeanEmbedding
+    from mercer.kernels.sets._token_sets import Intersection as Intersection
+    from mercer.kernels.sets._token_sets import Jaccard as Jaccard
     from mercer.kernels.structured._alignment import LocalAlignment as LocalAlignment
     from mercer.kernels.structured._alignment import Subsequence as Subsequence
     from mercer.kernels.structured._alignment import WeightedDegree as WeightedDegree
     from mercer.kernels.structured._spectrum import Spectrum as Spectrum
     from mercer.kernels.structured._windows import GappedKmer as GappedKmer
     from mercer.kernels.structured._windows import Mismatch as Mismatch
+    from mercer.kernels.tables._additive import ColumnMean as ColumnMean
+    from mercer.kernels.tables._column_kinds import Category as Category
+    from mercer.kernels.tables._column_kinds import Cyclic as Cyclic
+    from mercer.kernels.tables._column_kinds import Number as Number
+    from mercer.kernels.tables._column_kinds import Ordered as Ordered
+    from mercer.kernels.tables._equality import Equality as Equality
+    from mercer.kernels.tables._on_columns import OnColumns as OnColumns
+    from mercer.kernels.tables._table_kernel import ColumnProduct as ColumnProduct
+    from mercer.kernels.tables._table_kernel import TableKernel as TableKernel
 
 _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "Graph": "mercer.kernels.graphs._graph",
@@ -85,6 +100,7 @@ _HOMES = {name: entry.module for name, entry in KERNELS.items()} | {
     "SampleBlock": "mercer.kernels._samples",
     "Samples": "mercer.kernels._samples",
     "as_kernel": "mercer.kernels._user_defined",
+    "related_rows": "mercer.kernels.sets._bags",
 }
 __all__ = sorted(_HOMES)
 

@@ -360,7 +360,8 @@ class Kernel(ABC):
         return self  # frozen: the value is its own copy
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        shown = (f.name for f in fields(self) if f.repr)
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{type(self).__name__}({inside})"
 
     def __add__(self, other: Any) -> Kernel:

@@ -72,6 +72,10 @@ class KernelEntry(ClassPath):
     sample_type: str = "vectors"  # of kernels on structures: that of the class
     title: str = ""  # what the playground shows
     formula: str = ""  # without one it does not offer the kernel
+    # What `mercer.autofit` tries the kernel on: kinds of columns ("numbers", "categories") or a
+    # sample type; and which values of the class's own parameters (γ has a scale of its own).
+    tried_on: tuple[str, ...] = ()
+    tried: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def make(self, **parameters: Any) -> Any:
         """The kernel with those of the given parameters that it has."""
@@ -128,6 +132,8 @@ _STATIONARY = "mercer.kernels._stationary:"
 _COMPOSITE = "mercer.kernels._composite:"
 _USER = "mercer.kernels._user_defined:"
 _STRUCTURED = "mercer.kernels.structured."
+_TABLES = "mercer.kernels.tables."
+_SETS = "mercer.kernels.sets."
 _GRAPHS = "mercer.kernels.graphs."
 _SERIES = "mercer.kernels.series."
 
@@ -146,6 +152,8 @@ for _entry in (
         _DOT + "Polynomial",
         names=("poly", "polynomial"),
         parameters=("degree", "gamma", "coef0"),
+        tried_on=("categories",),
+        tried=(("degree", (2, 3)), ("coef0", (1.0,))),
         reference=_REFERENCE + "polynomial",
         precise=_PRECISE + "dot_product",
         libsvm_code=1,
@@ -157,6 +165,7 @@ for _entry in (
         _STATIONARY + "RBF",
         names=("rbf",),
         parameters=("gamma",),
+        tried_on=("numbers", "categories"),
         reference=_REFERENCE + "rbf",
         precise=_PRECISE + "rbf",
         libsvm_code=2,
@@ -168,6 +177,7 @@ for _entry in (
         _STATIONARY + "Laplacian",
         names=("laplacian",),
         parameters=("gamma",),
+        tried_on=("numbers",),
         reference=_REFERENCE + "laplacian",
         title="Laplacian",
         formula="exp(−γ |x − z|₁)",
@@ -222,6 +232,8 @@ for _entry in (
         _STRUCTURED + "_spectrum:Spectrum",
         names=("spectrum",),
         sample_type="sequences",
+        tried_on=("sequences",),
+        tried=(("k", ((1, 2, 3), (2, 3, 4), 3, 4, 5)),),
         reference=_STRUCTURED + "_reference:spectrum",
         precise=_REFERENCE + "exact_values",
     ),
@@ -238,6 +250,42 @@ for _entry in (
             ("_alignment", "WeightedDegree", "weighted_degree"),
             ("_alignment", "Subsequence", "subsequence"),
             ("_alignment", "LocalAlignment", "local_alignment"),
+        )
+    ),
+    KernelEntry(
+        _TABLES + "_table_kernel:TableKernel",
+        names=("table",),
+        sample_type="tables",
+        reference=_TABLES + "_reference:table_kernel",
+    ),
+    *(
+        KernelEntry(
+            f"{_TABLES}{module}:{cls}",
+            sample_type="tables",
+            reference=f"{_TABLES}_reference:{reference}",
+        )
+        for module, cls, reference in (
+            ("_table_kernel", "ColumnProduct", "column_product"),
+            ("_additive", "ColumnMean", "column_mean"),
+            ("_on_columns", "OnColumns", "on_columns"),
+            ("_equality", "Equality", "equality"),
+            ("_column_kinds", "Number", "one_kind"),
+            ("_column_kinds", "Category", "one_kind"),
+            ("_column_kinds", "Ordered", "one_kind"),
+            ("_column_kinds", "Cyclic", "one_kind"),
+        )
+    ),
+    *(
+        KernelEntry(
+            f"{_SETS}{module}:{cls}",
+            names=names,
+            sample_type=sample_type,
+            reference=f"{_SETS}_reference:{reference}",
+        )
+        for module, cls, names, sample_type, reference in (
+            ("_token_sets", "Intersection", ("intersection",), "sets", "intersection"),
+            ("_token_sets", "Jaccard", ("jaccard",), "sets", "jaccard"),
+            ("_mean_embedding", "MeanEmbedding", (), "bags", "mean_embedding"),
         )
     ),
     *(

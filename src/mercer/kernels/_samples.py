@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from mercer.kernels._compiled.sparse_dot import nonzeros
 from mercer.kernels._sample_block import CSR, SampleBlock
+from mercer.kernels.tables._table import Table
 
 __all__ = ["CSR", "SampleBlock", "Samples", "centre"]
 
@@ -260,7 +261,11 @@ def _sq_norms(X: np.ndarray) -> np.ndarray:
 
 
 def _array_or_objects(X: Any) -> Any:
-    """X as a two-dimensional array of numbers; lists and arrays of other things as they are."""
+    """X as a two-dimensional array of numbers; lists and arrays of other things, and tables,
+    as they are.
+    """
+    if isinstance(X, Table):
+        return X
     array = X
     if not isinstance(X, np.ndarray):
         if isinstance(X, list) and X and not np.isscalar(X[0]) and not hasattr(X[0], "__len__"):

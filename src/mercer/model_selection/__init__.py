@@ -4,6 +4,7 @@ _base.py            what the estimators have in common: `fit`, results, the best
 _kernel_classes.py  `SVCCV`, `SVRCV`, `OneClassSVMCV`
 _other_classes.py   `KernelRidgeCV`, `KernelLogisticRegressionCV`, `LinearSVCCV` and the like
 _grid_search.py     `GridSearchCV`: scikit-learn's, with shared work
+_error_bounds.py    `ranges_of_C`: C that cannot be better, for linear models
 _leave_one_out.py   `leave_one_out`: exact, by warm starts, and bounds
 _driver.py          checks, evaluation, polish of ties
 _plan.py            candidates along one parameter; rows after transformers
@@ -17,6 +18,7 @@ _held_out.py        a model of which only decision values are known
 _progress.py        progress as lines of text
 """
 
+from mercer.model_selection._error_bounds import CRanges, ranges_of_C
 from mercer.model_selection._grid_search import GridSearchCV
 from mercer.model_selection._kernel_classes import SVCCV, SVRCV, OneClassSVMCV
 from mercer.model_selection._leave_one_out import LeaveOneOut, leave_one_out
@@ -32,6 +34,7 @@ from mercer.model_selection._other_classes import (
 __all__ = [
     "SVCCV",
     "SVRCV",
+    "CRanges",
     "GridSearchCV",
     "KernelLogisticRegressionCV",
     "KernelRidgeCV",
@@ -42,4 +45,5 @@ __all__ = [
     "OneClassSVMCV",
     "SearchProgress",
     "leave_one_out",
+    "ranges_of_C",
 ]

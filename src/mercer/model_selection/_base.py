@@ -157,8 +157,11 @@ class BaseSearch(BaseEstimator):
             check_folds(folds, y, weight, base)
             scoring.check(base, folds[0][1])
             self.n_splits_ = len(folds)
+            limited = stopping
+            if self.time_limit is not None:
+                limited = stopping.until(SETTINGS.search_time * self.time_limit)
             ledger = evaluate(
-                whole, candidates, X, y, folds, scoring, stopping,
+                whole, candidates, X, y, folds, scoring, limited,
                 weight=weight, n_jobs=self.n_jobs,
                 cache_bytes=int(min(self.cache_size, 2**30) * 2**20),
                 return_train_score=self.return_train_score, resume=self.resume, shown=shown,

@@ -170,20 +170,18 @@ def evaluate(
     return_train_score: bool = False,
     resume: str | os.PathLike | None = None,
     shown: list[dict[str, Any]] | None = None,
+    polish: bool = True,
 ) -> Ledger:
-    """Scores of all candidates on all splits; ties for the best are polished.
+    """Scores of all candidates on all splits; with ``polish`` ties for the best are solved again.
 
     ``shown`` are the candidates by the names that the user knows.
     """
-    limited = stopping
-    if stopping.time_limit is not None:
-        limited = stopping.until(SETTINGS.search_time * stopping.time_limit)
-    ledger = Ledger(shown or candidates, len(folds), limited, return_train_score)
+    ledger = Ledger(shown or candidates, len(folds), stopping, return_train_score)
     if resume is not None:
         parts = [X, y, weight, *(rows for fold in folds for rows in fold)]
         ledger.resume(resume, fingerprint(*parts, candidates, estimator, scoring.scorer))
     search = Search(
-        estimator, candidates, X, y, weight, folds, scoring, ledger, limited,
+        estimator, candidates, X, y, weight, folds, scoring, ledger, stopping,
         thread_count(n_jobs), cache_bytes,
     )  # fmt: skip
     _, last, prefix = split_pipeline(estimator)
@@ -197,7 +195,7 @@ def evaluate(
         elif can_share(last):
             search_svm(search)
             ties = ledger.ties()
-            if ties.size > 1 and limited.stopped is None:
+            if polish and ties.size > 1 and stopping.stopped is None:
                 search_svm(search, ties.tolist(), SETTINGS.polish_tol)
         elif can_share_ridge(last) and fits:
             search_ridge(search)

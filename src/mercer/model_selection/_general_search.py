@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import _safe_split
 
 from mercer._threads import Workers
 from mercer.model_selection._ledger import Cell
-from mercer.model_selection._plan import Search
+from mercer.model_selection._plan import Search, split_pipeline
 
 __all__ = ["search_each"]
 
@@ -30,10 +30,20 @@ def search_each(search: Search) -> None:
 
     def one(pair: tuple[int, int]) -> None:
         if search.stopping.stopped is None:
-            search.ledger.record([_fit_and_score(search, *pair)])
+            cell = _fit_and_score(search, *pair)
+            if not (_is_limited(search) and search.stopping.stopped is not None):
+                search.ledger.record([cell])  # else of a fit that was cut off
 
-    with Workers(search.n_threads) as workers:
+    # Filters of warnings are those of all threads: they are set once, around these.
+    with Workers(search.n_threads) as workers, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         workers.map(one, pairs)
+
+
+def _is_limited(search: Search) -> bool:
+    """Whether fits are given the time that is left of the search."""
+    own = getattr(split_pipeline(search.estimator)[1], "time_limit", ...)
+    return own is None and search.stopping.time_limit is not None
 
 
 def _fit_and_score(search: Search, candidate: int, split: int) -> Cell:
@@ -42,14 +52,14 @@ def _fit_and_score(search: Search, candidate: int, split: int) -> Cell:
         train = train[search.weight[train] > 0]
     params = clone(search.candidates[candidate], safe=False)
     model = clone(search.estimator).set_params(**params)
+    if _is_limited(search):
+        split_pipeline(model)[1].time_limit = search.stopping.remaining
     X, y = _safe_split(model, search.X, search.y, train)
     more: dict[str, Any] = {}
     if search.weight is not None:
         more[_weight_name(model)] = search.weight[train]
     began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y, **more)
+    model.fit(X, y, **more)
     fitted = time.perf_counter()
     if search.scoring.is_pairwise(model):
         score, train_score = _pairwise_scores(search, model, train, test)

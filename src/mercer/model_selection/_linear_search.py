@@ -29,7 +29,9 @@ def can_share_linear(estimator: Any) -> bool:
 
 def search_linear(search: Search) -> None:
     """Score all candidates on all splits."""
-    with Workers(search.n_threads) as workers:
+    # Filters of warnings are those of all threads: they are set once, around these.
+    with Workers(search.n_threads) as workers, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         for view in views(search):
             units = [
                 (chain, fold)
@@ -49,14 +51,13 @@ def _score_path(search: Search, view: View, chain: Chain, fold: Fold) -> list[Ce
     X, y = (_safe_indexing(values, fold.train) for values in (view.X, view.y))
     weight = None if view.weight is None else view.weight[fold.train]
     began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator = clone(chain.estimator).set_params(n_jobs=1)
-        models = estimator._fit_path(X, y, weight, [float(C) for C in chain.values])
-    seconds = (time.perf_counter() - began) / len(models)
+    estimator = clone(chain.estimator).set_params(n_jobs=1)
+    Cs = [float(C) for C in chain.values]
+    models = estimator._fit_path(X, y, weight, Cs, search.stopping.quiet())
+    seconds = (time.perf_counter() - began) / max(len(models), 1)
     held_X, held_y = (_safe_indexing(values, fold.test) for values in (view.X, view.y))
     cells = []
-    for candidate, model in zip(chain.candidates, models, strict=True):
+    for candidate, model in zip(chain.candidates, models, strict=False):  # fewer if it is stopped
         began = time.perf_counter()
         score = search.scoring.of_rows(model, held_X, held_y, fold.rows_test)
         train_score = np.nan

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,9 @@ def _search_view(search: Search, view: View, workers: Workers) -> None:
 
             def one(fold: Fold, chain: Chain = chain, K: np.ndarray = K) -> None:
                 if search.stopping.stopped is None:
-                    search.ledger.record(list(_score_fold(search, view, chain, fold, K, Y)))
+                    cells = _score_fold(search, view, chain, fold, K, Y)
+                    is_going_on = lambda _: search.stopping.stopped is None  # noqa: E731
+                    search.ledger.record(list(takewhile(is_going_on, cells)))
 
             workers.map(one, folds)
 

@@ -45,6 +45,7 @@ _OBJECTS = [
         "estimators.linear._base:LastFit",
         "_result:WarmStartState",
         "kernels._samples:Samples",
+        "kernels.tables._table:Table",
         "certificates._residuals:RidgeCertificate",
         "data._schema:Schema",
         "calibration._step_maps:StepMaps",

@@ -4,20 +4,24 @@
 drawn; ``plot(ax)`` draws them again. matplotlib is imported when something is drawn. Colours,
 markers and fonts are those of `mercer.plots.style`.
 
-==================  ==================================================================
-_boundary.py        regions, margins, support vectors by KKT group, the bias interval
-_regression.py      a regression with its ε-insensitive tube
-_kkt.py             margins against duals
-_gap.py             primal, dual and gap during a fit
-_kernel_matrix.py   the kernel matrix by class, and its eigenvalues
-_losses.py          loss functions
-_weights.py         weights of linear models, and along C
-_write.py           PNG, SVG, HTML
-_fitted.py          `FittedView`: a fitted estimator with the data to draw
-_projection.py      two coordinates for any number of features, and the caveat
-_base.py            what displays share
-style.py            colours, markers, fonts: public
-==================  ==================================================================
+====================  ================================================================
+_boundary.py          regions, margins, support vectors by KKT group, the bias interval
+_regression.py        a regression with its ε-insensitive tube
+_kkt.py               margins against duals
+_gap.py               primal, dual and gap during a fit
+_kernel_matrix.py     the kernel matrix by class, and its eigenvalues
+_losses.py            loss functions
+_weights.py           weights of linear models, and along C
+_validation_curve.py  scores of a search along C or γ
+_landscape.py         scores over C and γ, and the time of each cell
+_learning.py          scores by the number of rows; support vectors and margin along C
+_search_results.py    results of searches, fitted or made for the picture
+_write.py             PNG, SVG, HTML
+_fitted.py            `FittedView`: a fitted estimator with the data to draw
+_projection.py        two coordinates for any number of features, and the caveat
+_base.py              what displays share
+style.py              colours, markers, fonts: public
+====================  ================================================================
 
 `KINDS` has them by name, as ``mercer plot KIND MODEL DATA`` draws them.
 """
@@ -33,8 +37,11 @@ from mercer.plots._boundary import BoundaryDisplay
 from mercer.plots._gap import GapDisplay
 from mercer.plots._kernel_matrix import KernelMatrixDisplay, SpectrumDisplay
 from mercer.plots._kkt import KKTDisplay
+from mercer.plots._landscape import LandscapeDisplay
+from mercer.plots._learning import LearningCurveDisplay, SupportDisplay
 from mercer.plots._losses import LossDisplay
 from mercer.plots._regression import TubeDisplay
+from mercer.plots._validation_curve import ValidationCurveDisplay
 from mercer.plots._weights import PathDisplay, WeightsDisplay
 from mercer.plots._write import write_figure
 
@@ -45,11 +52,15 @@ __all__ = [
     "KKTDisplay",
     "KernelMatrixDisplay",
     "Kind",
+    "LandscapeDisplay",
+    "LearningCurveDisplay",
     "LossDisplay",
     "PathDisplay",
     "SpectrumDisplay",
+    "SupportDisplay",
     "Trace",
     "TubeDisplay",
+    "ValidationCurveDisplay",
     "WeightsDisplay",
     "draw",
     "write_figure",
@@ -90,6 +101,10 @@ KINDS: dict[str, Kind] = {
         Kind("loss", "loss curves, and where the rows are", LossDisplay, weighted=False),
         Kind("weights", "the largest weights of a linear model", WeightsDisplay, weighted=False),
         Kind("path", "weights and support of a linear model along C", PathDisplay, fits=True),
+        Kind("validation", "scores along C or γ", ValidationCurveDisplay, True, False),
+        Kind("landscape", "scores over C and γ, and their time", LandscapeDisplay, True, False),
+        Kind("learning", "scores by the number of rows", LearningCurveDisplay, True, False),
+        Kind("support", "support vectors and margin along C", SupportDisplay, True, False),
     )
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._linear_function import FromCoefficients
 from mercer._result import LinearResult
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
@@ -80,6 +81,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
         "intercept_scaling": [None, POSITIVE],
     }
     kernel: ClassVar[str] = "linear"  # for the validation shared with kernel estimators
+    expansion_ = FromCoefficients()
     solver_: Choice
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -111,8 +113,13 @@ class LinearEstimator(HasDualView, BaseEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def _fit_path(self, X: Any, y: Any, sample_weight: Any, Cs: Sequence[float]) -> list:
-        """Models for increasing C, each from the last one; what does not depend on C once."""
+    def _fit_path(
+        self, X: Any, y: Any, sample_weight: Any, Cs: Sequence[float], whole: Stopping | None = None
+    ) -> list:
+        """Models for increasing C, each from the last one; what does not depend on C once.
+
+        If the path is part of a ``whole`` that stops, only the models finished by then.
+        """
         self._check_parameters()
         data = check_training(self, X, y, sample_weight)
         tasks = self._encode(data)
@@ -124,9 +131,14 @@ class LinearEstimator(HasDualView, BaseEstimator):
             for C in Cs:
                 model = copy(self)
                 model.__dict__.update(C=C, warm_start=True, _last=last)
-                with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
+                own: Any = nullcontext(whole)
+                if whole is None:
+                    own = Stopping(self.time_limit, self.callback, self.on_interrupt)
+                with own as stopping:
                     problems = [problem.with_C(C) for problem in posed]
                     model._solve_and_keep(data, design, tasks, problems, stopping, same_rows=True)
+                if whole is not None and whole.stopped is not None:
+                    break
                 last = model._last
                 model.__dict__.update(warm_start=self.warm_start, _last=None)
                 models.append(model)
@@ -264,8 +276,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "coef_")
         X = validate_data(self, as_numbers(X), dtype=DTYPES, accept_sparse="csr", reset=False)
-        scores = X @ self.coef_.T
-        return (scores.toarray() if sp.issparse(scores) else scores) + self.intercept_
+        return self.expansion_(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -244,4 +244,4 @@ n_jobs, callback, on_interrupt, warm_start
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._scores(X)
+        return self._scores(X)[:, 0]

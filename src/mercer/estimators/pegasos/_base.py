@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._linear_function import FromCoefficients
 from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
@@ -70,6 +71,7 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
 
     _progress_words = ("steps", "relative gap")
     project = False
+    expansion_ = FromCoefficients()  # with a kernel, a fit sets its own
     _settings = PegasosSettings()
 
     @abstractmethod
@@ -275,5 +277,6 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
         check_is_fitted(self, "intercept_")
         if hasattr(self, "coef_"):
             X = validate_data(self, as_numbers(X), accept_sparse="csr", reset=False)
-            return np.asarray(X @ self.coef_.T) + self.intercept_
-        return self.expansion_(check_rows(self, X), self.n_jobs)
+        else:
+            X = check_rows(self, X)
+        return self.expansion_(X, self.n_jobs)

@@ -187,8 +187,9 @@ class DecompositionSMO:
         least = s.least_tol_factor * self.tol
         if self.gap_tol is None and tol > least:
             gap = self._subproblem(np.arange(self.n)).relative_gap()
-            if gap > s.small_gap:  # many small violations
-                return max(tol * min(0.5, s.small_gap / gap), least)
+            reduced = s.reduced_tol(tol, self.tol, gap)
+            if reduced < tol:  # many small violations
+                return reduced
         if not self._is_exact():
             return None
         if self.gap_tol is None:

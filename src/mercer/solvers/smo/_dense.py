@@ -3,8 +3,10 @@
     minimise ½ βᵀKβ − targetᵀβ   subject to   lower ≤ β ≤ upper,  Σβ fixed within each group
 
 The kernel matrix is float64. Pair steps come in slices; after each, f = Kβ is recomputed with a
-bound on its error, and the limits are checked. Where pair steps make slow progress (large C,
-ill-conditioned K), Newton steps on the free variables are made in between (`newton_on_free`).
+bound on its error, and the limits are checked. Where many small violations leave a large gap, pair
+steps go on with a smaller tolerance (`SMOSettings.reduced_tol`). Where they make slow progress
+(large C, ill-conditioned K), Newton steps on the free variables are made in between
+(`newton_on_free`).
 
 Reads the problem and the Gram; changes its own β and f.
 """
@@ -26,7 +28,7 @@ from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
-from mercer.solvers.smo._pair_update import LANE, PairFlags, solve_pairs
+from mercer.solvers.smo._pair_update import LANE, PairFlags, estimated_gap, solve_pairs
 from mercer.solvers.smo._settings import SMOSettings
 from mercer.solvers.smo._working_set import align_to_lanes, pad_to_lanes
 
@@ -92,16 +94,34 @@ class DenseSMO:
         beta, lower, upper = (self.scale * v[ws] for v in (self.beta, p.lower, p.upper))
         grad = ((self.f if p.row is None else self.f[p.row]) - p.target)[ws]
         pad_to_lanes(real, beta, grad, lower, upper, p.n_groups)
-        most = int(min(self.max_steps - self.steps, self._steps_per_slice()))
-        steps, left, flags = self._pairs(beta, grad, lower, upper, split, self.inner_tol, most)
-        self.is_inner_solved = left <= self.inner_tol
-        self.steps += steps
-        self.flags |= flags
+        is_going_on = True
+        while is_going_on:
+            most = int(min(self.max_steps - self.steps, self._steps_per_slice()))
+            steps, left, flags = self._pairs(beta, grad, lower, upper, split, self.inner_tol, most)
+            self.is_inner_solved = left <= self.inner_tol
+            self.steps += steps
+            self.flags |= flags
+            is_going_on = self.is_inner_solved and self._tighten(
+                ws, (beta, grad, lower, upper), split
+            )
         self.beta[ws[real]] = beta[real] / self.scale
         self.rounds += 1
         began = time.perf_counter()
         self._sum_f()
         self.certificate_seconds += time.perf_counter() - began
+
+    def _tighten(self, ws: np.ndarray, box: tuple[np.ndarray, ...], split: int) -> bool:
+        """Whether many small violations leave a large gap: then pair steps get a smaller tol."""
+        p, before, gap = self.problem, self.inner_tol, np.inf
+        if self.gap_tol is not None:
+            return False
+        if not p.is_hard:  # else the gap is infinite where a constraint is violated
+            beta, grad, lower, upper = box
+            D = None if p.diag is None else p.at_variables(p.diag)[ws] / self.scale
+            lanes = split * LANE, p.n_groups > 0
+            gap = estimated_gap(beta, grad, p.target[ws], lower, upper, D, *lanes)
+        self.inner_tol = self.settings.reduced_tol(before, self.tol, gap)
+        return self.inner_tol < before
 
     def _steps_per_slice(self) -> float:
         s = self.settings

@@ -2,9 +2,10 @@
 
 Ten classes are 45 problems of perhaps twenty points, each solved in microseconds, so that the
 overhead per problem must be as small. K of all points is computed once, sorted by class. The block
-of each pair of classes is copied, aligned to lanes, and solved by pair steps (`_pair_update`).
-f = Kβ is then recomputed with a bound on its error. A call makes at most
-`SMOSettings.steps_per_call` steps; after it the limits are checked.
+of each pair of classes is copied, aligned to lanes, and solved by pair steps (`_pair_update`),
+which go on with a smaller tolerance where the gap is large (`SMOSettings.reduced_tol`). f = Kβ is
+then recomputed with a bound on its error. A call makes at most `SMOSettings.steps_per_call` steps;
+after it the limits are checked.
 
 Fast path only: a pair that is not solved (its violation above tol in the worst case, a step limit,
 negative curvature, an infinite bound) is left to the general solver.
@@ -25,7 +26,7 @@ from mercer.gram._sum_error import SumError
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._stopping import Stopping
 from mercer.solvers._violation import _FAR, segment_violations
-from mercer.solvers.smo._pair_update import LANE, pair_scratch, pair_steps
+from mercer.solvers.smo._pair_update import LANE, estimated_gap, pair_scratch, pair_steps
 from mercer.solvers.smo._settings import SMOSettings
 
 __all__ = ["solve_class_pairs"]
@@ -33,15 +34,16 @@ __all__ = ["solve_class_pairs"]
 
 @compiled
 def _solve_some(
-    K, starts, classes, target, lower, upper, scale, tol, limits, first, begin, beta, f, bound,
+    K, starts, classes, target, lower, upper, scale, tols, limits, first, begin, beta, f, bound,
     numbers, counts, part, vectors, diag, g, masks,
 ):  # fmt: skip
     """Solve pairs from ``first`` on until the call has made its number of steps.
 
-    ``limits`` are the steps of a pair and of the call. The variables of a pair follow those of the
-    one before. Writes beta, f, bound, a row of numbers (b, its interval) and one of counts (steps,
+    ``limits`` are the steps of a pair and of the call; ``tols`` the tolerance, the least one, and
+    the relative gap above which it is reduced. The variables of a pair follow those of the one
+    before. Writes beta, f, bound, a row of numbers (b, its interval) and one of counts (steps,
     flags). Returns the next pair and where its variables begin. ``part`` (for K of a pair),
-    ``vectors`` (five) and the scratch of `pair_steps` have the size of the largest pair, in lanes.
+    ``vectors`` (six) and the scratch of `pair_steps` have the size of the largest pair, in lanes.
     """
     pair, used = first, 0
     while pair < classes.shape[0] and used < limits[1]:
@@ -50,22 +52,32 @@ def _solve_some(
         n = n_first + starts[classes[pair, 1] + 1] - j
         m = -(-n // LANE) * LANE
         own_beta, grad, weight = vectors[0, :m], vectors[1, :m], vectors[2, :m]
-        low, high = vectors[3, :m], vectors[4, :m]
+        low, high, own_target = vectors[3, :m], vectors[4, :m], vectors[5, :m]
         for p in range(m):
-            own_beta[p] = grad[p] = low[p] = high[p] = 0.0
+            own_beta[p] = grad[p] = low[p] = high[p] = own_target[p] = 0.0
             row = i + p if p < n_first else j + p - n_first
             for q in range(m):
                 is_real = p < n and q < n
                 column = i + q if q < n_first else j + q - n_first
                 part[p, q] = K[row, column] if is_real else 0.0
             if p < n:
-                grad[p] = -target[begin + p]
+                own_target[p] = target[begin + p]
+                grad[p] = -own_target[p]
                 low[p] = lower[begin + p]
                 high[p] = upper[begin + p]
-        steps, _, flags = pair_steps(
-            part, None, None, None, None, None, own_beta, grad, low, high, None, tol,
-            limits[0], diag, g, masks,
-        )  # fmt: skip
+        tol, steps, flags, has_ended = tols[0], 0, 0, False
+        while not has_ended:
+            more, left, met = pair_steps(
+                part, None, None, None, None, None, own_beta, grad, low, high, None, tol,
+                limits[0] - steps, diag, g, masks,
+            )  # fmt: skip
+            steps += more
+            flags |= met
+            has_ended = left > tol or tol <= tols[1]
+            if not has_ended:
+                gap = estimated_gap(own_beta, grad, own_target, low, high, None, m, True)
+                has_ended = not gap > tols[2]
+                tol = max(tol * min(0.5, tols[2] / gap), tols[1])
         for p in range(n):
             beta[begin + p] = own_beta[p]
             weight[p] = abs(own_beta[p]) * scale[i + p if p < n_first else j + p - n_first]
@@ -137,10 +149,11 @@ def solve_class_pairs(
     error = gram.sum_error(np.float64)
     scale = error.weight(np.ones(gram.n))
     pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
-    data = K, starts, pairs, target, lower, upper, scale, tol
+    tols = np.array([tol, settings.least_tol_factor * tol, settings.small_gap])
+    data = K, starts, pairs, target, lower, upper, scale, tols
     limits = np.array([settings.steps_per_pair, settings.steps_per_call])
     side = -(-max(problem.target.size for problem in problems) // LANE) * LANE
-    scratch = np.empty((side, side)), np.empty((5, side)), *pair_scratch(side, K.dtype)
+    scratch = np.empty((side, side)), np.empty((6, side)), *pair_scratch(side, K.dtype)
     out, done, begin = (beta, f, bound, numbers, counts, *scratch), 0, 0
     while done < len(problems) and stopping.stopped is None:
         done, begin = map(int, _solve_some(*data, limits, done, begin, *out))

@@ -9,7 +9,7 @@ those that may rise and j, of those that may fall, gives the largest decrease of
 (working-set selection 3 of Fan, Chen and Lin, JMLR 6, 2005, Eq. 10 to 13). In signed duals clipping
 is one minimum of three numbers: the Newton step and the distance of either variable to its bound.
 
-Reads K, grad, lower, upper; changes beta in place. Gradients are kept in the precision of K.
+Reads K, lower, upper; changes beta and grad in place. Gradients are kept in the precision of K.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ from mercer._numba import (
     smaller,
 )
 
-__all__ = ["LANE", "PairFlags", "pair_scratch", "pair_steps", "solve_class_pair", "solve_pairs"]
+__all__ = [
+    "LANE", "PairFlags", "estimated_gap", "pair_scratch", "pair_steps", "solve_class_pair",
+    "solve_pairs",
+]  # fmt: skip
 
 
 class PairFlags(IntFlag):
@@ -224,12 +227,12 @@ def pair_steps(
     # Only differences within a group matter. Measured from the middle of the violating interval,
     # the gradients that matter are small, and so is their rounding to the precision of K.
     first_group = m if split is None else split * LANE
-    level = _level(beta, grad, lower, upper, np.int64(0), first_group)
+    level = other_level = _level(beta, grad, lower, upper, np.int64(0), first_group)
+    if split is not None:
+        other_level = _level(beta, grad, lower, upper, first_group, m)
     for k in range(m):
-        if split is not None and k == first_group:
-            level = _level(beta, grad, lower, upper, first_group, m)
         diag[k] = K[k, k]
-        shifted = grad[k] + level
+        shifted = grad[k] + (level if k < first_group else other_level)
         if K.itemsize == 4:
             shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
         g[k] = shifted
@@ -249,6 +252,8 @@ def pair_steps(
         if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
             tol = larger(tol, FLOAT32_REDUCTION * (top - bottom))
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
+            for k in range(m):
+                grad[k] = np.float64(g[k]) - (level if k < first_group else other_level)
             return steps, larger(top - bottom, 0.0), flags
         i = begin + _most_violating(own_g, own_rise, -top)
         row_i = _row(K, i, is_filled, first, cross, second, index, m)
@@ -275,6 +280,51 @@ def pair_steps(
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
         steps += 1
+
+
+@compiled(inner=True)
+def _gap_term(beta, r, lower, upper, D):
+    """`BoxQP.gap_terms` of one variable; r is less Dβ with squared slack."""
+    if D == 0.0:
+        return (upper - beta) * larger(r, 0.0) + (beta - lower) * larger(-r, 0.0)
+    e = r if upper > 0.0 else -r
+    alpha = abs(beta)
+    return e * e / (2.0 * D) if e + D * alpha > 0.0 else -alpha * e - D * alpha * alpha / 2.0
+
+
+@compiled
+def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
+    """The relative duality gap, about.
+
+    For each group (the second starts at ``first_group``) b is the mean of −grad over the free
+    variables or the middle of the bias interval, whichever leaves the smaller gap; 0 without
+    groups. ``D`` is the diagonal of squared slack, or None; other variables with infinite bounds
+    are not counted.
+    """
+    gap = dual = 0.0
+    begin, m = 0, beta.size
+    while begin < m:
+        end = first_group if begin < first_group else m
+        middle = mean = 0.0
+        if has_group:
+            middle = mean = _level(beta, grad, lower, upper, begin, end)
+            total, n_free = 0.0, 0
+            for k in range(begin, end):
+                if lower[k] < beta[k] < upper[k]:
+                    total -= grad[k]
+                    n_free += 1
+            if n_free > 0:
+                mean = total / n_free
+        of_middle = of_mean = 0.0
+        for k in range(begin, end):
+            d = 0.0 if D is None else D[k]
+            if d > 0.0 or (lower[k] > -np.inf and upper[k] < np.inf):
+                of_middle += _gap_term(beta[k], -grad[k] - middle, lower[k], upper[k], d)
+                of_mean += _gap_term(beta[k], -grad[k] - mean, lower[k], upper[k], d)
+                dual += 0.5 * beta[k] * (target[k] - grad[k])
+        gap += smaller(of_middle, of_mean)
+        begin = end
+    return gap / larger(abs(dual + gap), 1e-300)
 
 
 def solve_pairs(

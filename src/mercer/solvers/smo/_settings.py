@@ -142,3 +142,13 @@ class SMOSettings:
     rebuild_fraction: float = 0.8
     keep_all_fraction: float = 0.2
     column_growth: float = 1.25
+
+    def reduced_tol(self, tol: float, fit_tol: float, gap: float) -> float:
+        """The tolerance to go on with where ``tol`` left this relative gap; ``tol`` if it is small.
+
+        ``fit_tol`` is the tolerance of the fit.
+        """
+        least = self.least_tol_factor * fit_tol
+        if tol <= least or not gap > self.small_gap:
+            return tol
+        return max(tol * min(0.5, self.small_gap / gap), least)

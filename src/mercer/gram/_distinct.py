@@ -1,0 +1,208 @@
+"""Kernel matrices by their distinct samples: K = P K_u Pᵀ, with K_u the kernel among those.
+
+A kernel on one column of a table sees no more samples than the column has values. Several kernels
+on one column share P, so that a weighted sum of them is formed among the distinct samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._numba import compiled
+from mercer._threads import SERIAL, Workers
+from mercer.gram._blocked import BlockedGram
+from mercer.gram._machine import pieces
+from mercer.kernels import Kernel
+from mercer.kernels._binding import bind_samples
+from mercer.kernels._rounding import unit
+from mercer.kernels._samples import Samples
+
+__all__ = ["DistinctGram", "DistinctGrams"]
+
+
+@dataclass(frozen=True)
+class DistinctSettings:
+    """Attributes: when distinct samples are looked for, and how work is cut.
+
+    most_columns : int
+        Of rows of numbers whose distinct ones are found.
+    rows_per_strip : int
+        Of a whole matrix that sums are added to.
+    """
+
+    most_columns: int = 4
+    rows_per_strip: int = 128
+
+
+SETTINGS = DistinctSettings()
+
+
+@compiled
+def add_expanded(K, first, K_u, index):
+    """K[i] += K_u[index[first + i], index] for the rows of K, a strip of a larger matrix."""
+    for i in range(K.shape[0]):
+        row, values = K[i], K_u[index[first + i]]
+        for j in range(index.size):
+            row[j] += values[index[j]]
+
+
+class DistinctGram:
+    """The kernel matrix of a data set.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : samples, as the kernel reads them
+
+    Attributes
+    ----------
+    kept : int array
+        One row for each distinct sample.
+    index : int32 array
+        The distinct sample of each row.
+    values : array or None
+        K among the distinct samples, where it is stored.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any):
+        samples = bind_samples(kernel, X)
+        self.gram = BlockedGram(kernel, samples)
+        self.kept, self.index = _distinct(samples)
+        self.values: np.ndarray | None = None
+
+    @property
+    def n_distinct(self) -> int:
+        return self.kept.size
+
+    def mean_diagonal(self) -> float:
+        return float(self.gram.diag().mean())
+
+    def block(self, dtype: Any = np.float64) -> np.ndarray:
+        """K among the distinct samples."""
+        if self.values is not None:
+            return self.values
+        return self.gram.take(self.kept).matrix(out=np.empty((self.kept.size,) * 2, dtype))
+
+    def store(self, dtype: Any) -> None:
+        self.values = self.block(dtype)
+
+    def sums(self, coef: np.ndarray) -> np.ndarray:
+        """K β among the distinct samples, in float64 sums."""
+        b = np.bincount(self.index, weights=coef, minlength=self.n_distinct)
+        used = np.flatnonzero(b)
+        if self.values is None:
+            out = np.zeros(self.n_distinct)
+            part = self.gram.take(self.kept)
+            part.accumulate(out, np.arange(self.n_distinct), used, b[used])
+            return out
+        return self.values @ b if self.values.dtype == np.float64 else _products(self.values, b)
+
+    def form(self, coef: np.ndarray, sums: np.ndarray) -> float:
+        """βᵀKβ, given `sums`."""
+        return float(np.bincount(self.index, weights=coef, minlength=self.n_distinct) @ sums)
+
+    def bounded_form(self, coef: np.ndarray) -> tuple[float, float]:
+        """βᵀKβ and a rigorous bound on its error, in float64.
+
+        Sums of β over equal samples are rounded, too: by at most their number times the sum of |β|.
+        """
+        u = unit(np.float64)
+        b = np.bincount(self.index, weights=coef, minlength=self.n_distinct)
+        size = np.bincount(self.index, weights=np.abs(coef), minlength=self.n_distinct)
+        count = np.bincount(self.index, minlength=self.n_distinct)
+        lost = np.where(count > 1, 1.01 * count * u * size, 0.0)
+        used = np.flatnonzero(size)
+        part = self.gram.take(self.kept)
+        f, error = part.bounded_sums(b, used)
+        b, lost = b[used], lost[used]
+        terms = np.abs(b) * (np.abs(f) + error)
+        largest = self.gram.kernel.magnitude(self.gram.points)[self.kept[used]]
+        bound = float(np.abs(b) @ error + 2 * lost @ (np.abs(f) + error))
+        bound += float(lost @ largest) ** 2 + (used.size + 4) * u * float(terms.sum())
+        return float(b @ f), 1.001 * bound
+
+
+def _products(values: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A float32 matrix by a float64 vector, which is split into two float32 parts."""
+    high = b.astype(np.float32)
+    low = (b - high).astype(np.float32)
+    return (values @ np.column_stack([high, low])).astype(np.float64).sum(axis=1)
+
+
+def _distinct(samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """One row for each distinct sample, and which of them each row is."""
+    inner, n = samples, samples.n
+    while inner.parts is not None and len(inner.parts) == 1 and inner.parts[0] is not inner:
+        inner = inner.parts[0]
+    every = np.arange(n), np.arange(n, dtype=np.int32)
+    if inner.parts is not None or inner.are_objects or inner.is_sparse:
+        return every
+    if not 0 < inner.d <= SETTINGS.most_columns:
+        return every
+    rows = inner.X[:, 0] if inner.d == 1 else inner.X
+    axis = None if inner.d == 1 else 0
+    _, kept, index = np.unique(rows, axis=axis, return_index=True, return_inverse=True)
+    return (kept, index.ravel().astype(np.int32)) if kept.size < n else every
+
+
+class DistinctGrams:
+    """The matrices of several kernels on one data set, stored as far as memory allows.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    X : samples, as the kernels read them
+    cache_bytes : int
+        For stored values.
+    workers : Workers
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], X: Any, cache_bytes: float, workers: Workers = SERIAL
+    ):
+        self.workers, self.n = workers, X.shape[0]
+        self.members = [DistinctGram(kernel, X) for kernel in kernels]
+        cells = sum(member.n_distinct**2 for member in self.members)
+        dtype = np.float64 if 8 * cells <= cache_bytes else np.float32
+        stored, left = [], cache_bytes
+        for member in sorted(self.members, key=lambda each: each.n_distinct):
+            left -= np.dtype(dtype).itemsize * member.n_distinct**2
+            if left < 0:
+                break
+            stored.append(member)
+        workers.map(lambda member: member.store(dtype), stored)
+        groups: dict[bytes, list[int]] = {}
+        for k, member in enumerate(self.members):
+            groups.setdefault(member.index.tobytes(), []).append(k)
+        self.groups = list(groups.values())  # members with the same distinct samples
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def combined(self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Write Σ_k weights_k K_k into ``out``, a float64 matrix of all rows."""
+        out[...] = 0.0
+        for members in self.groups:
+            used = [k for k in members if weights[k]]
+            if not used:
+                continue
+            total = np.zeros((self.members[used[0]].n_distinct,) * 2)
+            for k in used:
+                total += weights[k] * self.members[k].block()
+            index = self.members[used[0]].index
+            if total.shape == out.shape:
+                np.add(out, total, out=out)
+                continue
+
+            def one(strip: slice, total: np.ndarray = total, index: np.ndarray = index) -> None:
+                add_expanded(out[strip], strip.start, total, index)
+
+            self.workers.map(one, pieces(self.n, SETTINGS.rows_per_strip))
+
+    def sums(self, coef: np.ndarray) -> list[np.ndarray]:
+        """K_k β among the distinct samples, for each k."""
+        return self.workers.map(lambda member: member.sums(coef), self.members)

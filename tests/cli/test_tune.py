@@ -1,0 +1,82 @@
+"""``mercer tune``: a model for ``mercer predict``, its held-out score, errors in one line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from mercer.data import read_table
+from mercer.persistence import open_model
+
+
+def tune(mercer, *words):
+    return mercer("tune", "demo/tumours.csv", "--target", "diagnosis", "--time-limit", "4", *words)
+
+
+def test_tune_writes_a_model_that_predict_takes(here, mercer):
+    code, out, err = tune(mercer, "-o", "tuned.mercer", "--plot", "landscape.png")
+    assert (code, err) == (0, "")
+    assert "that the search has not seen (always" in out
+    assert "Accuracy = " in out
+    assert (here / "landscape.png").read_bytes()[1:4] == b"PNG"
+    script = out[out.index("The same model in Python:") :].split("\n", 2)[2]
+    script = script[: script.index("model.fit(X, y)")] + "model.fit(X, y)"
+    found = open_model("tuned.mercer")
+    data = read_table("demo/tumours.csv", schema=found.schema)
+    scope = {"X": data.X, "y": data.y}
+    exec(script, scope)
+    np.testing.assert_array_equal(scope["model"].predict(data.X), found.model.predict(data.X))
+    code, out, err = mercer("predict", "tuned.mercer", "demo/tumours-new.csv", "-o", "p.csv")
+    assert code == 0
+    assert float(out.split("Accuracy = ")[1].split("%")[0]) > 80
+    assert mercer("predict", "tuned.mercer", "demo/tumours-new.csv", "--proba")[0] == 0
+    for command in (["inspect", "tuned.mercer"], ["verify", "tuned.mercer", "demo/tumours.csv"]):
+        assert mercer(*command)[0] == 0
+
+
+def test_json_has_the_numbers(here, mercer):
+    code, out, _ = tune(mercer, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["held_out"]["accuracy"] > found["held_out"]["baseline"]["accuracy"]
+    assert found["table"][0]["rows"] > 0
+    assert "make_pipeline" in found["code"]
+    assert found["seconds"] < 60
+    assert (here / "tumours.mercer").exists()
+
+
+def test_a_file_to_test_on(here, mercer):
+    code, out, _ = tune(mercer, "--test", "demo/tumours-new.csv", "-o", "t.mercer")
+    assert code == 0
+    assert "demo/tumours-new.csv" in out
+    quiet = tune(mercer, "-q")
+    assert quiet == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["nothing.csv"], "nothing.csv"),
+        (["demo/tumours.csv", "--target", "none"], "needs a target"),
+        (["demo/tumours.csv", "--target", "diagnosis", "--time-limit", "0"], "time-limit"),
+        (["demo/tumours.csv", "--target", "diagnosis", "-o", "no/x.mercer"], "no folder"),
+        (["demo/tumours.csv", "--target", "diagnosis", "--plot", "x.gif"], "must end in"),
+        (["demo/tumours.csv", "--target", "diagnosis", "--test", "demo/tumours.mercer"], "tumours"),
+    ],
+)
+def test_errors_are_one_line(here, mercer, words, part):
+    code, out, err = mercer("tune", *words)
+    assert code in (1, 2)
+    assert out == ""
+    assert err.count("\n") == 1
+    assert part in err
+
+
+@pytest.mark.parametrize("kind", ["validation", "landscape", "learning", "support"])
+def test_plots_of_searches(here, mercer, kind):
+    where = f"{kind}.png"
+    code, _, err = mercer("plot", kind, "demo/tumours.mercer", "demo/tumours.csv", "-o", where)
+    assert (code, err) == (0, "")
+    assert (here / where).read_bytes()[1:4] == b"PNG"
