@@ -160,7 +160,7 @@ def test_long_series_neither_overflow_nor_underflow(n, band):
     for x, other in ((flat, flat), (rough, rough + 0.8), (rough, wrong)):
         out = np.empty((1, 1))
         offsets, rows = np.array([0, n]), np.zeros(1, np.int64)
-        alignment_logs(x, offsets, rows, other, offsets, rows, 0.5, band or 0, out)
+        alignment_logs((x, offsets, rows, other, offsets, rows), 0.5, band or 0, out)
         expected = _log_alignments(x[:, 0], other[:, 0], 1.0, band)
         assert out[0, 0] == pytest.approx(expected, rel=1e-12)
 

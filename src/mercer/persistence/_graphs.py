@@ -47,25 +47,28 @@ def pack_graphs(items: np.ndarray) -> dict[str, np.ndarray] | None:
 
 def unpack_graphs(parts: dict[str, Any]) -> np.ndarray:
     """What `pack_graphs` made; a ValueError if the parts do not fit, or are no graphs."""
-    n, m, edges = (parts.get(name) for name in ("n", "m", "edges"))
-    for counts in (n, m):
-        if not isinstance(counts, np.ndarray) or counts.dtype != np.int64 or counts.ndim != 1:
-            raise ValueError("the sizes of graphs are no whole numbers")
+    n, m = _counts(parts.get("n")), _counts(parts.get("m"))
     if n.shape != m.shape or min(n.min(initial=0), m.min(initial=0)) < 0:
         raise ValueError("the sizes of graphs do not fit each other")
     if n.max(initial=0) > LIMITS.graph_nodes or n.sum() > LIMITS.graph_nodes + 2 * m.sum():
         raise ValueError(f"graphs have more than {LIMITS.graph_nodes:,} nodes")
-    columns = [_cut(edges, m, np.ones(len(m), bool))]
+    columns = [_cut(parts.get("edges"), m, np.ones(len(m), bool))]
     for name in _OPTIONAL:
         held = parts.get(f"has_{name}")
         if name in parts:
             columns.append(_cut(parts[name], n if name == "node_labels" else m, held))
         else:
             columns.append([None] * len(n))
-    out = np.empty(len(n), dtype=object)
+    out: Any = np.empty(len(n), dtype=object)
     for i, fields in enumerate(zip(*columns, strict=True)):
         out[i] = Graph(int(n[i]), *fields)  # checks the numbers of nodes
     return out
+
+
+def _counts(given: Any) -> np.ndarray:
+    if not isinstance(given, np.ndarray) or given.dtype != np.int64 or given.ndim != 1:
+        raise ValueError("the sizes of graphs are no whole numbers")
+    return given
 
 
 def _cut(values: Any, sizes: np.ndarray, held: Any) -> list[Any]:

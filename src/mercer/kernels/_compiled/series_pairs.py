@@ -22,18 +22,12 @@ __all__ = ["alignment_logs", "own_alignment_logs", "warping_costs"]
 LANES = 16
 
 
-def alignment_logs(
-    x_values: np.ndarray,
-    x_offsets: np.ndarray,
-    x_rows: np.ndarray,
-    z_values: np.ndarray,
-    z_offsets: np.ndarray,
-    z_rows: np.ndarray,
-    rate: float,
-    band: int,
-    out: np.ndarray,
-) -> None:
-    """log Σ_π Π κ of all pairs into ``out``; a band of 0 is none, and −∞ the logarithm of 0."""
+def alignment_logs(sides: tuple, rate: float, band: int, out: np.ndarray) -> None:
+    """log Σ_π Π κ of all pairs into ``out``; a band of 0 is none, and −∞ the logarithm of 0.
+
+    ``sides`` are values, offsets and row numbers of x, and then of z.
+    """
+    x_values, x_offsets, x_rows, z_values, z_offsets, z_rows = sides
     order = np.argsort(z_offsets[z_rows + 1] - z_offsets[z_rows], kind="stable")
     longest = _longest(x_offsets, x_rows), _longest(z_offsets, z_rows)
     channels = max(x_values.shape[1], z_values.shape[1])
@@ -71,17 +65,9 @@ def own_alignment_logs(
         out[some] = found[: some.size]
 
 
-def warping_costs(
-    x_values: np.ndarray,
-    x_offsets: np.ndarray,
-    x_rows: np.ndarray,
-    z_values: np.ndarray,
-    z_offsets: np.ndarray,
-    z_rows: np.ndarray,
-    window: int,
-    out: np.ndarray,
-) -> None:
+def warping_costs(sides: tuple, window: int, out: np.ndarray) -> None:
     """min_π Σ ‖x_i − z_j‖² of all pairs into ``out``; a window below 0 is none."""
+    x_values, x_offsets, x_rows, z_values, z_offsets, z_rows = sides
     order = np.argsort(z_offsets[z_rows + 1] - z_offsets[z_rows], kind="stable")
     longest = _longest(x_offsets, x_rows), _longest(z_offsets, z_rows)
     scratch = _scratch(*longest, max(x_values.shape[1], z_values.shape[1]))

@@ -81,7 +81,7 @@ class DTW(SeriesKernel):
     def _costs(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         """d of all pairs; infinite for an empty series."""
         out = np.empty((len(A), len(B)))
-        warping_costs(*self.both_sides(A, B), -1 if self.window is None else self.window, out)
+        warping_costs(self.both_sides(A, B), -1 if self.window is None else self.window, out)
         return out
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:

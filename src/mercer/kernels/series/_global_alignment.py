@@ -108,7 +108,7 @@ class GlobalAlignment(SeriesKernel):
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         logs = np.empty(out.shape)
-        alignment_logs(*self.both_sides(A, B), self._rate(), self.band or 0, logs)
+        alignment_logs(self.both_sides(A, B), self._rate(), self.band or 0, logs)
         logs -= self._own_logs(A.points)[A.index][:, None] / 2
         logs -= self._own_logs(B.points)[B.index] / 2
         if A.points is B.points:  # k(x, x) = 1, without rounding
