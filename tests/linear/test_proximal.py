@@ -225,7 +225,8 @@ def test_C_and_duals_times_a_number_are_known_without_the_rows(intercept_penalty
 def test_inactive_rows_keep_their_duals_and_are_activated_again():
     """With hardly an active row at first, the solution is that of all rows all the same."""
     Cs = [0.01, 0.02, 0.5, 1.0]
-    expected = mercer.path(TALL, SIDES, Cs=Cs, estimator=LinearSVC(loss="hinge", tol=1e-6))
+    free = LinearSVC(loss="hinge", tol=1e-6, intercept_scaling=None)
+    expected = mercer.path(TALL, SIDES, Cs=Cs, estimator=free)
     design = as_design_matrix(TALL)
     one = classification(SIDES, np.ones(9000), squared=False, intercept_penalty=0.0)
     newton, start, last = Newton(1e-6, settings=NewtonSettings(active_margin=1e-6)), None, None
