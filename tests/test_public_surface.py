@@ -37,7 +37,7 @@ KERNELS = [
 
 
 def test_public_names():
-    expected = {*ESTIMATORS, "Certificate", "Expansion", "FileError", "Geometry"}
+    expected = {*ESTIMATORS, "Certificate", "Expansion", "FileError", "Geometry", "MKL"}
     assert set(mercer.__all__) == expected | {
         "LinearFunction",
         "NotSeparableError",

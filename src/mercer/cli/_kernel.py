@@ -18,10 +18,6 @@ def takes_texts(name: str | None) -> bool:
 def make_kernel(options: dict[str, Any]) -> Any:
     """The name of the kernel; of a kernel on texts, or with --normalize, the kernel itself."""
     name, given = options["kernel"], options["kernel_parameter"] or []
-    if name is not None and kernel_named(name).sample_type not in ("vectors", "sequences"):
-        raise UsageError(
-            f"--kernel {name} takes samples that files of numbers and texts do not hold"
-        )
     if not takes_texts(name):
         if given:
             raise UsageError("--kernel-parameter is for kernels on texts; see --gamma and --degree")

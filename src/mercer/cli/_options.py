@@ -24,7 +24,12 @@ def _choice(title: str, names: Iterable[str]) -> Any:
 
 
 EstimatorName = _choice("EstimatorName", cli_names())
-KernelName = _choice("KernelName", (entry.names[0] for entry in KERNELS.values() if entry.names))
+# Of samples that files hold: rows of numbers, and texts.
+_IN_FILES = ("vectors", "sequences")
+KernelName = _choice(
+    "KernelName",
+    (e.names[0] for e in KERNELS.values() if e.names and e.sample_type in _IN_FILES),
+)
 ScaleName = StrEnum("ScaleName", ("standard", "minmax", "maxabs", "none"))
 FormatName = StrEnum("FormatName", ("svmlight", "csv", "parquet", "npy", "npz"))
 OutputFormat = StrEnum(

@@ -45,10 +45,12 @@ class Table:
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "columns", tuple(self.columns))
+        if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in self.columns):
+            raise ValueError("a column of a table must be an array with one axis.")
         lengths = {len(column) for column in self.columns}
         if len(self.names) != len(self.columns) or len(lengths) > 1:
             raise ValueError("the columns of a table must be of one length, with a name each.")
-        if any(column.ndim != 1 or column.dtype.kind not in "fO" for column in self.columns):
+        if any(column.dtype.kind not in "fO" for column in self.columns):
             raise ValueError("a column of a table must be an array of numbers or of objects.")
 
     def __len__(self) -> int:
