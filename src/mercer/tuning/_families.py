@@ -121,7 +121,7 @@ def families(
         else:
             grid = {"kernel": list(_structured(entry))} | common
             found.append(_family(steps, machine(kernel=grid["kernel"][0]), grid, step))
-    if "sequences" in look.kinds:
+    if look.is_structured:
         return found, []
     linear = {"C": Cs}
     if look.task == "classification":
