@@ -126,9 +126,10 @@ def families(
     linear = {"C": Cs}
     if look.task == "classification":
         return found, [
-            _family(steps, model, linear, step) for model in (LogisticRegression(), LinearSVC())
+            _family(steps, model, linear, step)
+            for model in (LogisticRegression(), LinearSVC(intercept_scaling=None))
         ]
-    return found, [_family(steps, LinearSVR(), linear | own, step)]
+    return found, [_family(steps, LinearSVR(intercept_scaling=None), linear | own, step)]
 
 
 def _short(value: float) -> float:
