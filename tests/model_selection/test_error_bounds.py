@@ -18,6 +18,7 @@ CANCER = scale(CANCER[0])[:200], CANCER[1][:200]
 MODELS = {
     "hinge": LinearSVC(loss="hinge", tol=1e-8),
     "squared hinge": LinearSVC(tol=1e-8),
+    "intercept without penalty": LinearSVC(tol=1e-8, intercept_scaling=None),
     "logistic": LogisticRegression(tol=1e-8),
     "no intercept": LinearSVC(tol=1e-8, fit_intercept=False),
     "loose": LinearSVC(tol=1e-2),
@@ -55,7 +56,8 @@ def test_no_C_within_the_ranges_is_better(name, data):
 def test_the_ball_contains_the_solutions():
     """w at C is in the ball with the diameter from w₀ to (C / C₀) w₀."""
     X, y = NOISY
-    for model in (LinearSVC(loss="hinge", tol=1e-10), LogisticRegression(tol=1e-10)):
+    plain = LinearSVC(loss="hinge", tol=1e-10, intercept_scaling=None)
+    for model in (plain, LogisticRegression(tol=1e-10)):
         w0 = model.set_params(C=0.1).fit(X, y).coef_.ravel()
         for t in (0.2, 0.7, 1.5, 8.0):
             w = model.set_params(C=0.1 * t).fit(X, y).coef_.ravel()

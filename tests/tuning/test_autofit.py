@@ -80,6 +80,24 @@ def test_the_printed_code_makes_the_same_model(name):
     assert repr(report).count("\n") > 4
 
 
+def test_samples_that_are_no_rows():
+    """Kernels on sets and graphs join by their entries in the registry."""
+    sets = [{"a", "b", str(i % 5)} if i % 2 else {"c", "d", str(i % 7)} for i in range(60)]
+    path, ring = [(0, 1), (1, 2)], [(0, 1), (1, 2), (0, 2)]
+    graphs = [
+        {"n": 3, "edges": path if i % 2 else ring, "node_labels": ["c", "h", "h"]}
+        for i in range(40)
+    ]
+    for samples, kind in ((sets, "sets"), (graphs, "graphs")):
+        y = np.arange(len(samples)) % 2
+        model = quick(samples, y, sample_type=kind)
+        assert model.score(samples, y) == 1
+        again = execute(model.report_.code, samples, y)
+        np.testing.assert_array_equal(again.predict(samples), model.predict(samples))
+    with pytest.raises(ValueError, match="sample_type must be one of"):
+        quick(sets, np.arange(60) % 2, sample_type="shapes")
+
+
 def test_probabilities_are_there_and_agree():
     model = quick(*MOONS)
     p = model.predict_proba(MOONS[0])

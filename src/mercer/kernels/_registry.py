@@ -280,6 +280,7 @@ for _entry in (
             f"{_SETS}{module}:{cls}",
             names=names,
             sample_type=sample_type,
+            tried_on=("sets",) * (sample_type == "sets"),
             reference=f"{_SETS}_reference:{reference}",
         )
         for module, cls, names, sample_type, reference in (
@@ -292,6 +293,7 @@ for _entry in (
         KernelEntry(
             f"{_GRAPHS}{module}:{cls}",
             sample_type=sample_type,
+            tried_on=("graphs",) * cls.startswith("WeisfeilerLehman"),
             reference=f"{_GRAPHS}_reference:{reference}",
             precise=_REFERENCE + "exact_values" if is_exact else "",
         )
@@ -308,6 +310,7 @@ for _entry in (
         KernelEntry(
             f"{_SERIES}{module}:{cls}",
             sample_type="series",
+            tried_on=("series",) * (cls == "GlobalAlignment"),
             reference=f"{_SERIES}_reference:{reference}",
         )
         for module, cls, reference in (

@@ -12,7 +12,8 @@ convex in w; all balls are enlarged by this (Ndiaye, Le, Fercoq, Salmon and Take
 The ball bounds w'·x for every row. b' minimises Σ sᵢ ℓ(yᵢ(fᵢ + b)) over b at fᵢ = w'·xᵢ, and its
 derivative along b grows with every fᵢ: the smallest b' belongs to the largest fᵢ, the largest to
 the smallest. Held-out rows whose interval has the wrong sign are errors at every C between C₀ and
-tC₀; their number bounds the validation error from below.
+tC₀; their number bounds the validation error from below. A penalised intercept (as LIBLINEAR's) is
+the weight of a column.
 """
 
 from __future__ import annotations
@@ -169,8 +170,8 @@ def _refuse(estimator: Any) -> None:
         raise TypeError(
             f"ranges_of_C takes LinearSVC or LogisticRegression, got {type(estimator).__name__}."
         )
-    if getattr(estimator, "penalty", "l2") != "l2" or estimator.intercept_scaling is not None:
-        raise ValueError("ranges_of_C needs penalty='l2' and an intercept without penalty.")
+    if getattr(estimator, "penalty", "l2") != "l2":
+        raise ValueError(f"ranges_of_C needs penalty='l2', got {estimator.penalty!r}.")
     if estimator.class_weight is not None:
         raise ValueError("ranges_of_C needs class_weight=None.")
 
@@ -210,11 +211,20 @@ class _Fold:
         Cs: Any,
     ):
         self.rows, self.held = _safe_indexing(X, train), test
-        self.test, self.signs = _safe_indexing(X, test), signs[train]
+        self.test = self.held_rows = _safe_indexing(X, test)
+        self.signs = signs[train]
         self.test_signs = signs[test]
         model = clone(estimator)
         found = path(self.rows, y[train], Cs=Cs, estimator=model)
         self.Cs, self.models, self.has_b = found.Cs, found.models, bool(model.fit_intercept)
+        self.weights = [model.coef_.ravel() for model in found.models]
+        scale = model.intercept_scaling if self.has_b else None
+        if scale is not None:  # b²/(2s²) is penalised: (w, b/s) with the rows (x, s)
+            self.has_b = False
+            self.rows, self.test = (_with_column(X, scale) for X in (self.rows, self.test))
+            self.weights = [
+                np.append(model.coef_, model.intercept_ / scale) for model in found.models
+            ]
         self.radii = [np.sqrt(2 * max(c.gap, 0.0)) for c in found.certificates]
         self.norms = _norms(self.rows), _norms(self.test)
         self.loss = "logistic"
@@ -223,12 +233,12 @@ class _Fold:
 
     def errors(self, k: int) -> int:
         """Held-out rows that model number k classifies wrongly."""
-        values = self.models[k].decision_function(self.test)
+        values = self.models[k].decision_function(self.held_rows)
         return int(np.count_nonzero((values > 0) != (self.test_signs > 0)))
 
     def sure_errors(self, k: int, t: float) -> int:
         """Held-out rows that every C between C_k and tC_k classifies wrongly."""
-        w, r = self.models[k].coef_.ravel(), self.radii[k]
+        w, r = self.weights[k], self.radii[k]
         size = float(np.linalg.norm(w))
         radius = abs(1 - t) / 2 * (size + r) + (1 + t) / 2 * r
         radius += SETTINGS.rounding * (1 + t) * size
@@ -273,6 +283,11 @@ class _Fold:
         else:
             slopes = -1 / (1 + np.exp(np.minimum(margin, 700)))
         return float(self.signs @ slopes), SETTINGS.rounding * float(np.abs(slopes).sum())
+
+
+def _with_column(X: Any, value: float) -> Any:
+    column = np.full((X.shape[0], 1), value)
+    return sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
 
 
 def _norms(X: Any) -> np.ndarray:

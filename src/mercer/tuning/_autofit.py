@@ -33,6 +33,7 @@ def autofit(
     *,
     time_limit: float = 60.0,
     task: str | None = None,
+    sample_type: str | None = None,
     scoring: Any = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -58,6 +59,9 @@ def autofit(
         Seconds for all of it. Compiling, which happens once on a computer, is not part of it.
     task : {"classification", "regression"}, optional
         By default numbers of more than 50 different values are targets of a regression.
+    sample_type : {"sequences", "sets", "graphs", "series"}, optional
+        Of samples that are no rows of numbers or categories, nor texts: kernels on such samples are
+        compared, with their usual parameters.
     scoring : str or callable, optional
         As in scikit-learn; accuracy or R² by default.
     random_state : int, RandomState or Generator, default=0
@@ -92,13 +96,20 @@ def autofit(
     tell = _Lines(time_limit, verbose, callback)
     with Compilation() as compilation:
         search = Search(AutofitSettings(), time_limit, scoring, n_jobs, tell, compilation)
-        return run(search, X, y, task, random_state)
+        return run(search, X, y, task, sample_type, random_state)
 
 
-def run(search: Search, X: Any, y: Any, task: str | None = None, random_state: Any = 0) -> Pipeline:
+def run(
+    search: Search,
+    X: Any,
+    y: Any,
+    task: str | None = None,
+    sample_type: str | None = None,
+    random_state: Any = 0,
+) -> Pipeline:
     """`autofit` with the settings of a search."""
     settings = search.settings
-    found = look(X, y, task, settings)
+    found = look(X, y, task, settings, sample_type)
     is_class = found.task == "classification"
     rng = np.random.default_rng(random_state)
     search.look = found
@@ -128,7 +139,7 @@ def run(search: Search, X: Any, y: Any, task: str | None = None, random_state: A
 
 def _examined(found: Look, order: np.ndarray, settings: AutofitSettings) -> tuple[Finding, ...]:
     """What the doctor finds in the rows as they are after the usual scaling."""
-    if "sequences" in found.kinds:
+    if found.is_structured:
         return ()
     steps = found.preparations[0]
     width = max(getattr(found.X, "shape", (0, 1))[1], 1)

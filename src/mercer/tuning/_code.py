@@ -70,11 +70,13 @@ def _public_module(cls: type) -> str:
     """The module that users import a class from: the path up to the first private part."""
     import mercer
 
-    if cls.__module__.startswith("mercer.") and cls.__name__ in mercer.__all__:
-        return "mercer"
+    if cls.__module__.startswith("mercer."):
+        for home in (mercer, mercer.kernels):
+            if cls.__name__ in home.__all__:
+                return home.__name__
     public = []
     for part in cls.__module__.split("."):
-        if part.startswith("_") or part == "structured":
+        if part.startswith("_"):
             break
         public.append(part)
     return ".".join(public)

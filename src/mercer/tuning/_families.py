@@ -121,14 +121,15 @@ def families(
         else:
             grid = {"kernel": list(_structured(entry))} | common
             found.append(_family(steps, machine(kernel=grid["kernel"][0]), grid, step))
-    if "sequences" in look.kinds:
+    if look.is_structured:
         return found, []
     linear = {"C": Cs}
     if look.task == "classification":
         return found, [
-            _family(steps, model, linear, step) for model in (LogisticRegression(), LinearSVC())
+            _family(steps, model, linear, step)
+            for model in (LogisticRegression(), LinearSVC(intercept_scaling=None))
         ]
-    return found, [_family(steps, LinearSVR(), linear | own, step)]
+    return found, [_family(steps, LinearSVR(intercept_scaling=None), linear | own, step)]
 
 
 def _short(value: float) -> float:

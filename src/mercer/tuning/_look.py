@@ -26,6 +26,7 @@ from mercer.data._column_statistics import Columns, survey, uneven
 from mercer.diagnostics._doctor import _are_labels, _is_numeric
 from mercer.diagnostics._settings import Settings
 from mercer.estimators._validation import as_numbers
+from mercer.kernels._registry import KERNELS
 from mercer.tuning._settings import AutofitSettings
 
 __all__ = ["Look", "look", "stratified_order"]
@@ -57,12 +58,19 @@ class Look:
     preparations: list[list[Any]]
     words: str
 
+    @property
+    def is_structured(self) -> bool:
+        """Whether samples are no rows of numbers and categories."""
+        return not {"numbers", "categories"} & set(self.kinds)
+
     def take(self, rows: np.ndarray) -> tuple[Any, np.ndarray]:
         """Some of the rows."""
         return _safe_indexing(self.X, rows), self.y[rows]
 
 
-def look(X: Any, y: Any, task: str | None, settings: AutofitSettings) -> Look:
+def look(
+    X: Any, y: Any, task: str | None, settings: AutofitSettings, sample_type: str | None = None
+) -> Look:
     """Read X and y, and decide what may stand before a kernel."""
     if y is None:
         raise ValueError("autofit needs y; for the shape of one class use OneClassSVM.")
@@ -80,8 +88,13 @@ def look(X: Any, y: Any, task: str | None, settings: AutofitSettings) -> Look:
             raise ValueError(f"y is missing or infinite, first in row {at}: leave such rows out.")
     n = _num_samples(X)
     told = f"{np.unique(y).size:,} classes" if task == "classification" else "a numeric target"
-    if _are_texts(X):
-        return Look(X, y, n, task, ("sequences",), [[]], f"{n:,} texts, {told}")
+    known = {kind for entry in KERNELS.values() for kind in entry.tried_on}
+    known -= {"numbers", "categories"}
+    if sample_type is not None and sample_type not in known:
+        raise ValueError(f"sample_type must be one of {sorted(known)}, got {sample_type!r}.")
+    if sample_type is not None or _are_texts(X):
+        words = f"{n:,} {sample_type or 'texts'}, {told}"
+        return Look(X, y, n, task, (sample_type or "sequences",), [[]], words)
     if hasattr(X, "columns") and not sp.issparse(X):
         names = list(X.columns)
         others = [name for name in names if not _is_numeric(X[name])]
