@@ -61,7 +61,7 @@ def examples(mercer, name, monkeypatch):
 
 
 def test_the_commands_are_those_promised():
-    promised = "train tune predict verify inspect convert doctor plot play warmup demo"
+    promised = "train tune predict verify inspect convert export doctor plot play warmup demo"
     assert promised.split() == COMMANDS
 
 

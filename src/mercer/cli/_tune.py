@@ -131,7 +131,8 @@ def _refit(model: Any, data: Table, limit: float) -> Any:
 def _draw(report: AutofitReport, path: str, reporter: Reporter) -> None:
     """The landscape over C and γ, or the curve along C of a model without γ."""
     if report.best is None:
-        raise CommandError(f"--plot {path}: no candidates were compared; raise --time-limit")
+        print_error(f"--plot {path}: no candidates were compared; raise --time-limit")
+        return
     has_gamma = "gamma" in report.best.params
     display = report.landscape(ax=APART) if has_gamma else report.validation_curve(ax=APART)
     write_figure(display, path)

@@ -160,9 +160,13 @@ class Search:
         self._load_code([family for family in (*waiting, *others) if family.steps is first.steps])
         self._fit_early(first)
         until = self.seconds + settings.first_fraction * self.remaining
+        coarse = first.coarse()
+        self._evaluate(first, coarse, rows, 0, until - self.seconds)
         for number, family in enumerate(waiting):
             left = len(waiting) - number + 2
-            self._evaluate(family, family.candidates(), rows, 0, (until - self.seconds) / left * 2)
+            known = {key_of(params) for params in coarse} if family is first else set()
+            rest = [params for params in family.candidates() if key_of(params) not in known]
+            self._evaluate(family, rest, rows, 0, (until - self.seconds) / left * 2)
         best = self.best()
         chosen = first if best is None else best.family
         others = [family for family in others if family.steps is chosen.steps]
