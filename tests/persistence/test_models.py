@@ -100,10 +100,11 @@ AROUND_OTHERS = {
     "ConformalClassifier",
     "ConformalOutlierDetector",
     "ConformalRegressor",
+    "MKL",
 }
 
 
-@pytest.mark.parametrize("name", sorted(AROUND_OTHERS - {"GridSearchCV"}))
+@pytest.mark.parametrize("name", sorted(AROUND_OTHERS - {"GridSearchCV", "MKL"}))
 def test_estimators_around_others_are_refused_by_name(name, tmp_path):
     inner = mercer.OneClassSVM() if "Outlier" in name else mercer.LinearSVC()
     inner = mercer.LinearSVR() if "Regressor" in name else inner

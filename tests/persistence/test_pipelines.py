@@ -127,7 +127,7 @@ def test_another_function_under_the_saved_name_warns(tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
-        mercer.LinearSVC(multi_class="crammer_singer", loss="hinge"),
+        mercer.LinearSVC(multi_class="crammer_singer", loss="hinge", max_iter=-1),
         mercer.PegasosClassifier(tol=0.1, random_state=0),
         mercer.SVC(),
     ],

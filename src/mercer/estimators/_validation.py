@@ -82,7 +82,7 @@ class Data:
 
 def number_of_samples(X: Any) -> int:
     """Rows, or samples in a list; of a mapping of names to columns the length of a column."""
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not sp.issparse(X):  # DOK matrices are mappings too
         return max((_num_samples(column) for column in X.values()), default=0)
     return _num_samples(X)
 
