@@ -128,9 +128,9 @@ class Diffusion(NodeKernel):
     >>> from mercer.kernels import Diffusion
     >>> path = {"n": 3, "edges": [[0, 1], [1, 2]]}
     >>> Diffusion(path, time=0.5)([0, 1, 2]).round(3)
-    array([[0.677, 0.259, 0.064],
+    array([[0.674, 0.259, 0.067],
            [0.259, 0.482, 0.259],
-           [0.064, 0.259, 0.677]])
+           [0.067, 0.259, 0.674]])
     """
 
     graph: Any

@@ -80,7 +80,7 @@ class RandomWalk(GraphKernel):
     >>> path = {"n": 3, "edges": [[0, 1], [1, 2]]}
     >>> edge = {"n": 2, "edges": [[0, 1]]}
     >>> RandomWalk(decay=0.1)([path, edge]).round(4)
-    array([[10.9375,  6.9388],
+    array([[11.0417,  6.9388],
            [ 6.9388,  4.4444]])
     """
 

@@ -45,9 +45,9 @@ class DTW(SeriesKernel):
     --------
     >>> from mercer.kernels import DTW
     >>> DTW(gamma=0.5)([[0, 1, 2, 1], [0, 0, 1, 2, 1], [2, 1, 0]]).round(3)
-    array([[1.   , 1.   , 0.03 ],
-           [1.   , 1.   , 0.018],
-           [0.03 , 0.018, 1.   ]])
+    array([[1.  , 1.  , 0.05],
+           [1.  , 1.  , 0.03],
+           [0.05, 0.03, 1.  ]])
     """
 
     gamma: float | None = None

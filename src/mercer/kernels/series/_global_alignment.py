@@ -53,9 +53,9 @@ class GlobalAlignment(SeriesKernel):
     --------
     >>> from mercer.kernels import GlobalAlignment
     >>> GlobalAlignment(sigma=1.0)([[0, 1, 2, 1], [0, 0, 1, 2, 1], [2, 1, 0]]).round(3)
-    array([[1.   , 0.817, 0.069],
-           [0.817, 1.   , 0.035],
-           [0.069, 0.035, 1.   ]])
+    array([[1.   , 0.715, 0.018],
+           [0.715, 1.   , 0.003],
+           [0.018, 0.003, 1.   ]])
     """
 
     sigma: float | None = None
