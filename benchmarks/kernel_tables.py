@@ -127,7 +127,7 @@ def _encoder(X: Any) -> Any:
 # ---------------------------------------------------------------------- multiple kernel learning
 
 
-def simple_kernels(d: int) -> list[Kernel]:
+def simple_kernels(d: int) -> list[OnColumns]:
     """13 kernels on all columns, and on each one."""
     each: list[Kernel] = [RBF(sigma=float(sigma)) for sigma in 2.0 ** np.arange(-3, 7)]
     each += [Polynomial(degree=degree, gamma=1.0, coef0=1.0) for degree in (1, 2, 3)]

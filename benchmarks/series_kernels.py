@@ -40,9 +40,14 @@ NEIGHBOUR = {
 }
 
 
+def _default_sigma(X: list[np.ndarray]) -> float:
+    resolved: Any = GlobalAlignment().resolved(X)
+    return float(resolved.sigma)
+
+
 def candidates(X: list[np.ndarray]) -> list[Kernel]:
     """Kernels around the default σ, with bands where all lengths are equal."""
-    sigma = GlobalAlignment().resolved(X).sigma
+    sigma = _default_sigma(X)
     lengths = {len(x) for x in X}
     bands: list[int | None] = [None]
     if len(lengths) == 1:
@@ -76,7 +81,7 @@ def fits(options: argparse.Namespace) -> list[Row]:
     out = []
     for name in ("GunPoint", "SyntheticControl", "JapaneseVowels"):
         data = load(f"series_{name}")
-        sigma = 0.2 * GlobalAlignment().resolved(data.X).sigma
+        sigma = 0.2 * _default_sigma(data.X)
         mine = _timed(
             mercer.SVC(kernel=GlobalAlignment(sigma)), data.X, data.y, data.X_test, options.repeat
         )
