@@ -18,6 +18,7 @@ import argparse
 import importlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def _scores(X: Any, y: np.ndarray, repetitions: int) -> dict[str, np.ndarray]:
 
 def _score(who: str, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray, inner: Any) -> float:
     metrics = importlib.import_module("sklearn.metrics")
-    kernels: list[Kernel]
+    kernels: Sequence[Kernel]
     if who == "TableKernel":
         kernels = [TableKernel.from_frame(X, gamma=gamma) for gamma in (0.5, 1, 2, 4)]
     else:
@@ -161,7 +162,7 @@ def mkl(options: argparse.Namespace) -> list[Row]:
 
 
 def _peers(
-    task: str, kernels: list[Kernel], X: np.ndarray, y: np.ndarray, machine: Any, most_gb: float
+    task: str, kernels: Sequence[Kernel], X: np.ndarray, y: np.ndarray, machine: Any, most_gb: float
 ) -> list[Row]:
     try:
         algorithms = importlib.import_module("MKLpy.algorithms")
