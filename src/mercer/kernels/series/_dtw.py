@@ -30,7 +30,7 @@ class DTW(SeriesKernel):
 
     An empty series has the value 0 with all others.
 
-    **Cost.** |x| |z| steps of less than a nanosecond for a value, |x| (2w + 1) with a window.
+    **Cost.** |x| |z| steps of one to three nanoseconds for a value, |x| (2w + 1) with a window.
 
     **When.** As a baseline, or where a window and the nearest neighbour by DTW are known to work.
 
