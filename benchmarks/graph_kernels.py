@@ -6,8 +6,8 @@ does not use labels of edges, which are therefore left out.
 
 **Accuracies.** 10-fold cross-validation; in each fold the kernel (its depth) and C are chosen by
 5-fold cross-validation of the other nine (`mercer.SVCCV`). The mean over the folds of ``--runs``
-runs with other folds, and the standard deviation of the runs' means. The published ones are those
-of the papers of WL-OA and of GraKeL's reference tables, by the same protocol with LIBSVM.
+runs with other folds, and the standard deviation of the runs' means. Published ones are of the
+literature, by about this protocol.
 """
 
 from __future__ import annotations
