@@ -130,7 +130,7 @@ docs: $(VENV)/.docs
 
 # The pages without the pictures of the gallery, whose examples `make test` runs.
 docs-check: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -D plot_gallery=0 docs out/docs-check
+	MERCER_DOCS_WITHOUT_GALLERY=1 $(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs-check
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,7 +77,7 @@ sphinx_gallery_conf = {
     "reference_url": {"mercer": None},
     "image_srcset": ["2x"],
     "abort_on_example_error": True,
-    "plot_gallery": True,
+    "plot_gallery": not os.environ.get("MERCER_DOCS_WITHOUT_GALLERY"),
     "capture_repr": (),
     "show_signature": False,
     "reset_modules": ("matplotlib", "live.house_style"),

@@ -33,7 +33,7 @@ class _Walks:
     values, weights : float64 arrays, or None where there are labels
         Eigenvalues μ of each adjacency matrix, and (u·1)² of their eigenvectors u.
     radii : float64 array
-        The largest |μ| of each graph.
+        The largest ``|μ|`` of each graph.
     """
 
     graphs: GraphSet
@@ -58,8 +58,8 @@ class RandomWalk(GraphKernel):
     which is at most the largest degree; larger λ are refused. A graph without nodes has the values
     0.
 
-    **Cost.** |x| |z| steps for a value without labels, from the eigenvalues of each graph; with
-    labels 2 |x| edges(z) + 2 |z| edges(x) for each term of the series, of which there are about
+    **Cost.** ``|x| |z|`` steps for a value without labels, from the eigenvalues of each graph;
+    with labels ``2 |x| edges(z) + 2 |z| edges(x)`` for each term of the series, of which there are about
     40/log(1/(λ ρ(x) ρ(z))) at most. The series ends where its rest is below the rounding.
 
     **When.** Small graphs, weighted ones, and as a baseline: `WeisfeilerLehman` is faster and
@@ -169,7 +169,7 @@ class RandomWalk(GraphKernel):
         return out[:, 0]
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
-        """Of eigenvalues, or of the terms of the series; 1ᵀ(I − λA)⁻¹1 is at least |x||z|/2.
+        """Of eigenvalues, or of the terms of the series; 1ᵀ(I − λA)⁻¹1 is at least ``|x||z|/2``.
 
         A change of A by E changes (I − λA)⁻¹ by λ (I − λA)⁻¹ E (I − λA)⁻¹.
         """

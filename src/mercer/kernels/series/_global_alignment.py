@@ -25,14 +25,14 @@ class GlobalAlignment(SeriesKernel):
     the last ones, each pair one step ahead in x, in z, or in both. A pair counts κ = g/(2 − g) with
     the Gaussian g = exp(−‖x_i − z_j‖²/(2σ²)) over all channels: DTW takes the best path, this the
     sum of all of them, which is positive semidefinite. With a band T, g is multiplied by
-    max(0, 1 − |i − j|/T); paths that leave the band do not count, and k stays positive
+    ``max(0, 1 − |i − j|/T)``; paths that leave the band do not count, and k stays positive
     semidefinite.
 
     K grows or falls exponentially with the length, and is therefore computed by its logarithm and
     normalised: k(x, x) = 1. Lengths may differ (by less than T); an empty series has the value 0
     with all others.
 
-    **Cost.** |x| |z| steps of less than five nanoseconds for a value, |x| 2T with a band.
+    **Cost.** ``|x| |z|`` steps of less than five nanoseconds for a value, ``|x| 2T`` with a band.
 
     **When.** Signals that are shifted or run at different speeds: gestures, speech, sensors. Scale
     channels to one size first. σ and T are best found by a search, σ around its default.
@@ -118,7 +118,7 @@ class GlobalAlignment(SeriesKernel):
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Of paths, of logarithms, and of their exponential; what underflows counts absolutely.
 
-        A path has |x| + |z| factors at most, of exponents whose sum is below that of the smallest
+        A path has ``|x| + |z|`` factors at most, of exponents whose sum is below that of the smallest
         value and the logarithm of the number of paths, 1.77 for each step. A cell is lost if it
         underflows, 2^1300 below the largest of its row; it would have at most 2^1.28 for each step
         of a weight in the result.

@@ -174,7 +174,7 @@ class ColumnMean(StructuredKernel):
         """Terms lie within 0 and 1, and their sum has a relative rounding.
 
         v is off by a few roundings of itself, and s e^(−s²) < ½ for s² = γ‖v(x) − v(z)‖²: the term
-        is off by √γ (|v(x)| + |v(z)|) times these.
+        is off by ``√γ (|v(x)| + |v(z)|)`` times these.
         """
         encoded: _Encoded = points.prepared["encoded"]
         u, d = unit(dtype), len(self.columns)
