@@ -59,7 +59,7 @@ class RandomWalk(GraphKernel):
     0.
 
     **Cost.** ``|x| |z|`` steps for a value without labels, from the eigenvalues of each graph;
-    with labels ``2 |x| edges(z) + 2 |z| edges(x)`` for each term of the series, of which there are about
+    with labels ``2 |x| edges(z) + 2 |z| edges(x)`` for each term of the series, about
     40/log(1/(λ ρ(x) ρ(z))) at most. The series ends where its rest is below the rounding.
 
     **When.** Small graphs, weighted ones, and as a baseline: `WeisfeilerLehman` is faster and

@@ -21,7 +21,7 @@ class DTW(SeriesKernel):
     """k(x, z) = exp(−γ d(x, z)), d = min_π Σ_((i, j) in π) ‖x_i − z_j‖²: dynamic time warping.
 
     π runs over the alignments of x with z, as in `GlobalAlignment`; d is the square of the DTW
-    distance as it is usually given. With a window w only pairs with ``|i − j| ≤ w`` are compared (the
+    distance as it is usually given. With a window w only pairs with ``|i − j| ≤ w`` count (the
     band of Sakoe and Chiba), or ≤ the difference of the lengths where that is larger.
 
     **It is not positive semidefinite in general.** The fit of an SVM may then end at a stationary

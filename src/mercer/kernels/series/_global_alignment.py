@@ -118,8 +118,8 @@ class GlobalAlignment(SeriesKernel):
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Of paths, of logarithms, and of their exponential; what underflows counts absolutely.
 
-        A path has ``|x| + |z|`` factors at most, of exponents whose sum is below that of the smallest
-        value and the logarithm of the number of paths, 1.77 for each step. A cell is lost if it
+        A path has ``|x| + |z|`` factors at most, of exponents whose sum is below the smallest
+        value's and the logarithm of the number of paths, 1.77 for each step. A cell is lost if it
         underflows, 2^1300 below the largest of its row; it would have at most 2^1.28 for each step
         of a weight in the result.
         """
