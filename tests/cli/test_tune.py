@@ -16,7 +16,9 @@ def tune(mercer, *words):
 
 
 def test_tune_writes_a_model_that_predict_takes(here, mercer):
-    code, out, err = tune(mercer, "-o", "tuned.mercer", "--plot", "landscape.png")
+    # Long enough for a few candidates on a busy computer: a picture needs them.
+    limit = ["--time-limit", "12"]
+    code, out, err = tune(mercer, "-o", "tuned.mercer", "--plot", "landscape.png", *limit)
     assert (code, err) == (0, "")
     assert "that the search has not seen (always" in out
     assert "Accuracy = " in out
