@@ -277,3 +277,12 @@ def test_normalised_again_is_the_same():
     np.testing.assert_allclose(
         Normalize(GlobalAlignment(0.7))(X), GlobalAlignment(0.7)(X), rtol=1e-15
     )
+
+
+def test_rounding_of_long_series_is_no_asymmetry():
+    """Sums along paths are taken in another order for (z, x) than for (x, z)."""
+    rng = np.random.default_rng(0)
+    series = [np.cumsum(rng.normal(size=n)) for n in rng.integers(150, 300, 12)]
+    found = mercer.check_kernel(GlobalAlignment(sigma=20.0), series)
+    assert found.is_symmetric
+    assert found.is_psd

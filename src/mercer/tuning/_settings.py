@@ -34,8 +34,8 @@ class AutofitSettings:
     code_rows : rows on which each family is tried once, so that its code is compiled
     early_rows, early_seconds : of the model that is there before the search, whatever the limit
     doctor_entries : entries of X that the doctor reads
-    heavy_tail : columns are transformed to normal scores, too, if one has entries this many
-        standard deviations from its mean
+    heavy_tail : distance of an entry from the mean of its column, in standard deviations, from
+        which columns are also transformed to normal scores
     n_quantiles : of that transformation
     least_margin, margin : seconds, and fraction of the limit, left free at the end of the last fit
     """
