@@ -29,7 +29,11 @@ PATIENCE = 5.0
 
 def add_command(commands: Any) -> None:
     parser = commands.add_parser("linear", help="linear models against LIBLINEAR and snapml")
-    parser.add_argument("--peers", default="liblinear,snapml", help="beside mercer")
+    parser.add_argument(
+        "--peers",
+        default="liblinear,snapml",
+        help="beside mercer; mercer-earlier is the version in the folder MERCER_EARLIER",
+    )
     parser.add_argument("--no-mercer", action="store_true", help="run the peers alone")
     parser.add_argument("--cases", help=f"comma-separated, of: {', '.join(LINEAR_CASES)}")
     parser.add_argument("--losses", default="hinge", help=f"of: {', '.join(LOSSES)}")

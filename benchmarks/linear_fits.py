@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.base import clone
 
 from benchmarks.linear_cases import LINEAR_CASES
+from benchmarks.peers import EARLIER, missing_earlier
 
 __all__ = ["LINEAR_PEERS", "dual_value", "measure", "measure_path", "primal_value", "reference"]
 
@@ -44,6 +45,8 @@ class LinearPeer:
     threads: int = os.cpu_count() or 1
 
     def missing(self) -> str | None:
+        if self.name == EARLIER:
+            return missing_earlier()
         if importlib.util.find_spec(self.package) is None:
             return f"not installed (pip install {self.distribution})"
         return None
@@ -92,6 +95,7 @@ def _falling(first: float, last: float, per_decade: int) -> tuple[float, ...]:
 
 _ALL = [
     LinearPeer("mercer", "mercer", "mercer", _mercer, None),
+    LinearPeer(EARLIER, "mercer", "mercer", _mercer, None),
     LinearPeer("liblinear", "sklearn", "scikit-learn", _liblinear, _falling(10.0, 1e-8, 2), 1),
     LinearPeer("snapml", "snapml", "snapml", _snapml, _falling(1e-4, 1e-12, 1)),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.linear_cases import LINEAR_CASES, LOSSES
 from benchmarks.linear_fits import LINEAR_PEERS
+from benchmarks.peers import EARLIER
 from benchmarks.report import geometric_mean, table
 
 __all__ = ["markdown", "seconds_to", "summary"]
@@ -23,7 +24,7 @@ def seconds_to(runs: list[Run], gap: float, timeout: float) -> tuple[float | Non
     have taken undisturbed.
     """
     for run in runs:
-        if run["peer"] == "mercer" and run["tol"] != gap:
+        if run["peer"] in ("mercer", EARLIER) and run["tol"] != gap:
             continue
         if run.get("relative_gap", float("inf")) <= gap:
             seconds = run["seconds"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,29 @@ import scipy.sparse as sp
 
 from benchmarks.cases import Prepared
 
-__all__ = ["PEERS", "Peer", "Solution", "expand_names", "read_solution"]
+__all__ = [
+    "EARLIER",
+    "EARLIER_FOLDER",
+    "PEERS",
+    "Peer",
+    "Solution",
+    "expand_names",
+    "missing_earlier",
+    "read_solution",
+]
+
+# The peer that is another version of Mercer, imported from the folder that the variable names.
+EARLIER, EARLIER_FOLDER = "mercer-earlier", "MERCER_EARLIER"
+
+
+def missing_earlier() -> str | None:
+    """Why the other version cannot run, if its folder is not named or holds no package."""
+    folder = os.environ.get(EARLIER_FOLDER)
+    if folder is None:
+        return f"not found (set {EARLIER_FOLDER} to the src folder of the other version)"
+    if not os.path.exists(os.path.join(folder, "mercer", "__init__.py")):
+        return f"not found ({EARLIER_FOLDER}={folder} has no folder mercer)"
+    return None
 
 
 @dataclass(frozen=True)
@@ -48,6 +71,8 @@ class Peer:
 
     def missing(self) -> str | None:
         """Why it cannot run here, if it is not installed."""
+        if self.name == EARLIER:
+            return missing_earlier()
         if importlib.util.find_spec(self.package) is None:
             return f"not installed (pip install {self.distribution})"
         return None
@@ -83,6 +108,7 @@ def _not_accelerated(model: Any) -> str | None:
 _INTELEX = "scikit-learn-intelex"
 _ALL = [
     Peer("mercer", "mercer", "mercer", "mercer"),
+    Peer(EARLIER, "mercer", "mercer", "mercer"),
     Peer("sklearn", "sklearn.svm", "sklearn", "scikit-learn", has_one_thread=True),
     Peer("sklearnex", "sklearnex.svm", "sklearnex", _INTELEX, check=_not_accelerated),
     Peer(

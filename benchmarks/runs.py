@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import Case
-from benchmarks.peers import PEERS
+from benchmarks.peers import EARLIER, EARLIER_FOLDER, PEERS
 
 __all__ = ["Settings", "Store", "held", "machine", "process", "run_one"]
 
@@ -68,9 +68,17 @@ def process(spec: dict[str, Any], folder: str, timeout: float) -> dict[str, Any]
     out.unlink(missing_ok=True)
     spec = {**spec, "out": str(out)}
     command = [sys.executable, "-m", "benchmarks.worker", json.dumps(spec)]
+    environment = dict(os.environ)
+    if spec.get("peer") == EARLIER:  # before the installed version on the import path
+        environment["PYTHONPATH"] = environment[EARLIER_FOLDER]
     try:
         done = subprocess.run(
-            command, timeout=timeout, capture_output=True, text=True, stdin=subprocess.DEVNULL
+            command,
+            timeout=timeout,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            env=environment,
         )
     except subprocess.TimeoutExpired:
         return {"failed": f"not finished after {timeout:.0f} s"}
