@@ -15,7 +15,7 @@ from mercer._result import Status
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
 from mercer.cli._kernel import make_kernel
-from mercer.cli._options import translate_svm_train_options
+from mercer.cli._libsvm import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
 from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
