@@ -7,7 +7,7 @@
 # make coverage  the tests with line and branch coverage; the report is out/coverage/index.html
 # make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
 # make docs    build the documentation site into out/docs
-# make docs-check  the same without running the gallery's examples
+# make docs-check  check pages, docstrings and links without running examples or writing pages
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
 # make bench   the kernel benchmark (data: see docs/performance/benchmarks.md)
@@ -52,11 +52,12 @@ demo: $(VENV)/.plots
 # One process for each processor, up to four. The tests of a file stay together; those that measure
 # time come last, alone. PYTEST_ARGS=-x and the like are passed on.
 PYTEST := $(BIN)/python -m pytest
+SERIAL := $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark\.serial' tests)
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not serial'
 
 test: $(VENV)/.dev
 	status=0; $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
-	$(PYTEST) -m serial $(PYTEST_ARGS) || status=$$?; exit $$status
+	$(PYTEST) -m serial $(SERIAL) $(PYTEST_ARGS) || status=$$?; exit $$status
 
 NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
@@ -128,9 +129,10 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs
 	@echo 'open out/docs/index.html'
 
-# The pages without the pictures of the gallery, whose examples `make test` runs.
+# Pages, docstrings and the links between them are read and resolved. Nothing is written, and no
+# example is run: `make test` runs those of the pages and of the gallery.
 docs-check: $(VENV)/.docs
-	MERCER_DOCS_WITHOUT_GALLERY=1 $(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs-check
+	MERCER_DOCS_WITHOUT_RUNS=1 $(BIN)/python -m sphinx -b dummy -W --keep-going -q -j 2 docs out/docs-check
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
