@@ -77,7 +77,7 @@ sphinx_gallery_conf = {
     "reference_url": {"mercer": None},
     "image_srcset": ["2x"],
     "abort_on_example_error": True,
-    "plot_gallery": not os.environ.get("MERCER_DOCS_WITHOUT_GALLERY"),
+    "plot_gallery": not os.environ.get("MERCER_DOCS_WITHOUT_RUNS"),
     "capture_repr": (),
     "show_signature": False,
     "reset_modules": ("matplotlib", "live.house_style"),
