@@ -21,6 +21,16 @@ pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 EMPTY = "data=" + State(points=()).to_query().partition("=")[2]
 
 
+# What the tooltips of the map say.
+TOOLTIPS = """
+const map = Bokeh.documents[0].get_model_by_name('map');
+const root = Bokeh.index.get_by_id(map.id).el.shadowRoot;
+const deep = (node) => [...node.querySelectorAll('*')].map(
+  (each) => each.textContent + (each.shadowRoot ? deep(each.shadowRoot) : '')).join(' ');
+return deep(root);
+"""
+
+
 @pytest.fixture(scope="module")
 def address():
     with served() as found:
@@ -334,6 +344,27 @@ def test_alpha_is_told_on_hover(page: Browser):
     assert "f = " in told[0]
 
 
+def test_points_are_held_out_and_the_map_is_clicked(browser: Browser, address: str):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    browser.open(f"{address}?data=overlapping&C=1000.0&gamma=30.0")
+    assert browser.text("#errors") == ""
+    browser.click("#hold")
+    assert "folds=5" in browser.driver.current_url
+    assert "held-out error" in browser.text("#errors")
+    assert "Over-fitting" in browser.text("#verdict")
+    place = browser.find("#map")
+    ActionChains(browser.driver).move_to_element_with_offset(place, 20, 20).perform()
+    browser.until(lambda: "held-out error" in browser.run(TOOLTIPS))
+    told = browser.run(TOOLTIPS)
+    ActionChains(browser.driver).click().perform()
+    browser.settle()
+    state = State.from_query(browser.driver.current_url.partition("?")[2])
+    assert f"C = {state.C:.3g}, γ = {state.gamma:.3g}:" in told
+    browser.click("#hold")
+    assert browser.text("#errors") == ""
+
+
 def test_a_broken_link_says_so(browser: Browser, address: str):
     browser.open(f"{address}?C=abc")
     assert "C must be a number, got 'abc'" in browser.text("#message")
@@ -423,6 +454,7 @@ PICTURES = {
     "impossible": ("data=overlapping&kernel=linear&C=inf", "not-separable"),
     "three": ("data=three&kernel=rbf&gamma=0.3", "several"),
     "regression": ("machine=svr&data=sine&C=10.0", "curve"),
+    "held-out": ("data=overlapping&C=1000.0&gamma=30.0&folds=5", "margin-empty"),
     "oneclass": ("machine=oneclass&data=rings&nu=0.1&gamma=1.0", "region"),
 }
 

@@ -21,6 +21,7 @@ MODEL = mercer.SVC(kernel="linear").fit(X, y)
 def test_every_kind_is_drawn_and_written(kind, tmp_path):
     machines = {"tube": mercer.SVR(), "path": mercer.LinearSVC(loss="hinge")}
     machines["landscape"] = mercer.SVC()  # its kernel has a γ
+    machines["reliability"] = mercer.KernelLogisticRegression()
     model = machines.get(kind, MODEL)
     if kind in machines:
         model = model.fit(X, y)
