@@ -184,7 +184,7 @@ class ReliabilityDisplay(Display):
 
 def _bins(p: np.ndarray, n_bins: int) -> np.ndarray:
     """The bin of each row: equally many rows, equal probabilities together; none is empty."""
-    values, group, counts = np.unique(p, return_inverse=True, return_counts=True)
+    _, group, counts = np.unique(p, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - 0.5 * counts
     wanted = np.minimum((middle * n_bins / p.size).astype(int), n_bins - 1)
     return np.unique(wanted, return_inverse=True)[1][group]
