@@ -148,8 +148,10 @@ def _residual(error: float) -> str:
     return f"{error:.3g}"
 
 
-def validate(state: State) -> HeldOut | None:
+def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> HeldOut | None:
     """Predictions of held-out points, and the map; None if the state does not ask for them.
+
+    ``seconds`` is the time limit of the map.
 
     Examples
     --------
@@ -182,7 +184,7 @@ def validate(state: State) -> HeldOut | None:
     wrong = np.zeros(y.size, bool) if is_regression else predicted != y
     own = {name: getattr(state, name) for name in ("points", "machine", "kernel", "folds")}
     more = {name: getattr(state, name) for name in ("epsilon", "degree", "coef0")}
-    found = _error_map(State(**own, **more))
+    found = _error_map(State(**own, **more), seconds)
     return HeldOut(
         "", is_regression, len(splits), predicted, wrong, float(np.mean(test)),
         float(np.std(test, ddof=1) / np.sqrt(len(test))), float(np.mean(train)), found,
@@ -216,7 +218,7 @@ def _error(y: np.ndarray, predicted: np.ndarray, is_regression: bool) -> float:
 
 
 @lru_cache(maxsize=8)
-def _error_map(state: State) -> ErrorMap | None:
+def _error_map(state: State, seconds: float | None) -> ErrorMap | None:
     """The map of the points of a state, whatever its C and γ; None if there was no time for any."""
     X, y = rows_and_targets(state)
     gamma = PARAMETERS["gamma"]
@@ -230,7 +232,7 @@ def _error_map(state: State) -> ErrorMap | None:
     search = _SEARCHES[state.machine](refit=False, return_train_score=True, **options)
     with quiet():  # the time limit begins when all code is loaded
         clone(search).set_params(Cs=Cs[:1], gammas=gammas[:1]).fit(X, y)
-        search.set_params(time_limit=_SETTINGS.seconds).fit(X, y)
+        search.set_params(time_limit=seconds).fit(X, y)
     found = search.cv_results_
     order = np.lexsort([_column(found, "C"), _column(found, "gamma")])
     sign, offset = (-1.0, 0.0) if state.machine == "svr" else (-1.0, 1.0)
