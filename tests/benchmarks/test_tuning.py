@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
@@ -51,3 +54,10 @@ def test_a_sample_of_the_cells_is_that_of_the_grid():
 def test_ties_for_the_best_are_one_winner():
     assert tuning.same_winner(np.array([0.9, 0.9, 0.1]), np.array([0.8, 0.9, 0.9]))
     assert not tuning.same_winner(np.array([0.9, 0.8]), np.array([0.8, 0.9]))
+
+
+def test_processor_time_counts_other_processes():
+    before = tuning.processor_seconds()
+    code = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert tuning.processor_seconds() - before >= 0.25
