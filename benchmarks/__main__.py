@@ -20,6 +20,7 @@ from benchmarks import (
     linear,
     memory,
     playground,
+    probability,
     reading,
     small,
     solvers,
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
         stream, linear, kernels, playground, reading, cli, tuning, autofit,
+        probability,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

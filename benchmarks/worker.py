@@ -36,6 +36,7 @@ def main(spec: dict[str, Any]) -> None:
         "linear": _linear,
         "tuning": _tuning,
         "autofit": _autofit,
+        "probability": _probability,
     }
     outcome = jobs[spec["do"]](spec)
     Path(spec["out"]).write_text(json.dumps(outcome))
@@ -60,6 +61,12 @@ def _family(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _autofit(spec: dict[str, Any]) -> dict[str, Any]:
     from benchmarks.autofit import measure
+
+    return measure(spec)
+
+
+def _probability(spec: dict[str, Any]) -> dict[str, Any]:
+    from benchmarks.probability import measure
 
     return measure(spec)
 

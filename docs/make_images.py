@@ -252,6 +252,14 @@ def support():
     return draw("support", mercer.SVC(C=10.0, gamma=2.0).fit(X, y), X, y)
 
 
+@picture
+def reliability():
+    X, y = moons(3000, 0.4)
+    model = mercer.SVC(gamma=1.0, probability="platt", random_state=0).fit(X[::6], y[::6])
+    held_out = np.arange(len(y)) % 6 > 0
+    return draw("reliability", model, X[held_out], y[held_out])
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images" / "plots"
     folder.mkdir(parents=True, exist_ok=True)

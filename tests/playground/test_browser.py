@@ -313,10 +313,10 @@ def test_all_by_keyboard(page: Browser):
     assert [html for html in unnamed if "bk-" not in html] == []
 
 
-WORDS_OF_POINT_1 = (
+WORDS_THAT_BEGIN = (
     "const texts = []; const walk = (root) => { for (const e of root.querySelectorAll('*')) {"
     " if (e.shadowRoot) walk(e.shadowRoot); if (!e.children.length) texts.push(e.textContent);"
-    "} }; walk(document); return texts.filter((t) => t.startsWith('point 1,'))"
+    "} }; walk(document); return texts.filter((t) => t.startsWith(arguments[0]))"
 )
 
 
@@ -326,12 +326,33 @@ def test_alpha_is_told_on_hover(page: Browser):
     told: list[str] = []
 
     def is_told() -> bool:
-        told[:] = page.run(WORDS_OF_POINT_1)
+        told[:] = page.run(WORDS_THAT_BEGIN, "point 1,")
         return bool(told)
 
     page.until(is_told)
     assert "α = " in told[0]
     assert "f = " in told[0]
+
+
+def test_points_are_held_out_and_the_map_is_clicked(browser: Browser, address: str):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    browser.open(f"{address}?data=overlapping&C=1000.0&gamma=30.0")
+    assert browser.text("#errors") == ""
+    browser.click("#hold")
+    assert "folds=5" in browser.driver.current_url
+    assert "held-out error" in browser.text("#errors")
+    assert "Over-fitting" in browser.text("#verdict")
+    place = browser.find("#map")
+    ActionChains(browser.driver).move_to_element_with_offset(place, 20, 20).perform()
+    browser.until(lambda: bool(browser.run(WORDS_THAT_BEGIN, "C = ")))
+    (told,) = browser.run(WORDS_THAT_BEGIN, "C = ")
+    ActionChains(browser.driver).click().perform()
+    browser.settle()
+    state = State.from_query(browser.driver.current_url.partition("?")[2])
+    assert told.startswith(f"C = {state.C:.3g}, γ = {state.gamma:.3g}: held-out error")
+    browser.click("#hold")
+    assert browser.text("#errors") == ""
 
 
 def test_a_broken_link_says_so(browser: Browser, address: str):
@@ -423,6 +444,7 @@ PICTURES = {
     "impossible": ("data=overlapping&kernel=linear&C=inf", "not-separable"),
     "three": ("data=three&kernel=rbf&gamma=0.3", "several"),
     "regression": ("machine=svr&data=sine&C=10.0", "curve"),
+    "held-out": ("data=overlapping&C=1000.0&gamma=30.0&folds=5", "margin-empty"),
     "oneclass": ("machine=oneclass&data=rings&nu=0.1&gamma=1.0", "region"),
 }
 

@@ -32,6 +32,7 @@ states = st.builds(
     machine=st.sampled_from(sorted(ESTIMATORS)),
     kernel=st.sampled_from(sorted(KERNELS)),
     step=st.one_of(st.none(), st.integers(0, LIMITS.steps)),
+    folds=st.one_of(st.just(0), st.integers(2, LIMITS.folds)),
     **{name: _numbers(name) for name in PARAMETERS},
 )
 

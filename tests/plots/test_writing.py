@@ -25,6 +25,7 @@ def linear():
 def test_every_kind_is_drawn_and_written(kind, tmp_path, linear):
     machines = {"tube": mercer.SVR(), "path": mercer.LinearSVC(loss="hinge")}
     machines["landscape"] = mercer.SVC()  # its kernel has a γ
+    machines["reliability"] = mercer.KernelLogisticRegression()
     model = machines.get(kind, linear)
     if kind in machines:
         model = model.fit(X, y)

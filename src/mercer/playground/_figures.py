@@ -1,4 +1,4 @@
-"""The three figures of the page: the plane, the trace, the box of a pair. `_render` fills them.
+"""The figures of the page: plane, trace, box of a pair, map of errors. `_render` fills them.
 
 Their sources are filled by the page itself and not sent back (``syncable=False``): a picture is one
 message.
@@ -25,7 +25,7 @@ FAINT = "#8A9099"
 
 
 class Figures:
-    """The figures plane, trace and box, and what changes in them.
+    """The figures plane, trace, box and map, and what changes in them.
 
     ``sources`` and ``axes`` (each axis with its range) are named as in `_render`.
     """
@@ -40,11 +40,13 @@ class Figures:
         )
         self.trace = _blank("trace", *_free_ranges())
         self.box = _blank("box", *_free_ranges())
+        self.map = _blank("map", *_free_ranges())
         self._fill_plane()
         self._fill_trace()
         self._fill_box()
+        self._fill_map()
         self.axes: dict[str, list] = {}
-        for name in ("plane", "trace", "box"):
+        for name in ("plane", "trace", "box", "map"):
             plot = getattr(self, name)
             self.axes[f"{name}-x"] = [plot.xaxis[0], plot.x_range]
             self.axes[f"{name}-y"] = [plot.yaxis[0], plot.y_range]
@@ -73,6 +75,8 @@ class Figures:
         shown = points(source=sources["points"], **marker, **_line("line", "width"))
         marker = {"marker": "marker", "size": 19, "fill_color": None}
         points(source=sources["extra"], **marker, **_line("colour", 2.4))
+        lines(source=sources["held-out"], **_line(style.PINK, 1.6, "dotted"))
+        points(source=sources["wrong"], marker="x", size=13, **_line(style.PINK, 2.6))
         plot.add_tools(HoverTool(renderers=[shown], tooltips="@note", attachment="vertical"))
 
     def _fill_trace(self) -> None:
@@ -96,6 +100,15 @@ class Figures:
         plot.text("x", "y", "text", source=names, x_offset=-3, **_prefixed("text", font))
         marker = {"marker": "marker", "size": "size", "fill_color": "fill"}
         plot.scatter("x", "y", source=sources["places"], **marker, **_line("line", 2))
+
+    def _fill_map(self) -> None:
+        plot, sources = self.map, self.sources
+        cells = plot.rect(
+            "x", "y", "width", "height", source=sources["map"], fill_color="colour", line_color=None
+        )
+        marker = {"marker": "marker", "size": "size", "fill_color": "fill"}
+        plot.scatter("x", "y", source=sources["map-marks"], **marker, **_line("line", 2.2))
+        plot.add_tools(HoverTool(renderers=[cells], tooltips="@note"))
 
 
 def _prefixed(prefix: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -150,6 +150,8 @@ class Page:
             "unit": ESTIMATORS[state.machine].step,
             "no_steps": picture.no_steps or "",
             "has_box": picture.box is not None,
+            "folds": state.folds,
+            "held_out": self._held_out(),
             "is_running": session.is_running,
             "tool": session.tool,
             "n": len(state.points),
@@ -162,6 +164,14 @@ class Page:
             "is_drawn": not session.is_stale,
             "classes": state.class_names,
         }
+
+    def _held_out(self) -> dict[str, Any]:
+        """Errors, and a sentence on them."""
+        found = self.session.picture.held_out
+        if found is None:
+            return {"rows": [], "text": "", "has_map": False}
+        text = found.refusal or found.verdict
+        return {"rows": found.rows, "text": text, "has_map": found.map is not None}
 
     def _parameter(self, name: str) -> dict[str, Any]:
         parameter, value = PARAMETERS[name], getattr(self.session.state, name)
@@ -198,6 +208,12 @@ class Page:
             items.append(("none", f"no b is optimal yet: from {low} to {high} all violate", None))
         if ESTIMATORS[machine].has_box and situation.n_support:
             items.append(("disc", "area: α", None))
+        held_out = picture.held_out
+        if held_out is not None and not held_out.refusal:
+            if held_out.is_regression:
+                items.append(("residual", "to the prediction when held out", None))
+            else:
+                items.append(("wrong", "wrong when held out", int(held_out.wrong.sum())))
         return items
 
 
@@ -211,13 +227,14 @@ def add_page(doc: Document) -> None:
     doc.template = _template()
     doc.template_variables.update(_catalogue())
     figures = page.figures
-    for figure in (figures.plane, figures.trace, figures.box):
+    for figure in (figures.plane, figures.trace, figures.box, figures.map):
         doc.add_root(figure)
     figures.plane.tags = [page.inbox, page.outbox]  # part of the document, though not drawn
     models = {
         "inbox": page.inbox,
         "outbox": page.outbox,
         "plane": figures.plane,
+        "map": figures.map,
         "sources": figures.sources,
         "axes": figures.axes,
     }

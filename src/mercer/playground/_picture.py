@@ -20,6 +20,7 @@ from mercer._multiclass import pairs
 from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._explain import Explanation, Situation, explain, measure
 from mercer.playground._fit import Fit, ProgressCurve, fit
+from mercer.playground._held_out import HeldOut, validate
 from mercer.playground._state import LIMITS, State
 from mercer.playground._steps import Box, can_step, step_history
 from mercer.playground._words import certificate_rows, export, names_of_points, notes
@@ -111,6 +112,7 @@ class Picture:
     active: tuple[int, ...] = ()  #: points of the last step, or of a proof
     meeting: tuple[float, float] | None = None  #: in both convex hulls, where it is in the plane
     no_steps: str | None = None  #: why there is no step mode
+    held_out: HeldOut | None = None  #: cross-validation, where the state asks for it
     seconds: float = 0.0
 
     @property
@@ -195,6 +197,7 @@ def _draw(state: State, began: float) -> Picture:
         active=active,
         meeting=_meeting(state, found),
         no_steps=refusal,
+        held_out=validate(state),
         **_shapes(state, found, situation),
         seconds=time.perf_counter() - began,
     )

@@ -15,6 +15,7 @@ from mercer.estimators._dual_view import KKTGroup
 from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._fit import ProgressCurve
 from mercer.playground._picture import Picture, Rings
+from mercer.playground._render_map import held_out_columns, map_axes
 from mercer.playground._state import LIMITS, Column
 from mercer.playground._steps import Box
 from mercer.plots import style
@@ -57,6 +58,7 @@ def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Co
         **_points(picture),
         **_marks(picture, selected, cursor),
         "trace": _trace(picture.progress, picture.state.step is not None),
+        **held_out_columns(picture.held_out, picture.state),
         **_box(picture.box),
     }
 
@@ -71,6 +73,7 @@ def axes(picture: Picture) -> dict[str, dict[str, Any]]:
         x, y, log_x = _trace_values(curve, picture.state.step is not None)
         found["trace-x"] = _axis(x, log_x, curve.unit, whole=True)
         found["trace-y"] = _axis(y, curve.is_log, curve.measure, whole=not curve.is_log)
+    found |= map_axes(picture.held_out)
     if picture.box is not None:
         found |= _box_axes(picture.box)
     return found

@@ -141,6 +141,22 @@ class Session:
         if machine != self.picture.state.machine:
             self._say(f"{PRESETS[name]} is shown with {ESTIMATORS[machine].title}.")
 
+    def on_folds(self, event: dict) -> None:
+        """Hold points out, or no longer."""
+        self._go(self.state.with_(folds=int(event["value"])))
+
+    def on_choose(self, event: dict) -> None:
+        """A place of the map, in powers of ten: C and γ of its cell."""
+        held_out = self.picture.held_out
+        if held_out is None or held_out.map is None:
+            raise StateError("there is no map to choose from.")
+        errors = held_out.map
+        row, column = errors.nearest(10.0 ** float(event["x"]), 10.0 ** float(event["y"]))
+        changes = {"C": float(f"{errors.Cs[column]:.3g}")}
+        if errors.gammas.size > 1:
+            changes["gamma"] = float(f"{errors.gammas[row]:.3g}")
+        self._go(self.state.with_(**changes))
+
     def on_upload(self, event: dict) -> None:
         found, note = read_csv(event["text"])
         self._go(self.state.with_(**found))

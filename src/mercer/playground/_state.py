@@ -32,6 +32,7 @@ class _Limits:
 
     points: int = 1000
     steps: int = 5000  # of step mode
+    folds: int = 20  # of cross-validation
     extent: float = 4.0  # the picture shows −extent to extent in both directions
     farthest: float = 20.0  # points may lie within ±farthest
     name: int = 40  # letters of the name of a column or a class
@@ -94,6 +95,7 @@ class State:
     degree: int = _slider(3, "degree", "of the polynomial", 1, 8, 1, is_whole=True)
     coef0: float = _slider(1.0, "c₀", "constant inside of the kernel", -2.0, 2.0, 0.05)
     step: int | None = None  #: steps taken in step mode; None is the finished fit
+    folds: int = 0  #: of cross-validation, which predicts held-out points; 0: none
     columns: tuple[Column, ...] = ()  #: of x and y: names and units of the axes
     classes: tuple[str, ...] = ()  #: names of the first classes, where they are not A, B, C, D
 
@@ -108,6 +110,8 @@ class State:
             )
         if self.step is not None and not 0 <= self.step <= LIMITS.steps:
             raise StateError(f"step must be a number from 0 to {LIMITS.steps}, got {self.step!r}.")
+        if self.folds != 0 and not 2 <= self.folds <= LIMITS.folds:
+            raise StateError(f"folds must be 0 or from 2 to {LIMITS.folds}, got {self.folds!r}.")
         if len(self.points) > LIMITS.points:
             raise StateError(f"at most {LIMITS.points} points fit here, got {len(self.points)}.")
         far = LIMITS.farthest
@@ -214,7 +218,7 @@ class State:
             elif name in ("machine", "kernel"):
                 values[name] = text
             elif name in _SINGLE:
-                whole = name == "step" or PARAMETERS[name].is_whole
+                whole = name in ("step", "folds") or PARAMETERS[name].is_whole
                 values[name] = _number(name, text, int if whole else float)
             else:
                 known = sorted([*_SINGLE, "data", "x", "y", "class"])
@@ -227,7 +231,7 @@ class State:
 PARAMETERS: dict[str, ParameterOption] = {
     each.name: each.metadata["slider"] for each in fields(State) if each.metadata
 }
-_SINGLE = ("machine", "kernel", *PARAMETERS, "step")  # fields that are one part of a link
+_SINGLE = ("machine", "kernel", *PARAMETERS, "step", "folds")  # fields that are one part of a link
 
 
 def _check_choice(name: str, value: str, allowed: dict) -> None:

@@ -15,6 +15,7 @@ _weights.py           weights of linear models, and along C
 _validation_curve.py  scores of a search along C or γ
 _landscape.py         scores over C and γ, and the time of each cell
 _learning.py          scores by the number of rows; support vectors and margin along C
+_reliability.py       observed frequencies against predicted probabilities
 _search_results.py    results of searches, fitted or made for the picture
 _write.py             PNG, SVG, HTML
 _fitted.py            `FittedView`: a fitted estimator with the data to draw
@@ -41,6 +42,7 @@ from mercer.plots._landscape import LandscapeDisplay
 from mercer.plots._learning import LearningCurveDisplay, SupportDisplay
 from mercer.plots._losses import LossDisplay
 from mercer.plots._regression import TubeDisplay
+from mercer.plots._reliability import ReliabilityDisplay
 from mercer.plots._validation_curve import ValidationCurveDisplay
 from mercer.plots._weights import PathDisplay, WeightsDisplay
 from mercer.plots._write import write_figure
@@ -56,6 +58,7 @@ __all__ = [
     "LearningCurveDisplay",
     "LossDisplay",
     "PathDisplay",
+    "ReliabilityDisplay",
     "SpectrumDisplay",
     "SupportDisplay",
     "Trace",
@@ -101,6 +104,7 @@ KINDS: dict[str, Kind] = {
         Kind("loss", "loss curves, and where the rows are", LossDisplay, weighted=False),
         Kind("weights", "the largest weights of a linear model", WeightsDisplay, weighted=False),
         Kind("path", "weights and support of a linear model along C", PathDisplay, fits=True),
+        Kind("reliability", "frequencies against probabilities", ReliabilityDisplay, False, False),
         Kind("validation", "scores along C or γ", ValidationCurveDisplay, True, False),
         Kind("landscape", "scores over C and γ, and their time", LandscapeDisplay, True, False),
         Kind("learning", "scores by the number of rows", LearningCurveDisplay, True, False),

@@ -181,7 +181,7 @@ class Search:
             X, y = self._prepared(family, min(self.settings.code_rows, self.look.n))
             scoring = Scoring(self.scoring, family.estimator, X, y, None)
             folds, first = self._folds(y, 0)[:1], family.candidates()[:1]
-            with Stopping() as stopping:
+            with Stopping(max(self.remaining, self.settings.early_seconds)) as stopping:
                 evaluate(
                     family.estimator, first, X, y, folds, scoring, stopping, n_jobs=self.n_jobs
                 )

@@ -5,9 +5,10 @@ window.playground = (() => {
   const waiting = new Map(); // when the events without an answer were sent
   const latencies = []; // milliseconds from an event to the picture of it
   const PATIENCE = 60000; // milliseconds without an answer; a first fit compiles
+  const FOLDS = 5; // of cross-validation
   const MOVED = 4; // pixels from which on a press is a drag
   const REACH = {mouse: 13, pen: 15, touch: 22}; // pixels to a point that count as on it
-  let inbox = null, sources = null, axes = null, plane = null; // models of Bokeh
+  let inbox = null, sources = null, axes = null, plane = null, map = null; // models of Bokeh
   let shown = null, last = 0, held = null, moving = "", pressed = null, latest = null;
 
   function send(event) {
@@ -66,7 +67,8 @@ window.playground = (() => {
     }
     showFigures(words);
     showParameters(words);
-    showRows(words.rows);
+    showRows("rows", words.rows);
+    showHeldOut(words);
     showLegend(words);
     showSteps(words);
     by("trace-panel").hidden = !words.has_trace;
@@ -158,12 +160,21 @@ window.playground = (() => {
     return Object.assign(document.createElement(tag), properties);
   }
 
-  function showRows(rows) {
-    by("rows").replaceChildren(...rows.map(([name, value]) => {
+  function showRows(id, rows) {
+    by(id).replaceChildren(...rows.map(([name, value]) => {
       const row = make("tr", {});
       row.append(make("td", {textContent: name}), make("td", {textContent: value}));
       return row;
     }));
+  }
+
+  function showHeldOut(words) {
+    by("hold").checked = words.folds > 0;
+    by("held-hint").hidden = words.folds > 0;
+    showRows("errors", words.held_out.rows);
+    by("verdict").textContent = words.held_out.text;
+    by("verdict").hidden = !words.held_out.text;
+    by("map-panel").hidden = !words.held_out.has_map;
   }
 
   function showLegend(words) {
@@ -205,6 +216,11 @@ window.playground = (() => {
     };
     for (const [id, event] of Object.entries(simple))
       by(id).addEventListener("click", () => send({...event}));
+    by("hold").addEventListener("change", (e) => send({do: "folds", value: e.target.checked ? FOLDS : 0}));
+    by("map").addEventListener("click", (e) => {
+      const at = place(e, map);
+      if (at.inside) send({do: "choose", x: at.x, y: at.y});
+    });
     by("share").addEventListener("click", share);
     by("copy").addEventListener("click", () => copy(shown.code, by("copy")));
     by("file").addEventListener("change", upload);
@@ -219,9 +235,9 @@ window.playground = (() => {
     home.addEventListener("pointercancel", () => { pressed = null; });
   }
 
-  // Where a pointer is, in units of the plane; null on its axes.
-  function place(event) {
-    const view = window.Bokeh.index.get_by_id(plane.id);
+  // Where a pointer is, in units of a figure, and whether that is inside of its axes.
+  function place(event, figure = plane) {
+    const view = window.Bokeh.index.get_by_id(figure.id);
     const area = view.canvas_view.events_el.getBoundingClientRect();
     const [sx, sy] = [event.clientX - area.left, event.clientY - area.top];
     const {x_scale, y_scale, bbox} = view.frame;
@@ -323,7 +339,7 @@ window.playground = (() => {
   }
 
   function start(models) {
-    ({inbox, sources, axes, plane} = models);
+    ({inbox, sources, axes, plane, map} = models);
     const target = models.outbox;
     listen();
     const read = () => show(JSON.parse(target.data.json[0]));
