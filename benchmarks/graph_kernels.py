@@ -18,7 +18,7 @@ import argparse
 import importlib
 import importlib.util
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ import mercer
 from benchmarks.data import load
 from mercer.kernels import Kernel, Normalize, ShortestPath, WeisfeilerLehman, WeisfeilerLehmanOA
 
-__all__ = ["TASKS"]
+__all__ = ["TASKS", "nested_score"]
 
 Row = list[str]
 
@@ -110,7 +110,7 @@ def accuracies(options: argparse.Namespace) -> list[Row]:
             for run in range(options.runs):
                 folds = selection.StratifiedKFold(10, shuffle=True, random_state=run)
                 parts = folds.split(matrices[0], data.y)
-                means.append(np.mean([_nested(matrices, data.y, *part) for part in parts]))
+                means.append(np.mean([nested_score(matrices, data.y, *part) for part in parts]))
             seconds = time.perf_counter() - start
             expected = PUBLISHED.get((name, kind))
             found = f"{np.mean(means):.4f} ± {np.std(means):.4f}"
@@ -121,14 +121,17 @@ def accuracies(options: argparse.Namespace) -> list[Row]:
     return out
 
 
-def _nested(
-    matrices: list[np.ndarray], y: np.ndarray, train: np.ndarray, test: np.ndarray
+def nested_score(
+    matrices: list[np.ndarray],
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    Cs: Sequence[float] = tuple(np.logspace(-3, 3, 7)),
+    cv: int = 5,
 ) -> float:
     """Accuracy on the test part of the matrix and C that searches of the training part choose."""
     searches = [
-        mercer.SVCCV(kernel="precomputed", Cs=np.logspace(-3, 3, 7), cv=5).fit(
-            K[np.ix_(train, train)], y[train]
-        )
+        mercer.SVCCV(kernel="precomputed", Cs=Cs, cv=cv).fit(K[np.ix_(train, train)], y[train])
         for K in matrices
     ]
     best = int(np.argmax([search.best_score_ for search in searches]))

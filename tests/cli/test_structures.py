@@ -12,6 +12,7 @@ from mercer.data import read_table
 from mercer.exceptions import FileError
 from mercer.kernels import GlobalAlignment, Jaccard, TableKernel
 from mercer.persistence import open_model
+from mercer.plots import KernelMatrixDisplay
 
 
 def write(path, rows):
@@ -81,7 +82,9 @@ def test_train_predict_verify_a_table(customers, mercer, tmp_path):
     table = {"age": [30, None, 50], "home": ["castle", None, "own"], "since": [None, None, None]}
     table["since"][0] = (np.datetime64("2015-03-12") - np.datetime64("1970-01-01")).astype(float)
     assert out.split()[1:] == expected.predict(table).tolist()
-    code, out, _ = mercer("verify", model, customers)
+    kept = [line for line in customers.read_text(encoding="utf-8").splitlines() if line[-1] != ","]
+    (tmp_path / "kept.csv").write_text("\n".join(kept), encoding="utf-8")
+    code, out, _ = mercer("verify", model, tmp_path / "kept.csv")
     assert code == 0
     assert "holds" in out
 
@@ -93,6 +96,11 @@ def test_figures_of_a_table(customers, mercer, tmp_path):
     code, _, err = mercer("plot", "kernel", model, customers, "-o", tmp_path / "k.png")
     assert (code, err) == (0, "")
     assert (tmp_path / "k.png").stat().st_size > 1000
+    found = open_model(model)
+    data = read_table(customers, schema=found.schema)
+    display = KernelMatrixDisplay.from_estimator(found.model, data.X)
+    np.testing.assert_allclose(display.K, found.model.kernel_(data.X))
+    assert len(display.title) < 100  # however many columns the kernel names
     code, _, err = mercer("plot", "boundary", model, customers, "-o", tmp_path / "b.png")
     assert code == 1
     assert "objects without coordinates" in err

@@ -100,7 +100,7 @@ class _KernelDisplay(Display):
         elif kernel.sample_type != OBJECTS:
             kernel = kernel.resolved(X)
             X = kernel.read(X)
-        points = Samples(X)
+        points = kernel.prepare(Samples(X))
         kernel.check(points)
         rows = _sample(points.n, labels if names else None, most)
         starts = np.array([0, rows.size])

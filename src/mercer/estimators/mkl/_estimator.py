@@ -221,8 +221,8 @@ class MKL(BaseEstimator):
             means = np.array([member.mean_diagonal() for member in grams.members])
             scales = np.where(means > 0, means, 1.0)
         search = WeightSearch(
-            grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol, stopping,
-            self.max_iter, np.empty((n, n)),
+            grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol,
+            stopping.quiet(), self.max_iter, np.empty((n, n)),
         )  # fmt: skip
         search.callback = _reporter(search, stopping, self.gap_tol)
         point, betas = search.run()
