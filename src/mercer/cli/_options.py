@@ -22,8 +22,8 @@ def _choice(title: str, names: Iterable[str]) -> Any:
 
 
 EstimatorName = _choice("EstimatorName", cli_names())
-# Of samples that files hold: rows of numbers, and texts.
-_IN_FILES = ("vectors", "sequences")
+# Of samples that files hold: rows of numbers or of mixed columns, texts, series, and sets of words.
+_IN_FILES = ("vectors", "sequences", "tables", "series", "sets")
 KernelName = _choice(
     "KernelName",
     (e.names[0] for e in KERNELS.values() if e.names and e.sample_type in _IN_FILES),
@@ -211,7 +211,7 @@ Gamma = Annotated[
 ]
 KernelParameter = Annotated[
     list[str] | None,
-    _model("Of kernels on texts, such as k=4; several times.", metavar="NAME=VALUE"),
+    _model("Of kernels on texts, tables, …, such as k=4; several times.", metavar="NAME=VALUE"),
 ]
 Normalized = Annotated[bool, _flag("k(x, z) / √(k(x, x) k(z, z)), on texts.", "--normalize")]
 Degree = Annotated[int | None, _model("Of poly.", show_default="3")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def run(**given: Any) -> int:
         return ExitCode.OK
     test = read_test(options["test"], data.schema)
     seconds = fit(model, data, reporter.quiet)
+    data = _tell_columns(model, data, reporter)
     save(model, path, schema=data.schema)
     reporter.write(**seconds)
     _report(model, n, path, seconds, reporter, options["full"])
@@ -124,6 +126,17 @@ def fit(model: Any, data: Table, quiet: bool = False) -> dict[str, float]:
     compiling = bar.compilation.seconds
     elapsed = time.perf_counter() - began
     return {"seconds_fitting": max(elapsed - compiling, 0.0), "seconds_compiling": compiling}
+
+
+def _tell_columns(model: Any, data: Table, reporter: Reporter) -> Table:
+    """Print the kernel of each column of a table; the schema keeps the columns that it compares."""
+    if data.schema.samples != "table":
+        return data
+    kernel = model.kernel_
+    reporter.write(f"{kernel}", kernel=repr(kernel), columns=dict(kernel.why))
+    used = {name for name, _ in kernel.columns}
+    columns = tuple(column for column in data.schema.columns or () if column.name in used)
+    return replace(data, schema=replace(data.schema, columns=columns, n_features=len(columns)))
 
 
 def _estimate(model: Any, data: Table) -> tuple[float, float] | None:

@@ -25,6 +25,7 @@ from mercer.estimators._validation import _check_weight, as_numbers
 from mercer.exceptions import warn_user
 from mercer.model_selection._driver import (
     SETTINGS,
+    as_rows,
     check_folds,
     check_grid,
     evaluate,
@@ -138,7 +139,7 @@ class BaseSearch(BaseEstimator):
         """
         self._validate_params()
         with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
-            X, y = indexable(X, y)
+            X, y = indexable(as_rows(X), y)
             routed = self._routed(sample_weight, params)
             validate_data(self, X, skip_check_array=True)
             _refuse_text(X, getattr(self, "kernel", "linear"))

@@ -19,6 +19,7 @@ __all__ = [
     "ESTIMATORS",
     "TRANSFORMERS",
     "WARM_START",
+    "WRAPPERS",
     "UnknownObjectError",
     "arguments",
     "find",
@@ -38,6 +39,7 @@ _OBJECTS = [
         "solvers.pegasos._state:PegasosState",
         "estimators._warm_start:Duals",
         "certificates._residuals:EigenCertificate",
+        "estimators.mkl._joint_gap:JointCertificate",
         "_expansion:Expansion",
         "kernels.graphs._graph:Graph",
         "_result:LinearResult",
@@ -54,6 +56,8 @@ _OBJECTS = [
 ]
 
 
+# Estimators around others of Mercer: a parameter is an estimator that is not fitted.
+WRAPPERS = {"MKL": ClassPath("mercer.estimators.mkl._estimator:MKL")}
 # Parameters that files of earlier versions do not have, and what was fitted then.
 EARLIER_PARAMETERS: dict[str, dict[str, Any]] = {"LogisticRegression": {"multi_class": "ovr"}}
 
