@@ -31,6 +31,7 @@ from mercer.verification._dual_svm import (
     total,
 )
 from mercer.verification._linear import recompute_linear
+from mercer.verification._low_rank import is_low_rank, verify_low_rank
 from mercer.verification._multinomial import is_multinomial, recompute_multinomial
 from mercer.verification._pegasos import recompute_pegasos
 from mercer.verification._residuals import recompute_eigenvectors, recompute_ridge
@@ -122,6 +123,8 @@ def _of_pairs(formulation: formulations.Formulation) -> Verifier:
 
     def verify(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
         tasks.check_support(model, X)
+        if is_low_rank(model):
+            return verify_low_rank(model, X, y, weight)
         found = tasks.class_pairs(model, X, tasks.class_codes(model, y, weight), weight)
         return _total(model, X, weight, [recompute_svm(model, formulation, task) for task in found])
 
@@ -133,6 +136,8 @@ def _of_one(formulation: formulations.Formulation, has_targets: bool = True) -> 
 
     def verify(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
         tasks.check_support(model, X)
+        if is_low_rank(model):
+            return verify_low_rank(model, X, y, weight)
         y = tasks.targets(y, len(weight)) if has_targets else np.zeros(len(weight))
         task = tasks.single_task(model, X, y, weight)
         return _total(model, X, weight, [recompute_svm(model, formulation, task)])
