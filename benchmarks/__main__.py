@@ -21,6 +21,7 @@ from benchmarks import (
     memory,
     playground,
     reading,
+    scale,
     small,
     solvers,
     stream,
@@ -34,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
-        kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, kernels, playground, reading, cli, tuning, autofit,
+        kernel, large, scale, small, imports, memory, firstfit, family, learners, solvers,
+        embeddings, stream, linear, kernels, playground, reading, cli, tuning, autofit,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
-from mercer.certificates._statement import Statement, counted
+from mercer.certificates._statement import Statement, counted, distance_said
 
 __all__ = [
     "BOUND",
@@ -26,8 +26,6 @@ __all__ = [
 ]
 
 EPS = float(np.finfo(np.float64).eps)
-# A distance from the exact optimum above this fraction of the primal value says nothing.
-LARGEST_DISTANCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,8 @@ class Certificate(Statement):
             if not np.isnan(low):  # several intercepts have none in common
                 rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
         steps, rounds = counted(self.iterations, self.unit), counted(self.rounds, "rounds")
-        if said := self._distance():
+        distance = self.distance_to_exact, self.exact_primal, self.distance_note
+        if said := distance_said(*distance):
             rows.append(("exact optimum", said))
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
@@ -191,20 +190,6 @@ class Certificate(Statement):
         if self.distance_to_exact is None or not abs(self.exact_primal) > 0:
             return np.nan
         return self.distance_to_exact / abs(self.exact_primal)
-
-    def _distance(self) -> str:
-        """How far a low-rank model is from the exact one, in words; empty of an exact model."""
-        if self.distance_to_exact is None:
-            return self.distance_note
-        share = self.relative_distance
-        if not share <= LARGEST_DISTANCE:
-            return (
-                f"no information: the bound is {100 * share:.3g} % of the primal value. Take the "
-                "exact solver, or more components"
-            )
-        return (
-            f"at most {self.distance_to_exact:.4g} below ({100 * share:.2g} % of the primal value)"
-        )
 
     def _title(self) -> str:
         what = f"{len(self.tasks)} tasks" if self.tasks else self.name

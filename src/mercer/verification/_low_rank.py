@@ -32,10 +32,10 @@ from mercer.verification import _tasks as tasks
 from mercer.verification._dual_svm import VerifiedCertificate, total
 from mercer.verification._rounding import EPS, SETTINGS
 
-__all__ = ["is_low_rank", "verify_low_rank"]
+__all__ = ["LANDMARK_CUTOFF", "is_low_rank", "verify_low_rank"]
 
 # Eigenvalues of the landmarks' matrix up to this fraction of the largest are left out, as in fits.
-_CUTOFF = 1e-8
+LANDMARK_CUTOFF = 1e-8
 
 
 def is_low_rank(model: Any) -> bool:
@@ -140,7 +140,7 @@ def _landmarks(
     norm += float(np.abs(coef) @ at.error) * 1.01 + 8 * EPS * float(np.abs(coef * at.high).sum())
     h = bounded_sums(kernel, X, support, posed.rows, beta[:, None]).column(0)
     values, vectors = np.linalg.eigh(kernel_matrix(kernel, X, support))
-    kept = values > _CUTOFF * values[-1]
+    kept = values > LANDMARK_CUTOFF * values[-1]
     factor = vectors[:, kept] / np.sqrt(values[kept])
     v = factor.T @ h.high
     v_error = np.abs(factor).T @ (h.error + (len(support) + 4) * EPS * np.abs(h.high))

@@ -30,6 +30,7 @@ from mercer.verification._dual_svm import (
     recompute_svm,
     total,
 )
+from mercer.verification._feature_ridge import recompute_feature_ridge
 from mercer.verification._linear import recompute_linear
 from mercer.verification._low_rank import is_low_rank, verify_low_rank
 from mercer.verification._multinomial import is_multinomial, recompute_multinomial
@@ -181,6 +182,8 @@ def verify_ridge(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     tasks.check_length(X, model.X_fit_.shape[0])
     if y is None or len(y) != X.shape[0]:
         raise ValueError(f"y must have one target for each of {X.shape[0]} rows.")
+    if getattr(model, "approximation", None) is not None:
+        return recompute_feature_ridge(model, X, y, weight)
     return recompute_ridge(model, X, y, weight)
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer._expansion import Expansion
 from mercer.features import FeatureMap, NystromMap, choose_landmarks, draw_fourier, draw_sketch
 from mercer.features._fourier import is_orthogonal
+from mercer.features._function import FeatureFunction
 from mercer.gram import BlockedGram
 from mercer.gram._blocked import pieces
 from mercer.gram._low_rank import landmark_basis
@@ -97,7 +99,7 @@ class Embedding:
 
     def matrix(self, stop: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
         """F in float32, and ‖φ(x)‖² of each row."""
-        F, squares = np.empty((self.n, self.n_features), np.float32), np.zeros(self.n)
+        F, squares = np.zeros((self.n, self.n_features), np.float32), np.zeros(self.n)
 
         def one(part: slice) -> None:
             tile = self.features(part)
@@ -117,6 +119,16 @@ class Embedding:
 
         self.each(self.tiles, one, stop)
         return out
+
+    def function(self, W: np.ndarray, b: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+        """The fitted function of weights W, the rows it is made of, and their coefficients."""
+        if self.landmarks is None:
+            empty = self.X[:0]
+            return FeatureFunction(self.gram.kernel, self.map, Samples(empty), W.T, b), empty, W
+        A, _ = self.coefficients(W)
+        assert isinstance(self.map, NystromMap)
+        landmarks = self.map.landmarks
+        return Expansion(self.gram.kernel, landmarks, A.T, b), landmarks.X, A
 
     # ------------------------------------------------------------------ sums with bounds
 

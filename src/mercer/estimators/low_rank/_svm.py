@@ -46,12 +46,13 @@ from mercer.solvers.linear._design_matrix import DenseMatrix
 from mercer.solvers.linear._newton import Newton
 from mercer.solvers.linear._selection import CoordinateDescentThenNewton
 
-__all__ = ["LowRankFit"]
+__all__ = ["LOW_RANK_ATTRIBUTES", "LowRankFit"]
 
+# Fitted attributes of low-rank models alone.
+LOW_RANK_ATTRIBUTES = ("duals_", "bound_duals_", "residual_")
 NO_RKHS = "none: these features are no functions of the kernel's feature space"
 NOT_PSD = "none: the kernel is not known to be positive semidefinite"
 OUT_OF_TIME = "none: the fit was stopped before it was computed"
-NOT_LINEAR = "none: it is not computed for this formulation"
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class LowRankFit:
         self._keep_low_rank(data, tasks, problems, gram, embedding, answers, betas, W)
         self._proof = summarise(certificates)
         self.fit_status_ = int(not self._proof.status.is_solved)
-        self.residual_ = float(np.mean(np.maximum(1 - squares / gram.diag(), 0.0)))
+        self.residual_ = _mean_residual(squares, gram.diag())
         if self.verbose:
             print(f"[{type(self).__name__}] {self._proof!r}")
         if self.fit_status_ and not stopping.interrupted:
@@ -341,6 +342,12 @@ class LowRankFit:
             if proof.status is not Status.STALLED
             else "A larger tol, or fewer components.",
         )
+
+
+def _mean_residual(squares: np.ndarray, diagonal: np.ndarray) -> float:
+    """The mean of diag(K − FFᵀ) over that of diag(K)."""
+    left, whole = float(np.maximum(diagonal - squares, 0.0).sum()), float(diagonal.sum())
+    return left / whole if whole > 0 else 0.0
 
 
 def _n(task: Task, gram: BlockedGram) -> int:

@@ -34,7 +34,7 @@ from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import BoundData, HasWeights, KernelEstimator
 from mercer.estimators._validation import Data, check_training
 from mercer.estimators._warm_start import Duals
-from mercer.estimators.low_rank import LowRankFit
+from mercer.estimators.low_rank import LOW_RANK_ATTRIBUTES, LowRankFit
 from mercer.estimators.svm._centring import InterceptShift
 from mercer.estimators.svm._definiteness import judge_definiteness
 from mercer.estimators.svm._solve import SolvesTasks
@@ -142,6 +142,8 @@ class KernelMachine(LowRankFit, SolvesTasks, HasDualView, HasWeights, KernelEsti
     ) -> None:
         """Pose, solve, keep."""
         problems = [self._pose(task, data) for task in tasks]
+        for name in LOW_RANK_ATTRIBUTES:  # an earlier fit's
+            self.__dict__.pop(name, None)
         if self.approximation is not None:
             self._fit_low_rank(data, tasks, problems, gram, stopping)
             return
