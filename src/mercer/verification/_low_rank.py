@@ -35,7 +35,7 @@ from mercer.verification._rounding import EPS, SETTINGS
 __all__ = ["LANDMARK_CUTOFF", "is_low_rank", "verify_low_rank"]
 
 # Eigenvalues of the landmarks' matrix up to this fraction of the largest are left out, as in fits.
-LANDMARK_CUTOFF = 1e-8
+LANDMARK_CUTOFF = 1e-11
 
 
 def is_low_rank(model: Any) -> bool:

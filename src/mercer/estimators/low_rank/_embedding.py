@@ -35,12 +35,13 @@ class EmbeddingSettings:
     tile_rows : int
         Rows that are embedded at a time: a tile of kernel values stays within some megabytes.
     cutoff : float
-        Eigenvalues of the landmarks' matrix up to this fraction of the largest are left out:
-        features of a smaller scale would be rounding once they are stored in float32.
+        Eigenvalues of the landmarks' matrix up to this fraction of the largest are left out. A
+        larger one loses directions that other rows need, a smaller one makes coefficients of
+        landmarks so large that the bounds of their sums say nothing.
     """
 
     tile_rows: int = 1024
-    cutoff: float = 1e-8
+    cutoff: float = 1e-11
 
 
 SETTINGS = EmbeddingSettings()
