@@ -63,11 +63,10 @@ def to_memmap(
     >>> from mercer import SVC
     >>> from mercer.data import to_memmap
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+    >>> low = SVC(approximation="nystroem", n_components=20, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     X, y = to_memmap(rows, folder, rows[:, 0] > 0)
-    ...     SVC(approximation="nystroem", n_components=20, random_state=0).fit(X, y).score(
-    ...         X, y
-    ...     ) > 0.9
+    ...     low.fit(X, y).score(X, y) > 0.9
     True
     """
     path = Path(folder)
@@ -80,9 +79,7 @@ def to_memmap(
         for X, part in batches:
             X = X.toarray() if sp.issparse(X) else np.asarray(X)
             if X.ndim != 2 or (d is not None and X.shape[1] != d):
-                raise ValueError(
-                    f"rows {n:,} and on have the shape {X.shape}, not (n, {d or 'd'})."
-                )
+                raise ValueError(f"rows {n:,} and on have the shape {X.shape}, not (…, {d}).")
             if kind is None:
                 kind = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
             if d is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -83,6 +82,7 @@ class ExplicitFeatures(
                     f"{self.kernel_!r} has no explicit sparse features. Use Nystroem, which needs "
                     "kernel values only."
                 )
+            phi = sp.csr_matrix(phi)
         else:
             X = validate_data(self, as_numbers(X), dtype=DTYPES, accept_sparse="csr")
             self.kernel_, self._gamma = resolve_kernel(self, X, None)
@@ -97,8 +97,7 @@ class ExplicitFeatures(
             X = validate_data(self, as_numbers(X), dtype=DTYPES, accept_sparse="csr", reset=False)
             return self.kernel_.feature_map(X, max_bytes=self.max_bytes)
         samples = self.kernel_.prepare(Samples(read_objects(self.kernel_, X)))
-        found = explicit_features(self.kernel_, samples, self._seen)
-        return sp.csr_matrix(found) if sp.issparse(found) else np.asarray(found)
+        return sp.csr_matrix(explicit_features(self.kernel_, samples, self._seen))
 
     @property
     def n_components_(self) -> int:
