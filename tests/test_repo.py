@@ -22,6 +22,7 @@ ORDER = [
     "_threads",
     "kernels",
     "gram",
+    "features",
     "problems",
     "_result",
     "data",
