@@ -42,6 +42,7 @@ ORDER = [
     "plots",
     "tuning",
     "duality",
+    "dask",
     "playground",
     "cli",
 ]
