@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.dask._client import close_local_cluster as close_local_cluster
+    from mercer.dask._kernel import SVC as SVC
+    from mercer.dask._kernel import SVR as SVR
+    from mercer.dask._kernel import OneClassSVM as OneClassSVM
     from mercer.dask._linear import LinearSVC as LinearSVC
     from mercer.dask._linear import LinearSVR as LinearSVR
     from mercer.dask._linear import LogisticRegression as LogisticRegression
@@ -19,6 +22,9 @@ _HOMES = {
     "LinearSVC": "_linear",
     "LinearSVR": "_linear",
     "LogisticRegression": "_linear",
+    "OneClassSVM": "_kernel",
+    "SVC": "_kernel",
+    "SVR": "_kernel",
     "close_local_cluster": "_client",
 }
 __all__ = sorted(_HOMES)

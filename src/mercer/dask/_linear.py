@@ -237,7 +237,7 @@ verbose, time_limit, callback, on_interrupt
     >>> import numpy as np
     >>> from distributed import Client
     >>> from mercer.dask import LinearSVC
-    >>> client = Client(processes=False, dashboard_address=None)
+    >>> client = Client(processes=False, dashboard_address="127.0.0.1:0")
     >>> X = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 2.0], [1.0, -2.0]])
     >>> X, y = da.from_array(X, chunks=(2, 2)), np.array([1, -1, 1, -1])
     >>> model = LinearSVC(loss="hinge", C=10, tol=1e-8).fit(X, y)
