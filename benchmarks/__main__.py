@@ -21,6 +21,7 @@ from benchmarks import (
     memory,
     playground,
     reading,
+    scale_dask,
     small,
     solvers,
     stream,
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, kernels, playground, reading, cli, tuning, autofit,
+        stream, linear, kernels, playground, reading, cli, tuning, autofit, scale_dask,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

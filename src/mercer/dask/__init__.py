@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.dask._client import close_local_cluster as close_local_cluster
+    from mercer.dask._features import KernelKMeans as KernelKMeans
+    from mercer.dask._features import KernelPCA as KernelPCA
+    from mercer.dask._features import KernelRidge as KernelRidge
+    from mercer.dask._features import Nystroem as Nystroem
     from mercer.dask._kernel import SVC as SVC
     from mercer.dask._kernel import SVR as SVR
     from mercer.dask._kernel import OneClassSVM as OneClassSVM
@@ -19,6 +23,10 @@ if TYPE_CHECKING:
     from mercer.dask._linear import LogisticRegression as LogisticRegression
 
 _HOMES = {
+    "KernelKMeans": "_features",
+    "KernelPCA": "_features",
+    "KernelRidge": "_features",
+    "Nystroem": "_features",
     "LinearSVC": "_linear",
     "LinearSVR": "_linear",
     "LogisticRegression": "_linear",
