@@ -3,7 +3,9 @@
 *a9a*: cut into 8 chunks, three losses, 1, 2 and 4 workers: rounds, seconds, bytes that workers send
 each other, peak memory of a worker, and whether the models are equal bit for bit. *lazy*: rows of
 20 columns that exist only while a chunk is computed, within the memory limits of two workers.
-*spark*: Spark MLlib's LinearSVC on rows of the same distribution, scored by the same objective.
+*plan*: the constants of a cost model (seconds per row, per task, per byte), and what it says of 1
+to 1,000 workers. *spark*: Spark MLlib's LinearSVC on rows of the same distribution, scored by the
+same objective.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def add_command(commands: Any) -> None:
         "dask", help="linear models on a Dask cluster of this machine",
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--only", default="a9a,lazy", help="comma-separated: a9a, lazy, spark")
+    parser.add_argument(
+        "--only", default="a9a,lazy", help="comma-separated: a9a, lazy, plan, spark"
+    )
     parser.add_argument("--rows", type=float, default=5e6, help="of lazy and spark (5e6)")
     parser.add_argument("--memory", default="1GB", help="memory limit of a worker of lazy (1GB)")
     parser.add_argument("--json", metavar="FILE", help="write all figures to FILE")
@@ -37,7 +41,7 @@ def add_command(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     chosen, found = options.only.split(","), []
-    cases = {"a9a": _a9a, "lazy": _lazy, "spark": _spark}
+    cases = {"a9a": _a9a, "lazy": _lazy, "plan": _plan, "spark": _spark}
     unknown = [name for name in chosen if name not in cases]
     if unknown:
         raise ValueError(f"unknown cases {', '.join(unknown)}; known: {', '.join(cases)}.")
@@ -154,6 +158,83 @@ def _lazy(options: argparse.Namespace) -> list[dict[str, Any]]:
         row["MB total"] = sum(client.run(_peak).values()) + peak_mb()
     _print([row])
     return [row]
+
+
+def _seconds_per_row(d: int, n: int = 100_000) -> float:
+    """Of a round of the squared hinge on one core, rows in memory."""
+    from mercer import LinearSVC
+    from mercer.dask._chunk import Chunk
+    from mercer.dask._linear_round import Certify, Request, evaluate_chunk
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    chunk = Chunk(0, X, (X[:, 0] > 0).astype(np.int32), None, None, n)
+    estimator = LinearSVC()
+    estimator.classes_, estimator.class_weight_ = np.array([0, 1]), np.ones(2)
+    w = rng.standard_normal(d) / d
+    request = Request(0, w, 0.0, 0.0, w, 0.1, 1.0, Certify(w, 0.0, 0.0))
+    seconds = []
+    for _ in range(4):
+        began = time.perf_counter()
+        evaluate_chunk(chunk, estimator, [request], [None], [None])
+        seconds.append(time.perf_counter() - began)
+    return min(seconds) / n
+
+
+def _seconds_per_task(n_chunks: int = 128) -> float:
+    """Of the scheduler: rounds of chunks of four rows."""
+    import dask.array as da
+    from distributed import Client
+
+    from mercer.dask import LinearSVC
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4 * n_chunks, 2))
+    y = np.where(X[:, 0] + rng.standard_normal(len(X)) > 0, 1, -1)
+    times: list[float] = []
+    with _cluster(2) as cluster, Client(cluster):
+        chunks = da.from_array(X, chunks=(4, 2))
+        given = {"tol": 1e-9, "callback": lambda progress: times.append(progress.seconds)}
+        LinearSVC(**given).fit(chunks, y)
+    return float(np.diff(times).min()) / (n_chunks * (1 + 1 / 7))
+
+
+def _bytes_per_second(megabytes: int = 128) -> float:
+    """From one worker to another, on this machine."""
+    from distributed import Client, wait
+
+    with _cluster(2) as cluster, Client(cluster) as client:
+        first, second = client.scheduler_info()["workers"]
+        seconds = []
+        for _ in range(3):
+            data = client.submit(np.ones, megabytes << 17, workers=[first], pure=False)
+            wait(data)
+            began = time.perf_counter()
+            client.submit(len, data, workers=[second], pure=False).result()
+            seconds.append(time.perf_counter() - began)
+    return (megabytes << 20) / min(seconds)
+
+
+def _plan(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Time of a round: rows in parallel, one tree of (d+1)² numbers, and all tasks in sequence."""
+    per_task, bandwidth = _seconds_per_task(), _bytes_per_second()
+    rows = []
+    for d in (20, 100, 500):
+        per_row = _seconds_per_row(d, 100_000 if d < 500 else 20_000)
+        constants = {"ns per row": 1e9 * per_row, "ms per task": 1e3 * per_task}
+        constants["MB per s"] = bandwidth / 1e6
+        for n in (1e7, 1e8, 1e9, 1e10):
+            for workers in (1, 10, 100, 1000):
+                chunks = max(workers, int(n // 1e6))
+                levels = max(1, int(np.ceil(np.log(chunks) / np.log(8))))
+                work = n / workers * per_row
+                sums = levels * 8 * 8 * (d + 1) ** 2 / bandwidth
+                tasks = chunks * (1 + 1 / 7) * per_task
+                row = {"columns": d, **constants, "rows": f"{n:.0e}", "workers": workers}
+                row |= {"rows s": work, "sums s": sums, "tasks s": tasks}
+                rows.append(row | {"round s": max(work, tasks) + sums})
+    _print(rows)
+    return rows
 
 
 def _spark(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, RegressorMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._result import Status
@@ -279,7 +278,7 @@ class KernelKMeans(FeatureParameters, ClusterMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "n_clusters": [COUNT],
         "max_iter": [COUNT],
-        "tol": [NOT_NEGATIVE, Interval(float, 0, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
     }
     n_clusters: int = field(default=8, kw_only=False)
     max_iter: int = 300
