@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mercer.dask._linear import LinearSVC as LinearSVC
     from mercer.dask._linear import LinearSVR as LinearSVR
     from mercer.dask._linear import LogisticRegression as LogisticRegression
+    from mercer.dask._search import SVCCV as SVCCV
+    from mercer.dask._search import PegasosClassifier as PegasosClassifier
 
 _HOMES = {
     "KernelKMeans": "_features",
@@ -31,7 +33,9 @@ _HOMES = {
     "LinearSVR": "_linear",
     "LogisticRegression": "_linear",
     "OneClassSVM": "_kernel",
+    "PegasosClassifier": "_search",
     "SVC": "_kernel",
+    "SVCCV": "_search",
     "SVR": "_kernel",
     "close_local_cluster": "_client",
 }
