@@ -23,6 +23,7 @@ from benchmarks import (
     probability,
     reading,
     scale,
+    scale_dask,
     small,
     solvers,
     stream,
@@ -36,8 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
-        kernel, large, scale, small, imports, memory, firstfit, family, learners, solvers,
-        embeddings, stream, linear, kernels, playground, reading, cli, tuning, autofit, probability,
+        kernel, large, scale, scale_dask, small, imports, memory, firstfit, family, learners,
+        solvers, embeddings, stream, linear, kernels, playground, reading, cli, tuning, autofit,
+        probability,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

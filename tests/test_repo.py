@@ -43,6 +43,7 @@ ORDER = [
     "plots",
     "tuning",
     "duality",
+    "dask",
     "playground",
     "cli",
 ]

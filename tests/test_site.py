@@ -39,7 +39,7 @@ def _public() -> set[str]:
         f"{package.__name__}.{name}"
         for package in subpackages
         for name in package.__all__
-        if name not in top
+        if getattr(package, name) is not top.get(name)  # not the same under another name
     }
     return own | inner
 

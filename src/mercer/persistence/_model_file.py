@@ -144,6 +144,8 @@ def _describe(model: Any, encode: Encoder, where: str = "") -> dict[str, Any]:
 def _describe_one(
     model: Any, encode: Encoder, where: str, among: Mapping[str, Any] = _STEPS
 ) -> dict[str, Any]:
+    if hasattr(model, "to_local"):  # an estimator of mercer.dask
+        model = model.to_local()
     name = name_of(model, among)
     if name is None:
         raise TypeError(
