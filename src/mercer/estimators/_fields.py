@@ -101,3 +101,4 @@ class SVMParameters(RunParameters, KernelParameters):
     warm_start: bool = False
     fit_intercept: bool = True
     gap_tol: float | None = None
+    checkpoint: Any = None

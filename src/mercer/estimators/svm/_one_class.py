@@ -27,7 +27,7 @@ class OneClassSVM(SVMParameters, OutlierMixin, KernelMachine):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, checkpoint
         As in `SVC`.
     nu : float in (0, 1], default=0.5
     fit_intercept : True

@@ -60,7 +60,7 @@ class SVR(SVMParameters, KernelRegressor):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol, checkpoint
         As in `SVC`.
     C : float, default=1.0
         Penalty on the slack variables, positive; ``inf`` keeps every residual within epsilon.
@@ -122,7 +122,7 @@ class NuSVR(SVMParameters, KernelRegressor):
     C : float, default=1.0
         Penalty on the slack variables, positive and finite.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, checkpoint
         As in `SVC`.
     fit_intercept : True
         Without intercept ν is another problem: False is refused.
