@@ -24,6 +24,7 @@ from benchmarks import (
     small,
     solvers,
     stream,
+    trust,
     tuning,
 )
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, kernels, playground, reading, cli, tuning, autofit,
+        stream, linear, kernels, playground, reading, cli, tuning, autofit, trust,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)
