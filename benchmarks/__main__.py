@@ -10,6 +10,7 @@ from benchmarks import (
     autofit,
     cli,
     embeddings,
+    export,
     family,
     firstfit,
     imports,
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for module in (
         kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
         stream, linear, kernels, playground, reading, cli, tuning, autofit, trust,
+        export,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

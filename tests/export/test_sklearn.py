@@ -128,7 +128,8 @@ def test_other_estimators_to_scikit_learn(ours):
 @pytest.mark.parametrize(
     "theirs",
     [
-        svm.LinearSVC(), svm.LinearSVR(C=0.1, max_iter=100_000), linear_model.LogisticRegression(max_iter=500),
+        svm.LinearSVC(), svm.LinearSVR(C=0.1, max_iter=100_000),
+        linear_model.LogisticRegression(max_iter=500),
         kernel_ridge.KernelRidge(kernel="poly", degree=2), kernel_ridge.KernelRidge(),
         decomposition.KernelPCA(2, kernel="rbf"),
         kernel_approximation.Nystroem(n_components=10, random_state=0),

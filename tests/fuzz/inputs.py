@@ -64,7 +64,8 @@ def _parquet() -> list[bytes]:
     columns = {"a": X[:, 0], "b": Y, "colour": ["red", "blue", None] * 4, "class": Y > 0}
     table = pa.table(columns)
     return [
-        _file(lambda path: pq.write_table(table, path, compression=c)) for c in ("none", "snappy")
+        _file(lambda path, c=c: pq.write_table(table, path, compression=c))
+        for c in ("none", "snappy")
     ]
 
 
@@ -82,8 +83,12 @@ def _npy(array) -> bytes:
 
 def _libsvm() -> list[bytes]:
     found = []
-    for model, y in ((mercer.SVC(), Y), (mercer.NuSVC(nu=0.2, kernel="poly"), Y > 0),
-                     (mercer.SVR(kernel="linear"), X[:, 0]), (mercer.OneClassSVM(), None)):  # fmt: skip
+    for model, y in (
+        (mercer.SVC(), Y),
+        (mercer.NuSVC(nu=0.2, kernel="poly"), Y > 0),
+        (mercer.SVR(kernel="linear"), X[:, 0]),
+        (mercer.OneClassSVM(), None),
+    ):
         fitted = model.fit(X, y)
         found.append(_file(lambda path, m=fitted: write_libsvm(m, path)))
     return found

@@ -176,12 +176,12 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
     if hasattr(model, "probability"):
         is_sigmoid = bool(model._probA.size) and not hasattr(model, "_maps")
         changed["probability"] = is_sigmoid or "deprecated"
-    if name == "LogisticRegression":
-        if model.classes_.size > 2 and model.multi_class == "ovr":
-            raise ValueError(
-                "scikit-learn's LogisticRegression is a softmax of several classes: fit with "
-                "multi_class='multinomial', or take OneVsRestClassifier there."
-            )
+    is_several = len(getattr(model, "classes_", ())) > 2
+    if name == "LogisticRegression" and is_several and model.multi_class == "ovr":
+        raise ValueError(
+            "scikit-learn's LogisticRegression is a softmax of several classes: fit with "
+            "multi_class='multinomial', or take OneVsRestClassifier there."
+        )
     if getattr(model, "alpha", None) == "loo":
         changed["alpha"] = model.alpha_
     if name in _LINEAR:
