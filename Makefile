@@ -6,6 +6,12 @@
 # make test-dropin  scikit-learn's own tests with Mercer's classes in place (tests/dropin)
 # make coverage  the tests with line and branch coverage; the report is out/coverage/index.html
 # make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
+# make fuzz    1,000,000 changed inputs for every reader of files, links and messages (docs/reliability.md)
+# make soak    30 minutes of mixed load: fits, searches, saves, interrupts, kills (docs/reliability.md)
+# make package  build wheel and sdist twice, compare, look inside, install in a new environment
+# make lock    versions of the development environment, into requirements-dev.lock
+# make sbom    a CycloneDX list of what the environment holds, into out/sbom.json
+# make audit   known vulnerabilities of these versions (needs the network), and licences
 # make docs    build the documentation site into out/docs
 # make docs-check  check pages, docstrings and links without running examples or writing pages
 # make lint    ruff and mypy
@@ -23,7 +29,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness docs docs-check lint format bench clean
+.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness fuzz soak package lock sbom audit docs docs-check lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -124,6 +130,34 @@ SOUNDNESS_COUNT ?= 100000
 soundness: $(VENV)/.dev
 	@mkdir -p out
 	$(BIN)/python -m tests.soundness.run --count $(SOUNDNESS_COUNT) --resume out/soundness.jsonl
+
+# FUZZ_COUNT=20000 gives fewer; a run that was interrupted goes on where it was.
+FUZZ_COUNT ?= 1000000
+fuzz: $(VENV)/.dev
+	@mkdir -p out
+	$(BIN)/python -m tests.fuzz.run --count $(FUZZ_COUNT) --resume out/fuzz.jsonl --keep
+
+# MINUTES=2 is a short one.
+MINUTES ?= 30
+soak: $(VENV)/.dev
+	$(BIN)/python -m benchmarks trust --minutes $(MINUTES)
+
+package: $(VENV)/.dev
+	$(BIN)/python .ci/package.py
+
+# uv, cyclonedx-py and pip-audit are tools of their own: pipx install them.
+lock:
+	uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 \
+		--no-emit-index-url --no-emit-find-links --no-header --generate-hashes --quiet \
+		-o requirements-dev.lock
+
+sbom: $(VENV)/.dev
+	@mkdir -p out
+	cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o out/sbom.json $(BIN)/python
+
+audit: $(VENV)/.dev
+	pip-audit --requirement requirements-dev.lock --disable-pip
+	$(BIN)/python .ci/licences.py all
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs

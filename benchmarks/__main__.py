@@ -10,6 +10,7 @@ from benchmarks import (
     autofit,
     cli,
     embeddings,
+    export,
     family,
     firstfit,
     imports,
@@ -27,6 +28,7 @@ from benchmarks import (
     small,
     solvers,
     stream,
+    trust,
     tuning,
 )
 
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for module in (
         kernel, large, scale, scale_dask, small, imports, memory, firstfit, family, learners,
         solvers, embeddings, stream, linear, kernels, playground, reading, cli, tuning, autofit,
-        probability,
+        probability, trust, export,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

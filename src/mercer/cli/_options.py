@@ -96,6 +96,9 @@ def _code(name: str, values: Mapping[int, str]) -> Any:
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 DataIfAny = Annotated[str | None, typer.Argument(metavar="DATA", help=DATA)]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="What train wrote.")]
+AnyFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="A model (also LIBSVM's), a checkpoint, or data.")
+]
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=f"A model, or data: {DATA}")]
 Destination = Annotated[
     str, typer.Argument(metavar="DEST", help="The name says the format: .csv, .svm, .npz, .model …")

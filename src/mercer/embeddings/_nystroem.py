@@ -117,7 +117,7 @@ class Nystroem(KernelFeatures):
     _min_landmarks, _rows_per_block = 256, 4096
 
     def _fit(self, X: Any, wants_features: bool) -> np.ndarray | None:
-        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, None, self.on_interrupt, self) as stopping:
             rows, total, own = self._choose(X, stopping)
             features, explained = None, 0.0
             if wants_features:

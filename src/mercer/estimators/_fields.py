@@ -104,3 +104,4 @@ class SVMParameters(RunParameters, KernelParameters):
     approximation: str | None = None
     n_components: int = 500
     random_state: Any = None
+    checkpoint: Any = None

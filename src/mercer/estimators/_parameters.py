@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ CONSTRAINTS: dict[str, list] = {
     "on_interrupt": [StrOptions({"raise", "return"})],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
+    "checkpoint": [None, str, PathLike],
     "gap_tol": [None, Interval(Real, 0.0, None, closed="neither")],
     "approximation": [None, StrOptions({"nystroem", "fourier", "sketch"})],
     "n_components": [Interval(Integral, 1, None, closed="left")],

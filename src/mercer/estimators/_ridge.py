@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.certificates._residuals import RidgeSolution, certify_ridge
+from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._fields import NOT_NEGATIVE, RunParameters, SmoothingParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
@@ -31,7 +32,12 @@ __all__ = ["KernelRidge"]
 
 @estimator
 class KernelRidge(
-    MultiOutputMixin, RegressorMixin, RunParameters, SmoothingParameters, KernelEstimator
+    MultiOutputMixin,
+    RegressorMixin,
+    RunParameters,
+    SmoothingParameters,
+    Compressible,
+    KernelEstimator,
 ):
     """Kernel ridge regression.
 
@@ -160,7 +166,7 @@ class KernelRidge(
         """
         if isinstance(sample_weight, Real):
             sample_weight = np.full(_num_samples(X), float(sample_weight))
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight, several_targets=True)
             Y = np.asarray(data.y, np.float64).reshape(data.n, -1)
             alpha = self._check_alpha(Y.shape[1])

@@ -138,7 +138,7 @@ class BaseSearch(BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             X, y = indexable(as_rows(X), y)
             routed = self._routed(sample_weight, params)
             validate_data(self, X, skip_check_array=True)

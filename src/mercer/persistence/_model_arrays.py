@@ -141,11 +141,8 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("LinearSVC", "LogisticRegression"), _LINEAR_MODEL + _CLASSIFIER),
     "LinearSVR": _LINEAR_MODEL,
     "MKL": ("estimator_", "kernel_", "weights_", "scales_", "shares_", "certificate_"),
-    "KernelRidge": ("kernel_", "expansion_", "X_fit_", "dual_coef_", "alpha_", "certificate_"),
-    "KernelPCA": (
-        *("kernel_", "expansion_", "X_fit_", "eigenvectors_", "eigenvalues_"),
-        "certificate_",
-    ),
+    "KernelRidge": ("kernel_", "expansion_", "X_fit_", "dual_coef_", "alpha_"),
+    "KernelPCA": ("kernel_", "expansion_", "X_fit_", "eigenvectors_", "eigenvalues_"),
     "KernelLogisticRegression": (
         *("kernel_", "expansion_", "support_", "dual_coef_", "intercept_"),
         *_CLASSIFIER,

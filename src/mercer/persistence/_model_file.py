@@ -155,7 +155,7 @@ def _describe_one(
     parameters = model.get_params(deep=False)
     fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}
     fitted.pop("_sklearn_version", None)
-    for key in ("callback", "resume"):
+    for key in ("callback", "checkpoint", "resume"):
         if key in parameters:
             parameters[key] = None
     if hasattr(parameters.get("cv"), "split") or np.iterable(parameters.get("cv")):

@@ -35,6 +35,7 @@ _OBJECTS = [
     for path in (
         "certificates._certificate:Certificate",
         "solvers._registry:Choice",
+        "estimators._compress:Compression",
         "data._schema:Column",
         "solvers.pegasos._state:PegasosState",
         "estimators._warm_start:Duals",

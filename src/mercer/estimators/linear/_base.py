@@ -104,7 +104,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
         self._check_parameters()
         if np.isinf(self.C):
             return self._fit_hard_margin(X, y, sample_weight)
-        with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self.callback, self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
             with bind(data.X, self.n_jobs) as design:

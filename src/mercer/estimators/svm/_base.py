@@ -24,6 +24,7 @@ from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import Certificate, summarise
+from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import (
     is_converged,
     prove_not_separable,
@@ -52,7 +53,9 @@ __all__ = ["KernelMachine"]
 UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
 
 
-class KernelMachine(LowRankFit, SolvesTasks, HasDualView, HasWeights, KernelEstimator):
+class KernelMachine(
+    LowRankFit, SolvesTasks, HasDualView, HasWeights, Compressible, KernelEstimator
+):
     """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
 
     Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into

@@ -27,7 +27,8 @@ class OneClassSVM(SVMParameters, OutlierMixin, KernelMachine):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, approximation, n_components
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, approximation, n_components, \
+checkpoint
         As in `SVC`.
     random_state : int, RandomState or None, default=None
         For an ``approximation``.

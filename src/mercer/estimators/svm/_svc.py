@@ -113,6 +113,10 @@ class SVC(ClassifierParameters, KernelClassifier):
         ``certificate_.distance_to_exact`` bounds the distance from the exact optimum.
     n_components : int, default=500
         Features of an ``approximation``.
+    checkpoint : path, optional
+        A file in which a long fit keeps its duals every few seconds. A fit with the same data and
+        parameters goes on from there, also after the process was killed; with others it is refused.
+        Once the tolerance is reached the file is removed.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         "squared_hinge" penalises C ξ² instead of C ξ. Its dual has no upper bound and 1/(2C) added
         to the diagonal of the kernel matrix.
@@ -200,7 +204,7 @@ class NuSVC(ClassifierParameters, KernelClassifier):
     nu : float in (0, 1], default=0.5
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter, \
 decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, callback, \
-on_interrupt, warm_start, gap_tol
+on_interrupt, warm_start, gap_tol, checkpoint
         As in `SVC`.
     approximation, n_components
         Not for this formulation: ``approximation`` other than None is refused.

@@ -61,7 +61,7 @@ class SVR(SVMParameters, KernelRegressor):
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
 time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol, approximation, \
-n_components
+n_components, checkpoint
         As in `SVC`.
     random_state : int, RandomState or None, default=None
         For an ``approximation``.
@@ -125,7 +125,7 @@ class NuSVR(SVMParameters, KernelRegressor):
     C : float, default=1.0
         Penalty on the slack variables, positive and finite.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, checkpoint
         As in `SVC`.
     approximation, n_components, random_state
         Not for this formulation: ``approximation`` other than None is refused.
