@@ -28,6 +28,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "live",
+    "interactive",
     "members",
     "titles",
 ]
