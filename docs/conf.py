@@ -29,6 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "live",
     "interactive",
+    "motion",
     "members",
     "titles",
 ]

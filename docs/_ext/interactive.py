@@ -7,7 +7,7 @@
     ```
 
 The argument names a figure of ``_static/figures``, ``:still:`` a function of ``stills.py`` that
-draws the picture for print and for browsers without JavaScript; ``:options:`` is JSON for the script.
+draws the picture for print and for browsers without JavaScript; ``:options:`` is JSON.
 Scripts and style are loaded by pages that have such a figure only.
 """
 

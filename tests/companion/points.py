@@ -1,4 +1,4 @@
-"""What the lecture notes say besides their methods: for each point its page, and words to find there.
+"""What the notes say besides their methods: for each point its page, and words to find there.
 
 Numbers are those of the list of points kept with the notes. ``QUESTIONS`` must be answerable from
 margin, duality and SMO alone.
