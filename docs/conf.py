@@ -86,6 +86,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
 }
 
+html_extra_path = ["slides"]
 html_theme = "furo"
 html_title = "Mercer"
 html_css_files = ["mercer.css"]

@@ -4,8 +4,8 @@
     What is seen.
     ```
 
-The argument names a function of this file that gives one drawing for each frame. The last frame, still, stands in
-print and for readers who ask for reduced motion.
+The argument names a function of this file that gives one drawing for each frame. The last frame
+stands in print and for readers who ask for reduced motion.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-from stills import BLUE, DARK, GREY, SIGNS, TWELVE, _levels, _plane, _points
+from stills import BLUE, DARK, GREY, ORANGE, SIGNS, TWELVE, _levels, _plane, _points
 
 from mercer import SVC, KernelKMeans
-from mercer.duality import coordinate_ascent, draw_path
+from mercer.duality import coordinate_ascent
 from mercer.kernels import RBF
 
 DPI, FRAME_MS, LAST_MS, COLOURS = 80, 220, 2200, 96
@@ -50,7 +50,7 @@ def _fitted(X: np.ndarray, y: np.ndarray, title: str, C: float) -> Figure:
 @motion
 def c_sweep() -> Iterator[Figure]:
     X, y = np.vstack([TWELVE, [[4, 4]]]), np.append(SIGNS, -1)
-    for C in np.logspace(1, -2, 20):
+    for C in np.logspace(0, -2, 20):
         yield _fitted(X, y, f"C = {C:.3g}", C)
 
 
@@ -81,12 +81,15 @@ def pegasos() -> Iterator[Figure]:
 
 @motion
 def ascent() -> Iterator[Figure]:
-    Q = [[4, 1], [1, 2]]
-    for steps in range(1, 9):
-        figure = Figure(figsize=(4.8, 4.4), layout="constrained")
-        path = coordinate_ascent(Q, start=[1, -1], steps=steps)
-        ax = draw_path(Q, path, ax=figure.add_subplot())
-        ax.set(xlim=(-0.4, 1.2), ylim=(-1.2, 0.4), title=f"coordinate ascent, step {steps}")
+    Q, grid = np.array([[4, 1], [1, 2]]), np.linspace(-1.2, 1.2, 120)
+    places = np.stack(np.meshgrid(grid, grid), axis=-1)
+    values = -np.einsum("...i,ij,...j", places, Q, places) / 2
+    path = coordinate_ascent(Q, start=[1, -1], steps=8)
+    for steps in range(len(path)):
+        figure, ax = _plane(limits=(-1.2, 1.2))
+        ax.contour(grid, grid, values, 14, colors=BLUE, linewidths=0.8, linestyles="-")
+        ax.plot(*path[: steps + 1].T, "o-", color=ORANGE, markersize=4)
+        ax.set(xlabel="α₁", ylabel="α₂", title=f"coordinate ascent, step {steps}")
         yield figure
 
 
@@ -99,7 +102,7 @@ def clusters() -> Iterator[Figure]:
     labels = end.copy()
     rng = np.random.default_rng(3)
     labels[rng.random(80) < 0.3] ^= 1  # a start near enough to end in the two rings
-    for turn in range(8):
+    for turn in range(4):
         figure, ax = _plane(limits=(-4.8, 4.8))
         _points(ax, X, np.where(labels == 0, 1, -1))
         ax.set_title(f"k-means in feature space, round {turn}")
