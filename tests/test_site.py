@@ -103,7 +103,7 @@ def test_the_gallery_is_large_enough():
 def test_links_into_the_playground_are_states(page):
     from mercer.playground import State
 
-    for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
+    for query in re.findall(r'[`"]\?(\w+=[^`"]*)[`"]', page.read_text(encoding="utf-8")):
         state = State.from_query(query)
         assert set(query.split("&")) >= set(state.to_query().split("&")) - {""}, query
 

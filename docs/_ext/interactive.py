@@ -21,11 +21,11 @@ from typing import Any
 import stills
 from docutils import nodes
 from docutils.parsers.rst import directives
-from live import FOLDER, house_style
+from live import FOLDER, house_style, is_current
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-SCRIPTS = ("svm", "draw", "plane", "smo", "dual", "lift", "lines", "start")
+SCRIPTS = ("svm", "draw", "plane", "smo", "dual", "lift", "lines", "formula", "start")
 
 
 class Interactive(SphinxDirective):
@@ -41,7 +41,7 @@ class Interactive(SphinxDirective):
         still = self.options["still"]
         path = Path(FOLDER, f"still-{still}.svg")
         target = self.env.srcdir / path
-        if not target.exists():
+        if not is_current(target):
             target.parent.mkdir(exist_ok=True)
             house_style()
             figure = stills.STILLS[still]()

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 from docutils import nodes
-from live import FOLDER, house_style
+from live import FOLDER, house_style, is_current
 from matplotlib.figure import Figure
 from PIL import Image
 from sphinx.application import Sphinx
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from stills import BLUE, DARK, GREY, ORANGE, SIGNS, TWELVE, _levels, _plane, _points
 
@@ -29,6 +30,8 @@ from mercer.duality import coordinate_ascent
 from mercer.kernels import RBF
 
 DPI, FRAME_MS, LAST_MS, COLOURS = 80, 220, 2200, 96
+LARGEST_BYTES = 1_000_000
+logger = logging.getLogger(__name__)
 MOTIONS: dict[str, Callable[[], Iterator[Figure]]] = {}
 
 
@@ -130,7 +133,7 @@ class Motion(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         moving, still = (Path(FOLDER, f"motion-{name}{end}.png") for end in ("", "-still"))
-        if not (self.env.srcdir / moving).exists():
+        if not is_current(self.env.srcdir / moving):
             house_style()
             (self.env.srcdir / moving).parent.mkdir(exist_ok=True)
             frames = [_frame(figure) for figure in MOTIONS[name]()]
@@ -143,6 +146,8 @@ class Motion(SphinxDirective):
                 duration=times,
                 loop=0,
             )
+            if (self.env.srcdir / moving).stat().st_size > LARGEST_BYTES:
+                logger.warning("%s: more than a megabyte", name, location=self.get_location())
         words, messages = self.parse_inline(" ".join(self.content))
         alt = nodes.paragraph("", "", *words).astext()
         figure = nodes.figure("", classes=["picture"])

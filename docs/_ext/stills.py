@@ -163,3 +163,13 @@ def lift() -> Figure:
     ax.plot_surface(side, side.T, np.full((2, 2), 2.3), color=GREEN, alpha=0.3)
     ax.set(xlabel="x₁", ylabel="x₂", zlabel="x₁² + x₂²")
     return figure
+
+
+@still
+def formula() -> Figure:
+    figure = Figure(figsize=(4.2, 3.6), layout="constrained")
+    ax = figure.add_subplot()
+    image = ax.imshow(np.tanh(1 + TWELVE @ TWELVE.T), cmap="RdBu", vmin=-1, vmax=1)
+    figure.colorbar(image, ax=ax)
+    ax.set(title="tanh(1 + x·z) of the twelve points", xlabel="row", ylabel="row")
+    return figure

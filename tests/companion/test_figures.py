@@ -19,7 +19,7 @@ from tests.playground.browser import missing, opened
 ROOT = Path(__file__).parent.parent.parent
 FIGURES = ROOT / "docs" / "_static" / "figures"
 PAGES = sorted((ROOT / "docs" / "companion").glob("*.md"))
-SCRIPTS = ("svm", "draw", "plane", "smo", "dual", "lift", "lines", "start")
+SCRIPTS = ("svm", "draw", "plane", "smo", "dual", "lift", "lines", "formula", "start")
 TWELVE = np.array(
     [
         [2, 4],
@@ -129,6 +129,30 @@ def test_logistic_regression_and_the_dual_function_agree_with_mercer():
     ]
     for alpha, both in zip((0.5, 1.0, 2.0), found["q"], strict=True):
         assert both == pytest.approx([p.dual([alpha]) for p in programs], abs=CLOSE)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_formulas_are_parsed_and_their_eigenvalues_are_right():
+    formulas = {
+        "dot": TWELVE @ TWELVE.T,
+        "(1 + dot)^2 / 4 - 0.5": (1 + TWELVE @ TWELVE.T) ** 2 / 4 - 0.5,
+        "exp(-.1*dist2)": np.exp(-0.1 * ((TWELVE[:, None] - TWELVE) ** 2).sum(-1)),
+        "tanh(1+dot)": np.tanh(1 + TWELVE @ TWELVE.T),
+        "min(x1, z1) + -2^2": np.minimum.outer(TWELVE[:, 0], TWELVE[:, 0]) - 4,
+    }
+    wrong = ["", "dot +", "alert(1)", "dot dot", "exp(1, 2)", "(dot", "x1.constructor", "1; dot"]
+    found = node(f"""
+        const F = require({json.dumps(str(FIGURES / "formula.js"))}), X = {TWELVE.tolist()};
+        const answers = {json.dumps(list(formulas))}.map((text) => F.verdict(text, X));
+        const refused = {json.dumps(wrong)}.map((text) => {{
+          try {{ F.parse(text); return false; }} catch (problem) {{ return problem.message.length > 5; }}
+        }});
+        console.log(JSON.stringify({{ answers, refused }}));""")
+    for K, got in zip(formulas.values(), found["answers"], strict=True):
+        np.testing.assert_allclose(got["K"], K, rtol=1e-12)
+        np.testing.assert_allclose(got["values"], np.linalg.eigvalsh(K), atol=1e-9 * abs(K).max())
+        assert got["words"].startswith("Not a kernel") == (np.linalg.eigvalsh(K)[0] < -1e-6)
+    assert all(found["refused"])
 
 
 def test_every_figure_has_a_script_and_a_still(monkeypatch):
