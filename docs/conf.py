@@ -28,6 +28,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "live",
+    "interactive",
+    "motion",
     "members",
     "titles",
 ]
@@ -84,6 +86,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
 }
 
+html_extra_path = ["slides"]
 html_theme = "furo"
 html_title = "Mercer"
 html_css_files = ["mercer.css"]

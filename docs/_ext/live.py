@@ -40,6 +40,12 @@ def house_style(*_: Any) -> None:
     mpl.rcParams["svg.fonttype"] = "path"
 
 
+def is_current(picture: Path) -> bool:
+    """Whether a picture is newer than all code of the extensions, which draws it."""
+    code = max(file.stat().st_mtime for file in Path(__file__).parent.glob("*.py"))
+    return picture.exists() and picture.stat().st_mtime > code
+
+
 class Picture(SphinxDirective):
     """The figure that the examples up to here have drawn."""
 
