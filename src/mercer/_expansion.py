@@ -27,8 +27,8 @@ __all__ = ["Expansion"]
 
 Decided = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# A tile of 256 × 512 float64 values is 1 MB: it stays in the second-level cache, also of two threads
-# on one core, between the product, the kernel map and the sum with the coefficients.
+# A tile of 256 × 512 float64 values is 1 MB: it stays in the second-level cache between product,
+# kernel map and sum with the coefficients, also where two threads share a core.
 ROWS_PER_TILE = 256
 VECTORS_PER_TILE = 512
 # TERMS_PER_SUM products of float32 values are summed in float32, then in float64: a sum over all

@@ -84,3 +84,25 @@ def test_a_conflict_names_both(letter):
     name = SVM_TRAIN_OPTIONS[letter][0]
     with pytest.raises(UsageError, match=rf"-{letter} and -+{name.replace('_', '-')} are the same"):
         translate({**NOTHING, letter: [1] if letter == "w" else 1, name: "x"})
+
+
+@pytest.fixture
+def rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{label} 1:{label * (1 + k % 3)} 2:{k}" for k in range(12) for label in (1, -1)]
+    (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_quiet_cross_validation_prints_its_score(rows, mercer):
+    """As svm-train: there is nothing else to see."""
+    code, out, _ = mercer("train", "-v", "3", "-q", "rows.svm")
+    assert code == 0
+    assert out.startswith("Cross Validation Accuracy = ")
+
+
+def test_predict_takes_the_order_of_svm_predict(rows, mercer):
+    assert mercer("train", "-t", "0", "rows.svm", "rows.mercer")[0] == 0
+    assert mercer("predict", "rows.mercer", "rows.svm", "ours")[0] == 0
+    assert mercer("predict", "rows.svm", "rows.mercer", "theirs")[0] == 0
+    assert (rows / "ours").read_bytes() == (rows / "theirs").read_bytes()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn import svm
+from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
@@ -212,3 +213,10 @@ def test_parameters_that_are_not_used_are_named(given):
     (name,) = given
     with pytest.warns(UserWarning, match=f"{name}=.* is not used"):
         LinearSVC(**{**TIGHT, **given}).fit(X, NAMES)
+
+
+def test_iris_is_solved_with_the_default_parameters():
+    """``max_iter`` counts passes over all rows: most epochs visit a few active ones."""
+    model = LinearSVC(multi_class="crammer_singer", loss="hinge").fit(*load_iris(return_X_y=True))
+    assert model.certificate_.status.is_solved
+    assert model.n_iter_ <= model.max_iter

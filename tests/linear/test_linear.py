@@ -252,3 +252,32 @@ def test_rows_without_entries_cost_what_they_must():
     certificate = model.fit(X, y).certificate_
     assert certificate.status.is_solved
     assert certificate.primal == pytest.approx(0.5 * 3 + 2 * 2.0)  # w = y, and ξ = 1 twice
+
+
+def text_like(n, columns, words, seed):
+    """Rows of counted words, few of which are frequent, of length one; and labels."""
+    rng = np.random.default_rng(seed)
+    frequency = 1 / np.arange(1, columns + 1)
+    picked = rng.choice(columns, size=(n, words), p=frequency / frequency.sum())
+    ends = np.arange(0, n * words + 1, words)
+    X = sp.csr_matrix((np.ones(n * words), picked.ravel(), ends), shape=(n, columns))
+    X.sum_duplicates()
+    X.data /= np.repeat(np.sqrt(X.multiply(X).sum(axis=1).A1), np.diff(X.indptr))
+    scores = X @ rng.normal(size=columns) + 0.3 * rng.normal(size=n)
+    return X, np.where(scores > 0, 1, -1)
+
+
+@pytest.mark.parametrize("C", [10.0, 100.0])
+def test_a_penalised_intercept_takes_few_rounds_on_text(C):
+    """Clipped steps on the free duals keep their sum: a change of it would move every score."""
+    X, y = text_like(400, 2000, 40, seed=0)
+    certificate = LinearSVC(C=C, loss="hinge", max_iter=-1).fit(X, y).certificate_
+    assert certificate.status.is_solved
+    assert certificate.rounds <= 7
+
+
+def test_an_offset_of_the_columns_names_the_free_intercept():
+    far = X + 1e8
+    with pytest.warns(mercer.exceptions.ConvergenceWarning, match="intercept_scaling=None"):
+        LinearSVC().fit(far, LABELS)
+    assert LinearSVC(intercept_scaling=None).fit(far, LABELS).certificate_.status.is_solved

@@ -311,3 +311,12 @@ def test_pictures_of_the_search():
     else:
         with pytest.raises(ValueError, match="along C"):
             report.landscape()
+
+
+@pytest.mark.parametrize("names", [None, ["height", "width", "height in feet"]])
+def test_findings_name_the_columns(names):
+    X, y = MOONS
+    X = np.c_[X, 3 * X[:, 0]]
+    X = pd.DataFrame(X, columns=["a", "b", "c"]) if names is None else X
+    found = " ".join(map(str, quick(X, y, feature_names=names).report_.findings))
+    assert ("a and c" if names is None else "height and height in feet") in found

@@ -38,6 +38,7 @@ def start(arguments: Sequence[str] | None) -> int:
     escape_unencodable()
     try:
         command = typer.main.get_command(app)
+        _hide_types_of_flags(command)
         return command.main(words, prog_name="mercer", standalone_mode=False) or 0
     except usage_error as error:
         place = " ".join(["mercer", *words[:1]]) if error.ctx and error.ctx.parent else "mercer"
@@ -45,6 +46,15 @@ def start(arguments: Sequence[str] | None) -> int:
         return int(ExitCode.USAGE)
     except typer.Abort:
         return int(ExitCode.ERROR)
+
+
+def _hide_types_of_flags(command: Any) -> None:
+    """Those that typer adds itself: a flag takes no <bool>."""
+    for each in [command, *command.commands.values()]:
+        help_option = each.get_help_option(typer.Context(each))
+        for option in [*each.params, help_option]:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
 
 
 def _meant(error: Any) -> str:
@@ -95,7 +105,7 @@ def _version(wanted: bool) -> None:
 def mercer(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, o.flag("Print the version.", "--version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -269,9 +279,9 @@ def convert(
 )
 def export(
     model: o.Model,
-    onnx: Annotated[bool, typer.Option("--onnx", help="An ONNX graph in float64.")] = False,
-    c: Annotated[bool, typer.Option("--c", help="A C99 header without dependencies.")] = False,
-    single: Annotated[bool, typer.Option("--float", help="C: float instead of double.")] = False,
+    onnx: Annotated[bool, o.flag("An ONNX graph in float64.", "--onnx")] = False,
+    c: Annotated[bool, o.flag("A C99 header without dependencies.", "--c")] = False,
+    single: Annotated[bool, o.flag("C: float instead of double.", "--float")] = False,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="C: what its names begin with.")
     ] = None,

@@ -58,7 +58,7 @@ def _named(choice: Any, help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=f"{help}: {values}.", metavar="NAME", **more)
 
 
-def _flag(help: str, *names: str, **more: Any) -> Any:
+def flag(help: str, *names: str, **more: Any) -> Any:
     """An option without a value."""
     return typer.Option(*names, help=help, metavar="", **more)
 
@@ -151,7 +151,7 @@ Missing = Annotated[
 ]
 Header = Annotated[
     bool | None,
-    _flag("Whether CSV begins with names.", "--header/--no-header", show_default="as it looks"),
+    flag("Whether CSV begins with names.", "--header/--no-header", show_default="as it looks"),
 ]
 Categorical = Annotated[
     list[str] | None,
@@ -216,7 +216,7 @@ KernelParameter = Annotated[
     list[str] | None,
     _model("Of kernels on texts, tables, …, such as k=4; several times.", metavar="NAME=VALUE"),
 ]
-Normalized = Annotated[bool, _flag("k(x, z) / √(k(x, x) k(z, z)), on texts.", "--normalize")]
+Normalized = Annotated[bool, flag("k(x, z) / √(k(x, x) k(z, z)), on texts.", "--normalize")]
 Degree = Annotated[int | None, _model("Of poly.", show_default="3")]
 Coef0 = Annotated[float | None, _model("Of poly and sigmoid.", show_default="0")]
 Nu = Annotated[
@@ -278,7 +278,7 @@ CheckpointFile = Annotated[str | None, _fit("With --dask: state of the fit.", me
 Folds = Annotated[int | None, _fit("Number of folds: also cross-validate.", min=2)]
 Test = Annotated[str | None, _fit("Data to score the model on.", metavar="DATA")]
 Verify = Annotated[
-    bool, _flag("Recompute the certificate of the model that was written.", "--verify")
+    bool, flag("Recompute the certificate of the model that was written.", "--verify")
 ]
 PlotToo = Annotated[
     str | None,
@@ -308,11 +308,11 @@ W = Annotated[
 V = Annotated[int | None, _letter("v", "Number of folds: cross-validate, write no model.", min=2)]
 
 # What is printed
-Full = Annotated[bool, _flag("All numbers of the certificate.", "--full")]
-Json = Annotated[bool, _flag("Print one JSON object.", "--json")]
-Quiet = Annotated[bool, _flag("Print errors only.", "--quiet", "-q")]
-Decision = Annotated[bool, _flag("Decision values too.", "--decision")]
-Proba = Annotated[bool, _flag("Probabilities of the classes too.", "--proba")]
+Full = Annotated[bool, flag("All numbers of the certificate.", "--full")]
+Json = Annotated[bool, flag("Print one JSON object.", "--json")]
+Quiet = Annotated[bool, flag("Print errors only.", "--quiet", "-q")]
+Decision = Annotated[bool, flag("Decision values too.", "--decision")]
+Proba = Annotated[bool, flag("Probabilities of the classes too.", "--proba")]
 Keep = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="Copy this column of DATA, such as an id; again for more."),
@@ -330,7 +330,7 @@ Feature = Annotated[
 ]
 # The playground
 Port = Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)]
-Browser = Annotated[bool, _flag("Open the page.", "--browser/--no-browser")]
+Browser = Annotated[bool, flag("Open the page.", "--browser/--no-browser")]
 
 
 # Command lines of svm-train

@@ -14,6 +14,7 @@ from mercer.cli._output import Reporter, open_model_and_data
 from mercer.cli._scores import describe_scores, score
 from mercer.data import write_predictions
 from mercer.data._table import read_columns
+from mercer.persistence._container import holds_tensors
 
 __all__ = ["run"]
 
@@ -36,6 +37,8 @@ def run(
         raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
         raise UsageError("--decision and --proba exclude each other: give one of them")
+    if holds_tensors(data) and not holds_tensors(model):  # the order of svm-predict
+        model, data = data, model
     found, table = open_model_and_data(model, data, format, decimal, may_be_wider=True)
     kept = read_columns(data, keep, table.format) if keep else {}
     if b is not None:

@@ -69,6 +69,7 @@ def run(**given: Any) -> int:
         seconds_reading=time.perf_counter() - began,
     )
     if options["only_validate"]:
+        reporter.quiet = False  # its score is all that -v gives, as svm-train's with -q
         _cross_validate(model, data, options["cv"], reporter)
         reporter.end()
         return ExitCode.OK

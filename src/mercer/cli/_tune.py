@@ -77,6 +77,7 @@ def _search(
             model = autofit(
                 data.X[rest], data.y[rest], time_limit=part, task=task,  # type: ignore[index]
                 n_jobs=options["n_jobs"], callback=bar, verbose=False,
+                feature_names=data.schema.feature_names,
             )  # fmt: skip
         except ValueError as error:
             raise CommandError(f"{data.name}: {error}") from error

@@ -24,7 +24,7 @@ import numpy as np
 from mercer.data._files import replacing
 from mercer.exceptions import FileError, NoFileError
 
-__all__ = ["DTYPES", "read_tensors", "write_tensors"]
+__all__ = ["DTYPES", "holds_tensors", "read_tensors", "write_tensors"]
 
 DTYPES = {
     f"{dtype.kind.upper()}{8 * dtype.itemsize}": dtype for dtype in map(np.dtype, "dfeqihbQIHB")
@@ -76,6 +76,15 @@ def read_tensors(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, np.
         raise NoFileError(name, None, "there is no such file.") from error
     except OSError as error:
         raise FileError(name, None, f"cannot be read: {error.strerror}.") from error
+
+
+def holds_tensors(path: str | os.PathLike) -> bool:
+    """Whether a file begins as those of `write_tensors` do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(10)[8:] == b'{"'
+    except OSError:
+        return False
 
 
 def _read(file: IO[bytes], name: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ def autofit(
     time_limit: float = 60.0,
     task: str | None = None,
     sample_type: str | None = None,
+    feature_names: Sequence[str] | None = None,
     scoring: Any = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -62,6 +63,8 @@ def autofit(
     sample_type : {"sequences", "sets", "graphs", "series"}, optional
         Of samples that are no rows of numbers or categories, nor texts: kernels on such samples are
         compared, with their usual parameters.
+    feature_names : sequence of str, optional
+        What columns are called in findings; by default as in a DataFrame, or by number.
     scoring : str or callable, optional
         As in scikit-learn; accuracy or R² by default.
     random_state : int, RandomState or Generator, default=0
@@ -96,7 +99,7 @@ def autofit(
     tell = _Lines(time_limit, verbose, callback)
     with Compilation() as compilation:
         search = Search(AutofitSettings(), time_limit, scoring, n_jobs, tell, compilation)
-        return run(search, X, y, task, sample_type, random_state)
+        return run(search, X, y, task, sample_type, random_state, feature_names)
 
 
 def run(
@@ -106,6 +109,7 @@ def run(
     task: str | None = None,
     sample_type: str | None = None,
     random_state: Any = 0,
+    feature_names: Sequence[str] | None = None,
 ) -> Pipeline:
     """`autofit` with the settings of a search."""
     settings = search.settings
@@ -117,7 +121,8 @@ def run(
     notes: list[str] = []
     findings: tuple[Finding, ...] = ()
     try:
-        findings = _examined(found, search.order, settings)
+        names = getattr(X, "columns", None) if feature_names is None else feature_names
+        findings = _examined(found, search.order, settings, names)
         search.run()
         search.fit_best()
     except KeyboardInterrupt:
@@ -137,7 +142,9 @@ def run(
     return model
 
 
-def _examined(found: Look, order: np.ndarray, settings: AutofitSettings) -> tuple[Finding, ...]:
+def _examined(
+    found: Look, order: np.ndarray, settings: AutofitSettings, names: Any
+) -> tuple[Finding, ...]:
     """What the doctor finds in the rows as they are after the usual scaling."""
     if found.is_structured:
         return ()
@@ -149,7 +156,8 @@ def _examined(found: Look, order: np.ndarray, settings: AutofitSettings) -> tupl
         warnings.simplefilter("ignore")
         X = make_pipeline(*map(clone, steps), None).fit_transform(X) if steps else X
     quick = Settings(sample_rows=settings.early_rows // 2, sample_seconds=0.05)
-    report = examine(X, y, None, None, 0, {}, quick)
+    is_named = names is not None and len(names) == X.shape[1]  # categories become several columns
+    report = examine(X, y, None, [str(name) for name in names] if is_named else None, 0, {}, quick)
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if errors:
         raise ValueError(f"{errors[0]}")

@@ -111,6 +111,7 @@ def families(
         entry for entry in KERNELS.values() if any(kind in entry.tried_on for kind in look.kinds)
     ]
     prepared = make_pipeline(*map(clone, steps), None).fit_transform(X) if steps else X
+    prepared = np.asarray(prepared) if hasattr(prepared, "columns") else prepared
     unit = 1.0 if look.task == "classification" else float(np.std(y)) or 1.0
     Cs = [_short(C) for C in np.logspace(*settings.log_C, settings.n_C) * unit]
     own: dict[str, list[Any]] = {}

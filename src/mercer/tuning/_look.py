@@ -99,11 +99,14 @@ def look(
         names = list(X.columns)
         others = [name for name in names if not _is_numeric(X[name])]
         if others:
-            numbers = [name for name in names if name not in others]
-            found = _mixed(X, numbers, others)
-            words = f"{n:,} rows, {len(numbers)} numeric columns, {len(others)} categories, {told}"
-            return Look(X, y, n, task, ("numbers",) * bool(numbers) + ("categories",), found, words)
-    kinds, found = _numeric(as_numbers(X), settings)
+            numeric = [name for name in names if name not in others]
+            found = _mixed(X, numeric, others)
+            words = f"{n:,} rows, {len(numeric)} numeric columns, {len(others)} categories, {told}"
+            return Look(X, y, n, task, ("numbers",) * bool(numeric) + ("categories",), found, words)
+    numbers = as_numbers(X)
+    kinds, found = _numeric(
+        np.asarray(numbers, np.float64) if hasattr(numbers, "columns") else numbers, settings
+    )
     if not hasattr(X, "columns") or sp.issparse(X):
         X = X.tocsr() if sp.issparse(X) else as_numbers(X)
     words = f"{n:,} {'sparse ' if sp.issparse(X) else ''}rows of {X.shape[1]:,} columns, {told}"

@@ -61,7 +61,8 @@ class LinearSVC(HardMarginClassifier):
     random_state : int, RandomState or None, default=None
         Order of coordinates, choice of samples. None is a fixed order.
     max_iter : int, default=1000
-        Newton steps, or epochs of coordinate descent; −1 for no limit.
+        Newton steps, epochs of coordinate descent, or passes over the rows of all classes at once;
+        −1 for no limit.
     time_limit : float, optional
         Seconds for the whole fit; the model so far is kept.
     n_jobs : int, optional

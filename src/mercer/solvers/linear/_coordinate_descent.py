@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer._result import Halted, LinearResult, Status
-from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
+from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, loss_and_gap
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._descent_epochs import descend, mark_active
@@ -115,7 +115,7 @@ class CoordinateDescent:
             if is_checked:
                 rounds += 1
                 found = state.solution()
-                rescaled = _rescaled(problem, found)
+                rescaled = _rescaled(problem, found, self.tol)
                 best = (
                     rescaled if rounds == 1 else min(best, rescaled, key=attrgetter("finite_gap"))
                 )
@@ -134,7 +134,8 @@ class CoordinateDescent:
             if status is None and stall.is_stalled:
                 status = Status.STALLED
         if not is_checked:
-            best = min(best, _rescaled(problem, state.solution()), key=attrgetter("finite_gap"))
+            last = _rescaled(problem, state.solution(), self.tol)
+            best = min(best, last, key=attrgetter("finite_gap"))
             status = Status.SOLVED if best.meets(self.tol) else status
         return replace(
             best,
@@ -341,30 +342,29 @@ def duals_with_diagonal(
     return problem.feasible(state.beta)
 
 
-def _rescaled(problem: LinearPrimal, found: LinearResult) -> LinearResult:
-    """The model of an ε-insensitive loss times up to 1.01, where that reduces the gap.
+def _rescaled(problem: LinearPrimal, found: LinearResult, tol: float) -> LinearResult:
+    """The model w = Xᵀβ of an ε-insensitive loss times up to 1.01, where that helps to ``tol``.
 
     With a large C a larger w costs less than many margins that are short by little.
     """
-    if problem.kind != EPSILON_INSENSITIVE:
+    if problem.kind != EPSILON_INSENSITIVE or found.meets(tol):
         return found
+    sq_length = float(found.w @ found.w)
+    penalty = problem.intercept_penalty
+    sq_length += penalty * found.b**2 if penalty else 0.0
 
-    def at(s: float) -> tuple[float, float]:
-        return problem.primal_and_gap(
-            s * found.w, s * found.b, found.beta, s * found.g, found.w_beta
-        )
+    def gap(log: float) -> float:
+        s = 1 + 10**log
+        terms = loss_and_gap(problem.kind, s * found.g, found.beta, *problem.arrays)[1]
+        return float(terms) + (s - 1) ** 2 * sq_length / 2
 
-    best = minimize_scalar(
-        lambda log: at(1 + 10**log)[1],
-        bounds=(-7.0, -2.0),
-        method="bounded",
-        options={"xatol": 0.05},
-    )
+    best = minimize_scalar(gap, bounds=(-7.0, -2.0), method="bounded", options={"xatol": 0.05})
     if best.fun >= found.gap:
         return found
     s = 1 + 10**best.x
-    primal, gap = at(s)
-    return replace(found, w=s * found.w, b=s * found.b, g=s * found.g, primal=primal, gap=gap)
+    w, b, g = s * found.w, s * found.b, s * found.g
+    values = problem.primal_and_gap(w, b, found.beta, g, found.w_beta)
+    return replace(found, w=w, b=b, g=g, primal=values[0], gap=values[1])
 
 
 def _zero_model(problem: LinearPrimal, design: LocalMatrix) -> LinearResult:

@@ -47,7 +47,10 @@ class SequentialDualSettings:
 
 @dataclass(frozen=True)
 class SequentialDualMethod:
-    """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit)."""
+    """Settings: relative gap ``tol``, at most ``max_iter`` passes over the rows (−1: no limit).
+
+    An epoch over the active rows counts as the part of a pass that it is.
+    """
 
     tol: float = 1e-4
     max_iter: int = -1
@@ -67,15 +70,16 @@ class SequentialDualMethod:
         state = _State(problem, design, beta, settings.shrink_fraction)
         rng = np.random.default_rng(self.seed)
         best: LinearResult | None = None
-        epochs, rounds, check, reactivate = 0, 0, settings.first_check, np.inf
+        visits, passes, rounds, check, reactivate = 0, 0, 0, settings.first_check, np.inf
         status: Status | None = None
         stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
         while status is None:
             rng.shuffle(state.order[: state.n_active])
             is_full = state.is_full
+            visits += state.n_active
+            passes = -(-visits // max(design.n, 1))
             gap = state.epoch(stopping)
             stall.add(gap, is_full)
-            epochs += 1
             value = max(state.dual(), 0.0) + gap  # about the primal value
             is_check = gap <= check * self.tol * value or state.n_active == 0
             if is_check and stopping.stopped is None:
@@ -89,15 +93,15 @@ class SequentialDualMethod:
                 reactivate = settings.reactivate_gap * gap
                 state.activate_all()
             relative_gap = gap / value if value > 0 else 0.0
-            stopping.report(Progress(stopping.seconds, rounds, epochs, relative_gap, self.tol))
-            status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= epochs else stopping.stopped
+            stopping.report(Progress(stopping.seconds, rounds, passes, relative_gap, self.tol))
+            status = Status.ITERATION_LIMIT if 0 <= self.max_iter <= passes else stopping.stopped
             if status is None and stall.is_stalled:
                 status = Status.STALLED
         else:
             best = _better(best, state.solution())
             status = Status.SOLVED if best.meets(self.tol) else status
         seconds = time.perf_counter() - began
-        return replace(best, status=status, iterations=epochs, rounds=rounds, seconds=seconds)
+        return replace(best, status=status, iterations=passes, rounds=rounds, seconds=seconds)
 
 
 class _State:

@@ -8,7 +8,8 @@ slowly the larger C is. With the others fixed the free ones F solve
 where ``end`` is low or high by the sign of β and s² = 1/κ; with a free intercept Σδ = 0 instead.
 ρ is a proximal term that bounds the duals of the ε-insensitive loss where rows are alike. δ is
 clipped to the bounds, and the step is cut to where the dual is best along it, so that it never
-falls.
+falls. Where the intercept is penalised the sum of δ is kept when it is clipped: b = s² Σβ moves all
+scores at once, so that a change of the sum would leave a short step only.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class FreeVariableSettings:
     max_outside: float = 0.5
     # With more free duals than this fraction of the rows, all rows are read instead of copied.
     max_copied: float = 0.8
+    # Clippings in which the sum of the step is restored.
+    clippings: int = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,19 @@ def cg_step_on_free_variables(
         gap = np.abs(old + step) @ np.abs(r) if is_bounded else float(C @ (r * r))
         return bool(rho <= end_rho or gap <= settings.gap_fraction * target_gap)
 
-    step = clip(conjugate_gradient(apply, residual, stop, settings.max_steps))
+    def clip_keeping_sum(step: np.ndarray) -> np.ndarray:
+        """Clipped, and what that takes from the sum spread over the duals within their bounds."""
+        total, clipped = float(step.sum()), clip(step)
+        for _ in range(settings.clippings if penalty else 0):
+            inside = (clipped == step) & used
+            missing = total - float(clipped.sum())
+            if not inside.any() or abs(missing) <= 1e-12 * float(np.abs(clipped).sum()):
+                break
+            step = np.where(inside, clipped + missing / np.count_nonzero(inside), clipped)
+            clipped = clip(step)
+        return clipped
+
+    step = clip_keeping_sum(conjugate_gradient(apply, residual, stop, settings.max_steps))
     step_w, total = some.rmatvec(step), float(step.sum())
     curvature = float(step_w @ step_w + inverse_penalty * total * total + diagonal @ (step * step))
     fraction = min(max(float(residual @ step) / curvature, 0.0), 1.0) if curvature > 0 else 0.0
