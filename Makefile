@@ -6,8 +6,14 @@
 # make test-dropin  scikit-learn's own tests with Mercer's classes in place (tests/dropin)
 # make coverage  the tests with line and branch coverage; the report is out/coverage/index.html
 # make soundness  check 100,000 hard problems against exact arithmetic (docs/reliability.md)
+# make fuzz    1,000,000 changed inputs for every reader of files, links and messages (docs/reliability.md)
+# make soak    30 minutes of mixed load: fits, searches, saves, interrupts, kills (docs/reliability.md)
+# make package  build wheel and sdist twice, compare, look inside, install in a new environment
+# make lock    versions of the development environment, into requirements-dev.lock
+# make sbom    a CycloneDX list of what the environment holds, into out/sbom.json
+# make audit   known vulnerabilities of these versions (needs the network), and licences
 # make docs    build the documentation site into out/docs
-# make docs-check  the same without running the gallery's examples
+# make docs-check  check pages, docstrings and links without running examples or writing pages
 # make lint    ruff and mypy
 # make format  rewrite the sources as ruff wants them
 # make bench   the kernel benchmark (data: see docs/performance/benchmarks.md)
@@ -23,7 +29,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness docs docs-check lint format bench clean
+.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness fuzz soak package lock sbom audit docs docs-check lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -52,11 +58,12 @@ demo: $(VENV)/.plots
 # One process for each processor, up to four. The tests of a file stay together; those that measure
 # time come last, alone. PYTEST_ARGS=-x and the like are passed on.
 PYTEST := $(BIN)/python -m pytest
+SERIAL := $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark\.serial' tests)
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not serial'
 
 test: $(VENV)/.dev
 	status=0; $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
-	$(PYTEST) -m serial $(PYTEST_ARGS) || status=$$?; exit $$status
+	$(PYTEST) -m serial $(SERIAL) $(PYTEST_ARGS) || status=$$?; exit $$status
 
 NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
@@ -124,13 +131,42 @@ soundness: $(VENV)/.dev
 	@mkdir -p out
 	$(BIN)/python -m tests.soundness.run --count $(SOUNDNESS_COUNT) --resume out/soundness.jsonl
 
+# FUZZ_COUNT=20000 gives fewer; a run that was interrupted goes on where it was.
+FUZZ_COUNT ?= 1000000
+fuzz: $(VENV)/.dev
+	@mkdir -p out
+	$(BIN)/python -m tests.fuzz.run --count $(FUZZ_COUNT) --resume out/fuzz.jsonl --keep
+
+# MINUTES=2 is a short one.
+MINUTES ?= 30
+soak: $(VENV)/.dev
+	$(BIN)/python -m benchmarks trust --minutes $(MINUTES)
+
+package: $(VENV)/.dev
+	$(BIN)/python .ci/package.py
+
+# uv, cyclonedx-py and pip-audit are tools of their own: pipx install them.
+lock:
+	uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 \
+		--no-emit-index-url --no-emit-find-links --no-header --generate-hashes --quiet \
+		-o requirements-dev.lock
+
+sbom: $(VENV)/.dev
+	@mkdir -p out
+	cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o out/sbom.json $(BIN)/python
+
+audit: $(VENV)/.dev
+	pip-audit --requirement requirements-dev.lock --disable-pip
+	$(BIN)/python .ci/licences.py all
+
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs
 	@echo 'open out/docs/index.html'
 
-# The pages without the pictures of the gallery, whose examples `make test` runs.
+# Pages, docstrings and the links between them are read and resolved. Nothing is written, and no
+# example is run: `make test` runs those of the pages and of the gallery.
 docs-check: $(VENV)/.docs
-	MERCER_DOCS_WITHOUT_GALLERY=1 $(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs-check
+	MERCER_DOCS_WITHOUT_RUNS=1 $(BIN)/python -m sphinx -b dummy -W --keep-going -q -j 2 docs out/docs-check
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ from benchmarks import (
     autofit,
     cli,
     embeddings,
+    export,
     family,
     firstfit,
     imports,
@@ -22,9 +23,12 @@ from benchmarks import (
     playground,
     probability,
     reading,
+    scale,
+    scale_dask,
     small,
     solvers,
     stream,
+    trust,
     tuning,
 )
 
@@ -35,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (
-        kernel, large, small, imports, memory, firstfit, family, learners, solvers, embeddings,
-        stream, linear, kernels, playground, reading, cli, tuning, autofit,
-        probability,
+        kernel, large, scale, scale_dask, small, imports, memory, firstfit, family, learners,
+        solvers, embeddings, stream, linear, kernels, playground, reading, cli, tuning, autofit,
+        probability, trust, export,
     ):  # fmt: skip
         module.add_command(commands)
     chosen = parser.parse_args(arguments)

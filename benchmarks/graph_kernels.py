@@ -4,10 +4,12 @@
 it is installed, from its own graphs to K (``fit_transform``), and whether all values are equal. It
 does not use labels of edges, which are therefore left out.
 
-**Accuracies.** 10-fold cross-validation; in each fold the kernel (its depth) and C are chosen by
-5-fold cross-validation of the other nine (`mercer.SVCCV`). The mean over the folds of ``--runs``
-runs with other folds, and the standard deviation of the runs' means. Published ones are of the
-literature, by about this protocol.
+**Accuracies.** 10-fold cross-validation, stratified; in each fold the depth of the kernel (0 to 7)
+and C (10⁻³ to 10³) are chosen by 5-fold cross-validation of the other nine tenths alone
+(`mercer.SVCCV`), the least depth among equals. The mean over the folds of ``--runs`` runs with
+other folds, and the standard deviation of the runs' means. Kernel matrices of all graphs are
+computed once for each depth, which uses no class: searches are on parts of them. Published ones
+are of the literature (Kriege, Giscard and Wilson 2016), by this protocol.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import argparse
 import importlib
 import importlib.util
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,7 +28,7 @@ import mercer
 from benchmarks.data import load
 from mercer.kernels import Kernel, Normalize, ShortestPath, WeisfeilerLehman, WeisfeilerLehmanOA
 
-__all__ = ["TASKS"]
+__all__ = ["TASKS", "nested_score"]
 
 Row = list[str]
 
@@ -101,22 +103,14 @@ def accuracies(options: argparse.Namespace) -> list[Row]:
     out = []
     for name in ("graph_MUTAG", "graph_PROTEINS"):
         data = load(name)
-        graphs = np.empty(len(data.X), dtype=object)
-        graphs[:] = data.X
         for kind, kernels in KERNELS.items():
             means = []
             start = time.perf_counter()
+            matrices = [Normalize(kernel)(data.X) for kernel in kernels]
             for run in range(options.runs):
                 folds = selection.StratifiedKFold(10, shuffle=True, random_state=run)
-                scores = []
-                for train, test in folds.split(graphs, data.y):
-                    search = mercer.SVCCV(
-                        kernel=[Normalize(kernel) for kernel in kernels],
-                        Cs=np.logspace(-2, 3, 6),
-                        cv=5,
-                    ).fit(graphs[train], data.y[train])
-                    scores.append(search.score(graphs[test], data.y[test]))
-                means.append(np.mean(scores))
+                parts = folds.split(matrices[0], data.y)
+                means.append(np.mean([nested_score(matrices, data.y, *part) for part in parts]))
             seconds = time.perf_counter() - start
             expected = PUBLISHED.get((name, kind))
             found = f"{np.mean(means):.4f} ± {np.std(means):.4f}"
@@ -125,6 +119,23 @@ def accuracies(options: argparse.Namespace) -> list[Row]:
                 "" if expected is None else f"{expected:.3f}", f"{seconds:.0f}",
             ])  # fmt: skip
     return out
+
+
+def nested_score(
+    matrices: list[np.ndarray],
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    Cs: Sequence[float] = tuple(np.logspace(-3, 3, 7)),
+    cv: int = 5,
+) -> float:
+    """Accuracy on the test part of the matrix and C that searches of the training part choose."""
+    searches = [
+        mercer.SVCCV(kernel="precomputed", Cs=Cs, cv=cv).fit(K[np.ix_(train, train)], y[train])
+        for K in matrices
+    ]
+    best = int(np.argmax([search.best_score_ for search in searches]))
+    return float(searches[best].score(matrices[best][np.ix_(test, train)], y[test]))
 
 
 TASKS: dict[str, tuple[list[str], Callable[[argparse.Namespace], list[Row]]]] = {

@@ -28,6 +28,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "live",
+    "interactive",
+    "motion",
     "members",
     "titles",
 ]
@@ -77,13 +79,14 @@ sphinx_gallery_conf = {
     "reference_url": {"mercer": None},
     "image_srcset": ["2x"],
     "abort_on_example_error": True,
-    "plot_gallery": not os.environ.get("MERCER_DOCS_WITHOUT_GALLERY"),
+    "plot_gallery": not os.environ.get("MERCER_DOCS_WITHOUT_RUNS"),
     "capture_repr": (),
     "show_signature": False,
     "reset_modules": ("matplotlib", "live.house_style"),
     "within_subsection_order": "FileNameSortKey",
 }
 
+html_extra_path = ["slides"]
 html_theme = "furo"
 html_title = "Mercer"
 html_css_files = ["mercer.css"]

@@ -52,7 +52,8 @@ def _close_figures() -> Iterator[None]:
 
 # Packages that a user may do without, and the extra of mercer that installs them.
 OPTIONAL = {
-    "bokeh": "play", "clarabel": "qp", "matplotlib": "plots", "pandas": "test", "polars": "test",
+    "bokeh": "play", "clarabel": "qp", "dask": "dask", "distributed": "dask",
+    "matplotlib": "plots", "pandas": "test", "polars": "test",
     "pyarrow": "stream", "safetensors": "test", "selenium": "test", "zstandard": "zstd",
 }  # fmt: skip
 

@@ -44,6 +44,7 @@ def test_public_names():
         "Status",
         "autofit",
         "check_kernel",
+        "dask",
         "data",
         "doctor",
         "duality",
@@ -71,6 +72,7 @@ def test_public_names():
 MODULES = [
     mercer,
     mercer.conformal,
+    mercer.dask,
     mercer.kernels,
     mercer.duality,
     mercer.embeddings,

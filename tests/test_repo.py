@@ -22,6 +22,7 @@ ORDER = [
     "_threads",
     "kernels",
     "gram",
+    "features",
     "problems",
     "_result",
     "data",
@@ -42,6 +43,7 @@ ORDER = [
     "plots",
     "tuning",
     "duality",
+    "dask",
     "playground",
     "cli",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import runpy
 from pathlib import Path
 from types import ModuleType
 
@@ -39,7 +38,7 @@ def _public() -> set[str]:
         f"{package.__name__}.{name}"
         for package in subpackages
         for name in package.__all__
-        if name not in top
+        if getattr(package, name) is not top.get(name)  # not the same under another name
     }
     return own | inner
 
@@ -75,11 +74,19 @@ def test_pages_name_no_place_of_one_machine(page):
     assert re.findall(r"(?<![\w.])/(?:tmp|work|root|home|opt|Users)/\S*|file://\S*", text) == []
 
 
+def cells(example: Path) -> list[str]:
+    """The code cells of an example's notebook: the gallery cuts the program at its # %% lines."""
+    return re.split(r"^# %%.*$", example.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
-def test_the_gallery_runs(example, monkeypatch):
+def test_the_gallery_runs_as_notebooks_do(example):
+    """Cell by cell, top to bottom, in one namespace."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    runpy.run_path(str(example))
+    namespace = {"__name__": "__main__"}
+    for number, cell in enumerate(cells(example), 1):
+        exec(compile(cell, f"{example.name}, cell {number}", "exec", dont_inherit=True), namespace)
     figures = matplotlib.pyplot.get_fignums()
     matplotlib.pyplot.close("all")
     assert figures, "draws nothing"
@@ -96,7 +103,7 @@ def test_the_gallery_is_large_enough():
 def test_links_into_the_playground_are_states(page):
     from mercer.playground import State
 
-    for query in re.findall(r"`\?(\w+=[^`]*)`", page.read_text(encoding="utf-8")):
+    for query in re.findall(r'[`"]\?(\w+=[^`"]*)[`"]', page.read_text(encoding="utf-8")):
         state = State.from_query(query)
         assert set(query.split("&")) >= set(state.to_query().split("&")) - {""}, query
 

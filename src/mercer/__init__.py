@@ -12,6 +12,7 @@ from mercer.estimators._registry import ESTIMATORS as _ESTIMATORS
 
 if TYPE_CHECKING:
     from mercer import conformal as conformal
+    from mercer import dask as dask
     from mercer import data as data
     from mercer import duality as duality
     from mercer import embeddings as embeddings
@@ -91,7 +92,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "verify": "mercer.verification",
 }
 _PACKAGES = [
-    "conformal", "data", "duality", "embeddings", "export", "kernels", "model_selection",
+    "conformal", "dask", "data", "duality", "embeddings", "export", "kernels", "model_selection",
     "persistence", "playground", "plots", "tuning",
 ]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])

@@ -34,7 +34,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "hyperplane": ("estimators.svm._geometry",),
     "multiclass": ("_multiclass",),
     "result": ("_result",),
-    "style": ("plots._style",),
+    "style": ("plots.style",),
     "plots.gap": ("plots._gap", "certificates._trace"),
     "plots.kinds": ("plots",),
     "solvers.descent": (

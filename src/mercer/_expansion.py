@@ -27,10 +27,10 @@ __all__ = ["Expansion"]
 
 Decided = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# A tile of 512 × 1024 float32 values is 2 MB: it stays in the second-level cache between the kernel
-# map and the product with the coefficients, and keeps Python's share of the time below a percent.
-ROWS_PER_TILE = 512
-VECTORS_PER_TILE = 1024
+# A tile of 256 × 512 float64 values is 1 MB: it stays in the second-level cache, also of two threads
+# on one core, between the product, the kernel map and the sum with the coefficients.
+ROWS_PER_TILE = 256
+VECTORS_PER_TILE = 512
 # TERMS_PER_SUM products of float32 values are summed in float32, then in float64: a sum over all
 # vectors of one class is large, and its rounding would dominate once the classes cancel.
 TERMS_PER_SUM = 128

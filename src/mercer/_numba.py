@@ -36,7 +36,7 @@ from numba.extending import intrinsic
 
 __all__ = [
     "REASSOCIATE", "Compilation", "bits_to_float", "compiled", "float_to_bits", "key_value",
-    "larger", "least_key", "order_key", "prefetch", "smaller",
+    "larger", "least_key", "order_key", "prefetch", "smaller", "wide_vectors",
 ]  # fmt: skip
 
 # Lets sums and maxima be vectorised. Infinities keep their meaning; NaN must not occur.
@@ -199,6 +199,27 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+# An attribute of LLVM's functions.
+_WIDE = '"prefer-vector-width"="512"'
+
+
+def _wide_vectors(typing_context: Any) -> Any:
+    """``wide_vectors()``: vectors of 512 bits in this function, on processors that have them.
+
+    LLVM's own choice is 256 bits, for the sake of early processors that slowed down; BLAS does not
+    share it. The attribute is text, unknown to llvmlite, which would refuse it in its own ``add``.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        set.add(builder.function.attributes, _WIDE)
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+wide_vectors: Any = intrinsic(_wide_vectors)
 
 
 # Keys: integers in the order of the floats that they stand for. LLVM vectorises maxima of integers,

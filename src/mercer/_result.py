@@ -79,8 +79,6 @@ class Result:
         A bound on the error of ``f`` against the kernel in exact arithmetic, for each point.
     b : float64 array
         The multiplier of each group's equality constraint: the intercepts.
-    b_interval : float64 array, shape (n_groups, 2)
-        The b of each group that the KKT conditions allow; the ends cross by the violation.
     violation : float
         LIBSVM's: the largest violating pair within a group, at most, with f within its error.
     status : Status
@@ -103,7 +101,6 @@ class Result:
     f: np.ndarray
     f_error: float | np.ndarray
     b: np.ndarray
-    b_interval: np.ndarray
     violation: float
     status: Status
     iterations: int

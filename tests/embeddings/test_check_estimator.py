@@ -7,9 +7,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.embeddings import (
     EmpiricalKernelMap,
+    ExplicitFeatures,
     LaplacianEigenmaps,
     LocallyLinearEmbedding,
     Nystroem,
+    RandomFourierFeatures,
+    TensorSketch,
 )
 from mercer.kernels import RBF
 
@@ -18,6 +21,11 @@ ESTIMATORS = [
     EmpiricalKernelMap(kernel="precomputed"),
     Nystroem(random_state=0),
     Nystroem(kernel="precomputed", random_state=0),
+    Nystroem(landmarks="leverage", random_state=0),
+    RandomFourierFeatures(random_state=0),
+    RandomFourierFeatures(method="quasi", random_state=0),
+    TensorSketch(random_state=0),
+    ExplicitFeatures("poly", degree=2),
     LaplacianEigenmaps(),
     LaplacianEigenmaps(affinity=RBF(0.1)),
     LocallyLinearEmbedding(),

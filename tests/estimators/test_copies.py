@@ -103,3 +103,18 @@ def test_a_copy_is_the_same_model(model, way):
         assert copied.status is mine.status
     if hasattr(model, "status_"):
         assert again.status_ is model.status_
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_skops_rebuilds_the_same_model(model):
+    """The library itself, whose list of types to trust is what a user would look at."""
+    skops = pytest.importorskip("skops.io")
+    model.fit(X, Y)
+    content = skops.dumps(model)
+    unknown = skops.get_untrusted_types(data=content)
+    assert all(name.startswith(("mercer.", "numpy.", "sklearn.", "scipy.")) for name in unknown)
+    again = skops.loads(content, trusted=unknown)
+    ask = "predict" if hasattr(model, "predict") else "transform"
+    np.testing.assert_array_equal(getattr(again, ask)(X), getattr(model, ask)(X))
+    if hasattr(model, "certificate_"):
+        assert again.certificate_ == model.certificate_

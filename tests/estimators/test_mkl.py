@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,6 +12,7 @@ from sklearn.model_selection import cross_val_score
 
 import mercer
 from mercer import MKL, SVC, SVR
+from mercer._result import Status
 from mercer.estimators.mkl._estimator import weighted_sum
 from mercer.estimators.mkl._point import dual_norm
 from mercer.gram._distinct import DistinctGram, DistinctGrams
@@ -185,6 +189,56 @@ def test_an_early_stop_warns_and_the_certificate_still_holds():
     assert model.certificate_.dual <= optimum <= model.certificate_.primal * (1 + 1e-6)
 
 
+def test_ctrl_c_keeps_the_best_weights_so_far():
+    X, y = data(60)
+    told = []
+
+    def interrupt(progress):
+        told.append(progress)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    model = MKL(kernel_list(), SVC(C=10), gap_tol=1e-9, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert len(told) == 1
+    assert told[0].tol == 1e-9
+    assert model.certificate_.status is Status.STOPPED
+    before = model.certificate_.relative_gap
+    model.set_params(on_interrupt="return")
+    with pytest.warns(mercer.exceptions.InterruptWarning):
+        model.fit(X, y)
+    assert model.certificate_.relative_gap == before
+    assert set(model.predict(X)) <= {-1, 1}
+
+
+def test_a_callback_ends_the_search_and_time_limits_are_named():
+    X, y = data(60)
+    for change in ({"callback": lambda progress: True}, {"time_limit": 1e-9}):
+        with pytest.warns(mercer.exceptions.ConvergenceWarning):
+            model = MKL(kernel_list(), SVC(C=10), gap_tol=1e-9, **change).fit(X, y)
+        expected = Status.STOPPED if "callback" in change else Status.TIME_LIMIT
+        assert model.certificate_.status is expected
+        assert model.n_iter_ <= 1
+
+
+@pytest.mark.parametrize("estimator", [None, SVC(C=10, class_weight="balanced"), SVR(C=3)])
+def test_saved_and_loaded(estimator, tmp_path):
+    X, y = data()
+    model = MKL(kernel_list(), estimator, p=1.5, gap_tol=1e-2).fit(X, y)
+    mercer.save(model, tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    assert type(again) is MKL
+    assert again.certificate_ == model.certificate_
+    assert again.kernel_ == model.kernel_
+    assert again.report() == model.report()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.weights_, model.weights_)
+    refit = clone(again).fit(X, y)  # its parameters came back, too
+    np.testing.assert_array_equal(refit.weights_, model.weights_)
+    mercer.save(again, tmp_path / "n.mercer")
+    assert (tmp_path / "m.mercer").read_bytes() == (tmp_path / "n.mercer").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -193,6 +247,7 @@ def test_an_early_stop_warns_and_the_certificate_still_holds():
         ({"p": 0.5}, "p must be"),
         ({"gap_tol": 0}, "gap_tol"),
         ({"scale": "max"}, "scale"),
+        ({"on_interrupt": "stop"}, "on_interrupt"),
         ({"estimator": mercer.OneClassSVM()}, "SVC or an SVR"),
         ({"kernels": [OnColumns(RBF()), RBF()]}, "no sample is both"),
     ],

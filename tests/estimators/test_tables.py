@@ -248,6 +248,25 @@ def frame_of_columns():
     return pytest.importorskip("pandas").DataFrame(COLUMNS)
 
 
+def test_searches_split_a_mapping_of_columns():
+    grid = {"kernel__gamma": [0.5, 2.0], "C": [1, 10]}
+    pd = pytest.importorskip("pandas")
+    found = []
+    for X in (COLUMNS, pd.DataFrame(COLUMNS)):
+        search = mercer.model_selection.GridSearchCV(mercer.SVC(kernel=KERNEL), grid, cv=3).fit(
+            X, Y
+        )
+        other = mercer.SVCCV(kernel=KERNEL, param_grid={"kernel__gamma": [0.5, 2.0]}, Cs=[1, 10])
+        other.fit(X, Y)
+        found.append((search, other))
+    for mine, frames in zip(*found, strict=True):
+        assert mine.best_params_ == frames.best_params_
+        np.testing.assert_array_equal(
+            mine.cv_results_["mean_test_score"], frames.cv_results_["mean_test_score"]
+        )
+        np.testing.assert_array_equal(mine.predict(NEW), frames.predict(pd.DataFrame(NEW)))
+
+
 def test_check_kernel_and_many_categories():
     assert mercer.check_kernel(KERNEL, COLUMNS).is_psd
     values = np.arange(900) % 700  # more than dense columns are made for

@@ -7,8 +7,18 @@ import pytest
 import scipy.sparse as sp
 
 import mercer
-from mercer.kernels import RBF, Centre, Linear, Normalize, Polynomial, Spectrum
+from mercer.kernels import (
+    RBF,
+    Centre,
+    Laplacian,
+    Linear,
+    Normalize,
+    OnColumns,
+    Polynomial,
+    Spectrum,
+)
 from mercer.kernels._reference import kernel_matrix
+from mercer.kernels._reference_kernels import Rows, evaluate
 from mercer.kernels._samples import Samples
 from tests.oracles.naive_kernels import naive_matrix
 
@@ -73,6 +83,24 @@ def test_a_fit_centres_by_its_training_samples(tmp_path, k, items):
     np.testing.assert_array_equal(
         loaded.decision_function(items[:4]), model.decision_function(items[:4])
     )
+
+
+@pytest.mark.parametrize("k", [RBF(0.5), Laplacian(0.5), OnColumns(RBF(0.5), (0, 1)), Linear()])
+def test_the_reference_of_other_samples_than_those_of_the_mean(k):
+    """Row 3 of the data is not row 3 of the samples: `mercer.verify` must not take them for one."""
+    others = rng.normal(size=(40, X.shape[1]))
+    kernel = Centre(k, others)
+    data = k.read(X)
+    rows = Rows(data, np.arange(12))
+    K, error = evaluate(kernel, rows, Rows(data, np.arange(5, 30)))
+    own = k(X, others).mean(axis=1)
+    expected = k(X, X) - own[:, None] - own + k(others, others).mean()
+    assert (np.abs(K - expected[:12, 5:30]) <= error + 1e-13).all()
+    assert error.max() < 1e-12
+    target = np.sign(X[:, 0])
+    model = mercer.SVC(kernel=kernel, fit_intercept=False).fit(X, target)
+    assert mercer.verify(model, X, target).gap_low <= model.certificate_.gap
+    assert mercer.verify(model, X, target)
 
 
 def test_value_semantics():

@@ -261,58 +261,6 @@ class TestRegularizedLaplacian(TestDiffusion):
 # ---------------------------------------------------------------------- reading
 
 
-class Network:
-    """What is read of a graph of networkx: nodes and edges with attributes, and its kind."""
-
-    class View(dict):
-        def __call__(self, data=False):
-            return [
-                (*(key if isinstance(key, tuple) else (key,)), own) for key, own in self.items()
-            ]
-
-    def __init__(self, nodes, edges, directed=False, multi=False):
-        self.nodes, self.edges = self.View(nodes), self.View(edges)
-        self.is_directed, self.is_multigraph = lambda: directed, lambda: multi
-
-
-def test_forms_of_a_graph_are_the_same():
-    record = {"n": 4, "edges": [[0, 1], [2, 1], [3, 2]], "weights": [1.0, 2.0, 1.0]}
-    A = np.zeros((4, 4))
-    for (u, v), w in zip(record["edges"], record["weights"], strict=True):
-        A[u, v] = A[v, u] = w
-    weighted = zip(record["edges"], record["weights"], strict=True)
-    network = Network({i: {} for i in range(4)}, {(u, v): {"weight": w} for (u, v), w in weighted})
-    both = {
-        "n": 4,
-        "edges": record["edges"] + [[v, u] for u, v in record["edges"]],
-        "weights": record["weights"] * 2,
-    }
-    graphs = [Graph.of(given) for given in (record, A, sp.coo_matrix(A), network, both)]
-    assert all(graph == graphs[0] for graph in graphs)
-    np.testing.assert_array_equal(graphs[0].adjacency.toarray(), A)
-    assert eval(repr(graphs[0])) == graphs[0]
-    assert graphs[0] != Graph(4, record["edges"])
-    assert Graph.of({"adjacency": A, "node_labels": "CCOO"}).node_labels.tolist() == list("CCOO")
-    assert repr(Graph(20, [[0, 1]])) == "Graph(n=20, <1 edges>)"
-    with pytest.raises(
-        ValueError, match=r"Graph: it has the edge \[0, 5\], but its nodes are 0 to 1"
-    ):
-        Graph(2, [[0, 5]])
-
-
-def test_labels_of_networks():
-    nodes = {"a": {"label": "C"}, "b": {"label": "O"}}
-    edges = {("b", "a"): {"label": 2}}
-    found = Graph.of(Network(nodes, edges))
-    assert found == Graph(2, [[0, 1]], node_labels=["C", "O"], edge_labels=[2])
-    with pytest.raises(ValueError, match="row 0 has 'label' at 2 of its 3 nodes"):
-        Graph.of(Network(nodes | {"c": {}}, edges))
-    with pytest.raises(ValueError, match="to_undirected"):
-        Graph.of(Network(nodes, edges, directed=True))
-    with pytest.raises(ValueError, match="multigraph"):
-        Graph.of(Network(nodes, edges, multi=True))
-
-
 def test_integers_and_texts_are_labels_alike():
     """Codes of labels do not matter, nor the container."""
     chain = {"n": 3, "edges": [[0, 1], [1, 2]]}

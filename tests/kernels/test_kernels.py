@@ -1,12 +1,14 @@
 """Single kernels: worked numbers, parameters, errors, names."""
 
 import itertools
+import re
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import mercer
 from mercer.kernels import (
     RBF,
     AllSubsets,
@@ -27,6 +29,7 @@ from mercer.kernels import (
     Sum,
     as_kernel,
 )
+from mercer.kernels._registry import KERNELS
 from tests.read_only import read_only
 
 
@@ -316,3 +319,12 @@ class TestNames:
     def test_unknown(self, bad):
         with pytest.raises(ValueError, match=r"one of .*'rbf'"):
             as_kernel(bad, 1.0, 3, 0.0)
+
+
+@pytest.mark.parametrize("name", [name for name in mercer.kernels.__all__ if name in KERNELS])
+def test_every_kernel_states_its_formula_its_cost_and_when_to_use_it(name):
+    text = getattr(mercer.kernels, name).__doc__
+    assert "**Cost.**" in text
+    assert "**When.**" in text
+    given = name in ("Callable", "Precomputed")  # whose values are the user's
+    assert given or re.match(r"k\((x, z|i, j)\) = ", text)

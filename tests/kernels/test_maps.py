@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer._numba import compiled, wide_vectors
 from mercer.kernels import RBF, Linear, Samples
 from mercer.kernels._compiled.elementwise import flat_rows, power_map, rbf_map32, rbf_map64
 from mercer.kernels._compiled.products import DENSE_FROM
@@ -107,3 +108,16 @@ def test_sparse_products(density, n, dtype):
     np.testing.assert_allclose(
         out, exact, rtol=0, atol=20 * np.finfo(dtype).eps * max(1, exact.max())
     )
+
+
+def test_wide_vectors_is_an_attribute_of_the_function():
+    @compiled(cached=False)
+    def total(values):
+        wide_vectors()
+        s = 0.0
+        for value in values:
+            s += value
+        return s
+
+    assert total(np.arange(5.0)) == 10.0
+    assert '"prefer-vector-width"="512"' in total.inspect_llvm(total.signatures[0])

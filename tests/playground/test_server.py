@@ -58,6 +58,14 @@ def test_web_sockets_of_other_pages_are_refused(place):
         assert status != 403
 
 
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "192.0.2.1"])
+def test_requests_by_another_name_are_refused(host, place):
+    """A name of another site that was made to mean this address (DNS rebinding)."""
+    assert _ask(place, Host=f"{host}:{place.port}")[0] == 403
+    for own in ("127.0.0.1", "localhost"):
+        assert _ask(place, Host=f"{own}:{place.port}")[0] == 200
+
+
 def test_the_page_loads_nothing_from_elsewhere(place):
     status, html = _ask(place)
     assert status == 200

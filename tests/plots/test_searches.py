@@ -24,7 +24,11 @@ from mercer.plots._base import APART
 
 X, y = make_moons(120, noise=0.3, random_state=0)
 Cs, GAMMAS = [0.1, 1.0, 10.0], [0.01, 0.1, 1.0, 10.0]
-SEARCH = mercer.SVCCV(Cs=Cs, gammas=GAMMAS, return_train_score=True).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def search():
+    return mercer.SVCCV(Cs=Cs, gammas=GAMMAS, return_train_score=True).fit(X, y)
 
 
 def overlap(texts, figure):
@@ -35,9 +39,9 @@ def overlap(texts, figure):
 
 class TestValidationCurve:
     @pytest.mark.parametrize(("param", "values"), [("C", Cs), ("gamma", GAMMAS)])
-    def test_the_best_candidate_at_each_value(self, param, values):
-        display = ValidationCurveDisplay.from_estimator(SEARCH, param=param, ax=APART)
-        results = SEARCH.cv_results_
+    def test_the_best_candidate_at_each_value(self, search, param, values):
+        display = ValidationCurveDisplay.from_estimator(search, param=param, ax=APART)
+        results = search.cv_results_
         assert display.values.tolist() == values
         for value, mean, spread, train in zip(
             values, display.mean, display.spread, display.train, strict=True
@@ -47,7 +51,7 @@ class TestValidationCurve:
             assert mean == results["mean_test_score"][best]
             assert spread == results["std_test_score"][best]
             assert train == results["mean_train_score"][best]
-        assert display.mean.max() == pytest.approx(SEARCH.best_score_)
+        assert display.mean.max() == pytest.approx(search.best_score_)
         low, high = display.ax_.get_ylim()
         assert low < display.mean.min() <= display.mean.max() < high
         assert "held-out rows along" in display.description
@@ -69,24 +73,24 @@ class TestValidationCurve:
         expected = GridSearchCV(plain, {"svc__C": Cs}, cv=cv).fit(X, y)
         assert np.allclose(display.mean, expected.cv_results_["mean_test_score"])
 
-    def test_errors(self):
+    def test_errors(self, search):
         with pytest.raises(ValueError, match="no epsilon; it has C, gamma"):
-            ValidationCurveDisplay.from_estimator(SEARCH, param="epsilon", ax=APART)
+            ValidationCurveDisplay.from_estimator(search, param="epsilon", ax=APART)
         with pytest.raises(ValueError, match="X and y are needed"):
             ValidationCurveDisplay.from_estimator(mercer.SVC(), ax=APART)
 
 
 class TestLandscape:
-    def test_scores_and_times_of_cells(self):
-        display = LandscapeDisplay.from_estimator(SEARCH, ax=APART)
-        results = SEARCH.cv_results_
+    def test_scores_and_times_of_cells(self, search):
+        display = LandscapeDisplay.from_estimator(search, ax=APART)
+        results = search.cv_results_
         assert display.scores.shape == (3, 4)
         for i, params in enumerate(results["params"]):
             cell = Cs.index(params["C"]), GAMMAS.index(params["gamma"])
             assert display.scores[cell] == results["mean_test_score"][i]
             assert display.seconds[cell] == results["mean_fit_time"][i]
         assert display.scores[Cs.index(display.best[0]), GAMMAS.index(display.best[1])] == (
-            pytest.approx(SEARCH.best_score_)
+            pytest.approx(search.best_score_)
         )
         assert len(display.axes_) == 2
 

@@ -14,15 +14,19 @@ import mercer
 from mercer.plots import KINDS, draw, write_figure
 
 X, y = make_moons(60, noise=0.2, random_state=0)
-MODEL = mercer.SVC(kernel="linear").fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return mercer.SVC(kernel="linear").fit(X, y)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_drawn_and_written(kind, tmp_path):
+def test_every_kind_is_drawn_and_written(kind, tmp_path, linear):
     machines = {"tube": mercer.SVR(), "path": mercer.LinearSVC(loss="hinge")}
     machines["landscape"] = mercer.SVC()  # its kernel has a γ
     machines["reliability"] = mercer.KernelLogisticRegression()
-    model = machines.get(kind, MODEL)
+    model = machines.get(kind, linear)
     if kind in machines:
         model = model.fit(X, y)
     display = draw(kind, model, X, y, sample_weight=np.ones(y.size))
@@ -35,15 +39,15 @@ def test_every_kind_is_drawn_and_written(kind, tmp_path):
     assert display.description.endswith(".")
 
 
-def test_a_page_needs_nothing_else(tmp_path):
+def test_a_page_needs_nothing_else(tmp_path, linear):
     path = tmp_path / "model.html"
-    write_figure(draw("boundary", MODEL, X, y), path, title="Moons <1>")
+    write_figure(draw("boundary", linear, X, y), path, title="Moons <1>")
     page = path.read_text(encoding="utf-8")
     assert "<title>Moons &lt;1&gt;</title>" in page
     assert "Moons <1>" not in page
     urls = set(re.findall(r"(?:src|href)=\"(?!#)([^\"]+)", page))
     assert not {url for url in urls if url.startswith(("http", "//"))}
-    for label, value in MODEL.certificate_.rows():
+    for label, value in linear.certificate_.rows():
         assert label in page
         assert value in page
     svg = page[page.index("<svg") : page.index("</svg>") + 6]
@@ -53,9 +57,9 @@ def test_a_page_needs_nothing_else(tmp_path):
     assert "60" in described or "30 points" in described
 
 
-def test_equal_pictures_are_equal_files(tmp_path):
+def test_equal_pictures_are_equal_files(tmp_path, linear):
     for name in ("a.svg", "b.svg"):
-        write_figure(draw("boundary", MODEL, X, y), tmp_path / name)
+        write_figure(draw("boundary", linear, X, y), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
@@ -66,16 +70,16 @@ def test_plain_figures_are_written_too(tmp_path):
     assert "A line" in (tmp_path / "plain.html").read_text(encoding="utf-8")
 
 
-def test_other_endings_are_refused_and_nothing_is_written(tmp_path):
+def test_other_endings_are_refused_and_nothing_is_written(tmp_path, linear):
     with pytest.raises(ValueError, match=r"must end in \.png, \.svg, \.pdf, \.html"):
-        write_figure(draw("weights", MODEL, X, y), tmp_path / "model.bmp")
+        write_figure(draw("weights", linear, X, y), tmp_path / "model.bmp")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, linear):
     path = tmp_path / "model.png"
     path.write_bytes(b"old")
-    display = draw("weights", MODEL, X, y)
+    display = draw("weights", linear, X, y)
     monkeypatch.setattr("os.replace", lambda *args: (_ for _ in ()).throw(OSError("disk")))
     with pytest.raises(OSError, match="disk"):
         write_figure(display, path)
@@ -83,6 +87,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["model.png"]
 
 
-def test_unknown_kinds_are_named():
+def test_unknown_kinds_are_named(linear):
     with pytest.raises(ValueError, match="kind must be one of boundary, tube"):
-        draw("banana", MODEL, X, y)
+        draw("banana", linear, X, y)

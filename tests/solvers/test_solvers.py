@@ -127,7 +127,6 @@ def test_tol_means_what_it_says(solver, problem, kind):
     assert (np.abs(result.f - f) <= error + 1e-12).all()
     assert error[involved].max() <= 2e-4
     assert result.b.shape == (made.n_groups,)
-    assert result.b_interval.shape == (made.n_groups, 2)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial"])

@@ -93,9 +93,18 @@ def multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
 
 
 def _bounds(
-    problem: BoxQP, result: Result, f: np.ndarray, f_error: np.ndarray
+    problem: BoxQP,
+    result: Result,
+    f: np.ndarray,
+    f_error: np.ndarray,
+    norm: tuple[float, float] | None = None,
+    apart: float = 0.0,
 ) -> tuple[float, float]:
-    """An upper bound of the model's primal value and a lower bound of the optimal value."""
+    """An upper bound of the model's primal value and a lower bound of the optimal value.
+
+    ``norm`` is ‖w‖² with a bound of its error where w is kept beside β, and ``apart`` a bound of
+    ‖w − Σ βᵢ φ(xᵢ)‖.
+    """
     beta, target = result.beta, problem.target
     b_group = multipliers(problem, result.b, target - f)
     b = np.zeros(1) if problem.group is None else b_group[problem.group]
@@ -106,6 +115,8 @@ def _bounds(
     sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
     quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
     quad_error = float(np.abs(beta) @ delta) * ROUNDING.margin + _sum_rounding(beta.size) * size
+    if norm is not None:
+        quad, quad_error = norm
     if problem.is_hard:
         return _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
     r = target - f - b
@@ -120,7 +131,10 @@ def _bounds(
         slack = problem.at_variables(problem.diag) * beta
         r, delta = r - slack, delta + 2 * EPS * (np.abs(r) + np.abs(slack))
     gap = float(problem.gap_terms(beta, r, delta).sum()) * (1 + _sum_rounding(beta.size))
-    gap += _drift_cost(problem, result, r, delta) + _indefinite_cost(problem, result)
+    gap += apart**2 / 2 * ROUNDING.margin + _indefinite_cost(problem, result)
+    if apart and result.diag is not None:
+        delta = delta + apart * np.sqrt(problem.at_variables(result.diag))
+    gap += _drift_cost(problem, result, r, delta)
     units = ROUNDING.units * EPS * (abs(middle) + abs(middle - gap))
     return float(primal + units), float(low - gap - units)
 

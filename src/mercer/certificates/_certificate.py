@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
-from mercer.certificates._statement import Statement, counted
+from mercer.certificates._statement import Statement, counted, distance_said
 
 __all__ = [
     "BOUND",
@@ -98,6 +98,12 @@ class Certificate(Statement):
         What ``iterations`` counts.
     note : str
         What ``mercer.verify`` was given, if not one of Mercer's estimators.
+    distance_to_exact : float or None
+        Of a low-rank model (``approximation``): the exact problem's optimal value is at most this
+        much below the model's objective in the true feature space, ``exact_primal``. None where
+        nothing can be said; ``distance_note`` is the reason.
+    exact_primal : float
+    distance_note : str
     """
 
     primal: float
@@ -119,6 +125,9 @@ class Certificate(Statement):
     unit: str = field(default="steps", repr=False)
     certificate_seconds: float = field(default=0.0, repr=False)
     note: str = ""
+    distance_to_exact: float | None = field(default=None, repr=False)
+    exact_primal: float = field(default=np.nan, repr=False)
+    distance_note: str = field(default="", repr=False)
 
     @classmethod
     def of(
@@ -165,12 +174,22 @@ class Certificate(Statement):
             if not np.isnan(low):  # several intercepts have none in common
                 rows.append(("bias interval", f"[{low:.6g}, {high:.6g}]"))
         steps, rounds = counted(self.iterations, self.unit), counted(self.rounds, "rounds")
+        distance = self.distance_to_exact, self.exact_primal, self.distance_note
+        if said := distance_said(*distance):
+            rows.append(("exact optimum", said))
         rows += [
             ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
                              f"{self.n_bound:,} at the bound"),
             ("effort", f"{steps}, {rounds}, {self.seconds:.3g} s"),
         ]  # fmt: skip
         return rows
+
+    @property
+    def relative_distance(self) -> float:
+        """``distance_to_exact / |exact_primal|``; NaN where nothing is known."""
+        if self.distance_to_exact is None or not abs(self.exact_primal) > 0:
+            return np.nan
+        return self.distance_to_exact / abs(self.exact_primal)
 
     def _title(self) -> str:
         what = f"{len(self.tasks)} tasks" if self.tasks else self.name
@@ -200,6 +219,8 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
     if len(tasks) == 1:
         return tasks[0]
 
+    distances = [task.distance_to_exact for task in tasks]
+    known = [distance for distance in distances if distance is not None]
     sums = "primal dual gap n_zero n_free n_bound iterations rounds seconds certificate_seconds"
     return Certificate(
         **{name: sum(getattr(task, name) for task in tasks) for name in sums.split()},
@@ -210,6 +231,9 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
         status=max((task.status for task in tasks), key=lambda status: status.severity),
         tasks=tuple(tasks),
         unit=tasks[0].unit,
+        distance_to_exact=sum(known) if len(known) == len(tasks) else None,
+        exact_primal=sum(task.exact_primal for task in tasks),
+        distance_note=next((task.distance_note for task in tasks if task.distance_note), ""),
     )
 
 

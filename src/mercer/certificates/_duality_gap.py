@@ -21,6 +21,7 @@ from mercer.problems._regularized_loss import LinearPrimal
 __all__ = [
     "certify_crammer_singer",
     "certify_linear",
+    "certify_linear_sums",
     "certify_logistic",
     "certify_multinomial",
     "gap_status",
@@ -63,7 +64,20 @@ def certify_linear(
     violation, n_zero, n_bound = kkt_violation(
         problem.kind, result.g, result.beta, problem.low, problem.high, problem.C
     )
-    counts = n_zero, n_bound, result.beta.size
+    return certify_linear_sums(result, violation, (n_zero, n_bound, result.beta.size), name, tol)
+
+
+def certify_linear_sums(
+    result: LinearResult,
+    violation: float,
+    counts: tuple[int, int, int],
+    name: str = "",
+    tol: float | None = None,
+) -> Certificate:
+    """The same from sums over the rows, which may lie elsewhere.
+
+    ``counts`` are those of the duals at 0, of the duals at their bound, and of the rows.
+    """
     rest = {"kkt_violation": violation, "bias_interval": (result.b, result.b), "name": name}
     return _certificate(result, tol, _length(result.w), counts, **rest)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mercer._result import Status, final_status
 from mercer.certificates._certificate import EPS, ROUNDING
-from mercer.certificates._statement import Statement
+from mercer.certificates._statement import Statement, distance_said
 from mercer.problems import Ridge
 
 __all__ = ["EigenCertificate", "RidgeCertificate", "RidgeSolution", "certify_ridge"]
@@ -60,6 +60,9 @@ class RidgeCertificate(Statement):
     iterations : int
         Of conjugate gradients.
     seconds : float
+    distance_to_exact, exact_primal, distance_note
+        Of a model on features (``approximation``) as in `Certificate`; ``primal``, ``dual``,
+        ``gap`` and ``residual`` are those of its own normal equations.
     """
 
     primal: float
@@ -72,10 +75,15 @@ class RidgeCertificate(Statement):
     iterations: int
     seconds: float
     note: str = ""
+    distance_to_exact: float | None = None
+    exact_primal: float = np.nan
+    distance_note: str = ""
 
     def rows(self) -> list[tuple[str, str]]:
         """What is shown of it: labels and values."""
+        said = distance_said(self.distance_to_exact, self.exact_primal, self.distance_note)
         return [
+            *([("exact optimum", said)] if said else []),
             ("primal", f"{self.primal:.10g}"),
             ("dual", f"{self.dual:.10g}"),
             ("gap", f"{self.gap:.3g}   relative {self.relative_gap:.3g}"),

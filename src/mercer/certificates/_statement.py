@@ -9,7 +9,10 @@ from typing import Any
 
 from mercer._result import Status
 
-__all__ = ["Statement", "counted"]
+__all__ = ["Statement", "counted", "distance_said"]
+
+# A distance from the exact optimum above this fraction of the primal value says nothing.
+LARGEST_DISTANCE = 0.2
 
 
 def counted(n: int, nouns: str) -> str:
@@ -18,6 +21,19 @@ def counted(n: int, nouns: str) -> str:
         first, *rest = nouns.split(" ")
         nouns = " ".join([first.removesuffix("s"), *rest])
     return f"{n:,} {nouns}"
+
+
+def distance_said(distance: float | None, primal: float, note: str) -> str:
+    """How far a low-rank model is from the exact one; without a distance, the reason."""
+    if distance is None:
+        return note
+    share = distance / abs(primal) if primal else math.inf
+    if not share <= LARGEST_DISTANCE:
+        return (
+            f"no information: the bound is {100 * share:.3g} % of the primal value. Take the exact "
+            "solver, or more components"
+        )
+    return f"at most {distance:.4g} below: {100 * share:.2g} % of the primal value"
 
 
 class Statement:

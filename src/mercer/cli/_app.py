@@ -143,6 +143,9 @@ def train(
     time_limit: o.TimeLimit = None,
     cache_size: o.CacheSize = None,
     n_jobs: o.Jobs = None,
+    dask: o.Dask = False,
+    scheduler: o.Scheduler = None,
+    checkpoint: o.CheckpointFile = None,
     cv: o.Folds = None,
     test: o.Test = None,
     verify: o.Verify = False,
@@ -230,9 +233,9 @@ def verify(
     """Recompute a certificate from the model and its training data."""
 
 
-@command("mercer inspect demo/tumours.mercer")
-def inspect(model: o.Model, top: o.Top = 10, full: o.Full = False, json: o.Json = False) -> None:
-    """Show what is in a model: certificate, kernel, columns, weights."""
+@command("mercer inspect demo/tumours.mercer", "mercer inspect demo/tumours.csv")
+def inspect(file: o.AnyFile, top: o.Top = 10, full: o.Full = False, json: o.Json = False) -> None:
+    """Show what is in a file: a model, a checkpoint, or data."""
 
 
 @command(

@@ -1,4 +1,4 @@
-"""The short commands: ``mercer play``, ``mercer warmup`` and ``mercer demo``."""
+"""Short commands: ``mercer play``, ``mercer warmup``, ``mercer demo``, and ``train --dask``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer import verify
-from mercer.cli._errors import CommandError, UsageError, print_error
+from mercer.cli._errors import CommandError, ExitCode, UsageError, option, print_error
 from mercer.data import Column, Schema, Table, write_table
 from mercer.estimators._registry import cli_names
 
-__all__ = ["demo", "play", "warmup"]
+__all__ = ["demo", "play", "train_by_dask", "warmup"]
+
+# Options of ``mercer train`` that need the rows in memory.
+NOT_BY_DASK = ("cv", "test", "verify", "plot", "missing", "categorical", "text", "n_jobs", "na")
 
 DEMO_COLUMNS = ["worst perimeter", "worst smoothness"]
 DEMO = (
@@ -125,3 +128,54 @@ def _write_data(folder: Path) -> None:
     for name, rows, labels in (("tumours", X_train, y_train), ("tumours-new", X_new, y_new)):
         path = folder / f"{name}.csv"
         write_table(path, Table(rows, labels, schema, str(path), "csv"))
+
+
+def train_by_dask(options: dict[str, Any], path: str, reporter: Any) -> int:
+    """Read, fit and save by a Dask cluster; linear unless a machine is named."""
+    from mercer.cli._certificate import certificate_of, is_unfinished
+    from mercer.cli._output import count, table
+    from mercer.cli._train import build, fit, parameters_of, report, task_of
+    from mercer.dask._files import read_lazily
+    from mercer.persistence import save
+
+    _refuse_for_dask(options)
+    data = read_lazily(options, task_of(options["machine"], options["task"]))
+    default = {"classification": "linear-svc", "regression": "linear-svr"}
+    name = options["machine"] or default.get(data.schema.task or "", "oneclass")
+    model = build(name, parameters_of(options, data.schema), _dask_class(name))
+    model.set_params(scheduler=options["scheduler"])
+    if options["checkpoint"] is not None:
+        if "checkpoint" not in model.get_params():
+            raise UsageError(f"--machine {name} has no --checkpoint; linear machines have")
+        model.set_params(checkpoint=options["checkpoint"])
+    rows = {"data": f"{data.name}: {count(data.schema.n_features, 'columns')}", "machine": name}
+    reporter.write(table(rows), command="train", data=data.name, machine=name, dask=True)
+    seconds = fit(model, data, reporter.quiet)
+    model.__dict__.pop("feature_names_in_", None)  # the schema has them
+    save(model, path, schema=data.schema)
+    reporter.write(**seconds)
+    certificate = certificate_of(model)
+    n = certificate.n_zero + certificate.n_support
+    report(model, n, path, seconds, reporter, options["full"])
+    reporter.end()
+    return int(ExitCode.STOPPED if is_unfinished(model) else ExitCode.OK)
+
+
+def _refuse_for_dask(options: dict[str, Any]) -> None:
+    """Refuse what needs the rows in memory."""
+    for name in NOT_BY_DASK:
+        if options.get(name) not in (None, False, [], ()):
+            raise UsageError(f"{option(name)} cannot be combined with --dask")
+    if options["only_validate"]:
+        raise UsageError("-v cannot be combined with --dask")
+
+
+def _dask_class(name: str) -> Any:
+    """The class of `mercer.dask` for a machine of the command line."""
+    import mercer.dask
+    from mercer.dask._files import MACHINES
+
+    if name not in MACHINES:
+        known = ", ".join(MACHINES)
+        raise UsageError(f"--machine {name} is not fitted by --dask; there are {known}")
+    return getattr(mercer.dask, MACHINES[name])

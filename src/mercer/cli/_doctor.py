@@ -6,13 +6,14 @@ import shlex
 from typing import Any
 
 from mercer import diagnostics
-from mercer.cli._errors import CommandError, in_options, option
+from mercer.cli._errors import CommandError, UsageError, in_options, option
 from mercer.cli._output import Reporter, describe, read
 from mercer.cli._train import as_gamma
 from mercer.data import Table
 from mercer.diagnostics import Finding
 from mercer.diagnostics._report import sorted_by_severity
 from mercer.exceptions import FileError
+from mercer.kernels._registry import kernel_named
 
 __all__ = ["run"]
 
@@ -23,6 +24,11 @@ REPEATED = ("categorical", "drop", "na")
 
 def run(json: bool, **given: Any) -> None:
     options = {name: value for name, value in given.items() if value is not None}
+    if "kernel" in options and kernel_named(options["kernel"]).sample_type != "vectors":
+        raise UsageError(
+            f"doctor checks rows of numbers: leave --kernel {options['kernel']} out; mercer train "
+            "checks the samples of that kernel itself"
+        )
     data, findings = _read(given, options)
     parameters = {name: options[name] for name in PARAMETERS if name in options}
     if "gamma" in parameters:

@@ -1,4 +1,4 @@
-"""``mercer inspect``: the contents of a model file."""
+"""``mercer inspect``: the contents of a file: a model, a checkpoint, or data."""
 
 from __future__ import annotations
 
@@ -8,20 +8,73 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.cli._certificate import certificate_of, describe_certificate, last_step
-from mercer.cli._output import SCALED, Reporter, table
-from mercer.data import Schema
-from mercer.persistence import open_model
+from mercer.cli._output import SCALED, Reporter, count, table
+from mercer.data import Checkpoint, Schema, read_table
+from mercer.data import Table as DataTable
+from mercer.data._files import open_source
+from mercer.exceptions import FileError
+from mercer.persistence import (
+    ModelFile,
+    is_liblinear,
+    is_libsvm,
+    open_model,
+    read_liblinear,
+    read_libsvm,
+)
 
 __all__ = ["run"]
 
 
-def run(model: str, top: int, full: bool, json: bool) -> None:
-    found = open_model(model)
+# How a model file begins after the length of its table.
+SAFETENSORS = b'{"'
+
+
+def run(file: str, top: int, full: bool, json: bool) -> None:
+    reporter = Reporter(json)
+    kind = _kind(file)
+    if kind in _FOREIGN:
+        read_model, program = _FOREIGN[kind]
+        model, schema = read_model(file)
+        header = {"class": type(model).__name__, "program": program}
+        _show_model(reporter, file, ModelFile(model, schema, header), top, full)
+    elif kind == "model":
+        _show_model(reporter, file, open_model(file), top, full)
+    elif kind == "checkpoint":
+        _show_checkpoint(reporter, file)
+    else:
+        _show_data(reporter, file)
+    reporter.end()
+
+
+_FOREIGN: dict[str, tuple[Any, str]] = {
+    "libsvm": (read_libsvm, "LIBSVM"),
+    "liblinear": (read_liblinear, "LIBLINEAR"),
+}
+
+
+def _kind(file: str) -> str:
+    """What a file is, by its content."""
+    if is_libsvm(file):
+        return "libsvm"
+    if is_liblinear(file):
+        return "liblinear"
+    if file == "-":
+        return "data"
+    with open_source(file) as opened:
+        head = opened.head
+    if head[8:10] == SAFETENSORS:
+        return "model"
+    if head.startswith(b"PK") and Checkpoint.is_one(file):
+        return "checkpoint"
+    return "data"
+
+
+def _show_model(reporter: Reporter, model: str, found: ModelFile, top: int, full: bool) -> None:
     fitted, schema = last_step(found.model), found.schema
     weights = _weights(fitted, schema, top)
-    reporter = Reporter(json)
+    program = found.header.get("program") or f"mercer {found.header['mercer']}"
     rows = {
-        "model": f"{model}: {found.header['class']}, written by mercer {found.header['mercer']}",
+        "model": f"{model}: {found.header['class']}, written by {program}",
         "parameters": _parameters(found.model),
         **({"kernel": repr(fitted.kernel_)} if hasattr(fitted, "kernel_") else {}),
         **_support(fitted),
@@ -38,10 +91,70 @@ def run(model: str, top: int, full: bool, json: bool) -> None:
         n_support=getattr(fitted, "n_support_", None),
         weights=weights,
     )
-    reporter.write(table({"certificate": describe_certificate(fitted, full)}))
+    stated = (
+        f"none: {program}'s files have neither the parameters of the fit nor its rows"
+        if "program" in found.header
+        else describe_certificate(fitted, full)
+    )
+    reporter.write(table({"certificate": stated}))
     if weights:
         reporter.write("largest weights\n" + table({k: f"{w:+.6g}" for k, w in weights.items()}))
-    reporter.end()
+
+
+def _show_checkpoint(reporter: Reporter, file: str) -> None:
+    """Of which run it is, how far that is, and how to go on."""
+    head, arrays = Checkpoint.read(file)
+    of, values = head["fingerprint"], head["values"]
+    kind = "a fit" if "estimator" in of else "a stream"
+    go_on = "fit with checkpoint=" if "estimator" in of else "fit_stream with checkpoint="
+    rows = {
+        "checkpoint": f"{file}: of {kind}, format {head['version']}",
+        **{name: str(value) for name, value in sorted(of.items())},
+        **{name: str(value) for name, value in values.items() if np.isscalar(value)},
+        "arrays": ", ".join(f"{name} {array.shape}" for name, array in sorted(arrays.items())),
+        "to go on": f"call {go_on}{file!r} with the same data and parameters",
+    }
+    reporter.write(table(rows), command="inspect", checkpoint=file, **head)
+
+
+def _show_data(reporter: Reporter, file: str) -> None:
+    """Format, rows, columns and target of a table."""
+    try:
+        found = read_table(file, missing="median")
+    except FileError as error:
+        # Without a column that is known to be the target, or without missing values to fill in.
+        found = _read_without(file, error)
+    y, schema = found.y, found.schema
+    n, d = found.X.shape[0], schema.n_features
+    rows = {
+        "data": f"{file}: {found.format}, {count(n, 'rows')}, {count(d, 'columns')}",
+        **_columns(schema),
+        **({} if y is not None else {"target": "none is named; give --target"}),
+        **({"missing": ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)}
+           if any(found.n_missing.values()) else {}),
+        **({"notes": "; ".join(found.notes)} if found.notes else {}),
+    }  # fmt: skip
+    if sp.issparse(found.X):
+        rows["nonzero"] = f"{found.X.nnz:,}, {found.X.nnz / max(n * d, 1):.2%} of the entries"
+    reporter.write(
+        table(rows),
+        command="inspect",
+        data=file,
+        format=found.format,
+        shape=[n, d],
+        schema=schema.as_dict(),
+        n_missing=dict(found.n_missing),
+    )
+
+
+def _read_without(file: str, error: FileError) -> DataTable:
+    """The table without a target, or with formats that have no missing values; else the error."""
+    for options in ({"target": False, "missing": "median"}, {}, {"target": False}):
+        try:
+            return read_table(file, **options)  # type: ignore[arg-type]
+        except FileError:
+            continue
+    raise error
 
 
 def _parameters(model: Any) -> str:

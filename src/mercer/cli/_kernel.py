@@ -7,25 +7,42 @@ from typing import Any
 from mercer.cli._errors import UsageError
 from mercer.kernels._registry import kernel_named
 
-__all__ = ["make_kernel", "takes_texts"]
+__all__ = ["make_kernel", "samples_of", "takes_texts"]
+
+# How `mercer.data.read_table` reads a file for kernels on structures, by their samples.
+SAMPLES = {"tables": "table", "series": "series", "sets": "sets"}
 
 
 def takes_texts(name: str | None) -> bool:
-    """Whether a kernel's samples are sequences, so that a column of texts is read."""
-    return name is not None and kernel_named(name).sample_type == "sequences"
+    """Whether a kernel's samples are sequences or sets, so that a column of texts is read."""
+    return name is not None and kernel_named(name).sample_type in ("sequences", "sets")
+
+
+def samples_of(name: str | None) -> str | None:
+    """``samples`` of `read_table` for a kernel."""
+    return None if name is None else SAMPLES.get(kernel_named(name).sample_type)
 
 
 def make_kernel(options: dict[str, Any]) -> Any:
-    """The name of the kernel; of a kernel on texts, or with --normalize, the kernel itself."""
+    """The name of a kernel on rows of numbers; a kernel on structures itself, with parameters."""
     name, given = options["kernel"], options["kernel_parameter"] or []
-    if not takes_texts(name):
+    if name is None or kernel_named(name).sample_type == "vectors":
         if given:
-            raise UsageError("--kernel-parameter is for kernels on texts; see --gamma and --degree")
+            raise UsageError(
+                "--kernel-parameter is for kernels on texts, tables, series and sets; see --gamma "
+                "and --degree"
+            )
         if options["normalize"]:
             raise UsageError("--normalize is for kernels on texts, such as --kernel spectrum")
         return name
+    for option in ("gamma", "degree", "coef0"):
+        if options.get(option) not in (None, "auto", "scale"):
+            raise UsageError(
+                f"--{option} is for kernels on rows of numbers; --kernel {name} has "
+                "--kernel-parameter NAME=VALUE"
+            )
     cls = kernel_named(name).load()
-    valid = sorted(cls().get_params())
+    valid = sorted(set(cls().get_params()) - {"columns", "why"})
     parameters = {}
     for word in given:
         key, sign, value = word.partition("=")
@@ -39,6 +56,10 @@ def make_kernel(options: dict[str, Any]) -> Any:
     except ValueError as error:
         raise UsageError(str(error).rstrip(".")) from error
     if options["normalize"]:
+        if not takes_texts(name):
+            raise UsageError(
+                f"--normalize is for kernels on texts: k(x, x) = 1 with {name} already"
+            )
         from mercer.kernels import Normalize
 
         return Normalize(kernel)

@@ -1,18 +1,41 @@
-"""What LIBSVM's own programs read and write: precomputed kernels, the output of svm-predict."""
+"""What LIBSVM's programs take and write: options of svm-train, output of svm-predict, kernels."""
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mercer.cli._errors import CommandError
+from mercer.cli._errors import CommandError, UsageError, option, print_error
+from mercer.cli._options import KERNEL_TYPES, SVM_TYPES
 from mercer.data import Table
 from mercer.data._files import replacing
+from mercer.estimators._registry import cli_names
 
-__all__ = ["kernel_matrix", "write_as_svm_predict"]
+__all__ = ["kernel_matrix", "translate_svm_train_options", "write_as_svm_predict"]
+
+# The option of mercer that each letter stands for, and the conversion of its value.
+SVM_TRAIN_OPTIONS: dict[str, tuple[str, Any]] = {
+    "s": ("machine", SVM_TYPES.__getitem__),
+    "t": ("kernel", KERNEL_TYPES.__getitem__),
+    "d": ("degree", int),
+    "g": ("gamma", lambda gamma: "auto" if gamma == 0 else str(gamma)),
+    "r": ("coef0", float),
+    "c": ("C", float),
+    "n": ("nu", float),
+    "p": ("epsilon", float),
+    "m": ("cache_size", float),
+    "e": ("tol", float),
+    "h": ("shrinking", bool),
+    "b": ("probability", bool),
+    "w": ("class_weight", list),
+    "v": ("cv", int),
+}
+SVM_TRAIN_DEFAULTS = {"machine": "svc", "scale": "none"}
 
 
 def kernel_matrix(rows: Table) -> Table:
@@ -64,3 +87,46 @@ def write_as_svm_predict(path: str, model: Any, X: Any, probabilities: bool) -> 
         with replacing(path) as file:
             file.write(text.encode())
     return predicted
+
+
+def translate_svm_train_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of svm-train, where they are given, as those of ``mercer train``.
+
+    With any of them, what is left out has svm-train's default too: a C-SVC, γ = 1 / number of
+    columns, and data that are not scaled. Letters that do not matter for a type, such as -n of a
+    C-SVC, are left out, as svm-train does. ``only_validate`` is added: -v makes no model.
+    """
+    words = {name: value for name, value in options.items() if name not in SVM_TRAIN_OPTIONS}
+    given = {
+        letter: options[letter]
+        for letter in SVM_TRAIN_OPTIONS
+        if options.get(letter) not in (None, [], ())
+    }
+    for letter, value in given.items():
+        name, convert = SVM_TRAIN_OPTIONS[letter]
+        if words.get(name) not in (None, [], ()):
+            raise UsageError(f"-{letter} and {option(name)} are the same option: give one of them")
+        words[name] = convert(value)
+    if given:
+        words |= {
+            name: value for name, value in SVM_TRAIN_DEFAULTS.items() if words.get(name) is None
+        }
+        if words.get("gamma") is None and words["machine"] in SVM_TYPES.values():
+            words["gamma"] = "auto"
+        _leave_out_unused(words, given)
+    words["only_validate"] = "v" in given
+    return words
+
+
+def _leave_out_unused(words: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Leave out what letters of svm-train say and its type has no use for."""
+    entry = cli_names().get(words["machine"])
+    if entry is None or entry.libsvm_code is None:
+        return
+    taken = inspect.signature(entry.load()).parameters
+    for letter in given:
+        name = SVM_TRAIN_OPTIONS[letter][0]
+        if letter not in "stv" and name not in taken:
+            words[name] = None
+    if given.get("b") and "probability" not in taken:
+        print_error(f"note: -b 1 has no effect: {entry.cli_name} has no probabilities here")

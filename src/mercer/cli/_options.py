@@ -1,4 +1,4 @@
-"""The options of the commands: their types, names and help; and those of LIBSVM's svm-train.
+"""The options of the commands: their types, names and help; those of LIBSVM's svm-train too.
 
 Options with a fixed set of values are enumerations, from which typer takes validation, help and
 completion. The names of estimators and kernels are those of the registries.
@@ -6,7 +6,6 @@ completion. The names of estimators and kernels are those of the registries.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
@@ -14,7 +13,6 @@ from typing import Annotated, Any
 
 import typer
 
-from mercer.cli._errors import UsageError, option, print_error
 from mercer.estimators._registry import ESTIMATORS, cli_names
 from mercer.kernels._registry import KERNELS
 
@@ -24,8 +22,8 @@ def _choice(title: str, names: Iterable[str]) -> Any:
 
 
 EstimatorName = _choice("EstimatorName", cli_names())
-# Of samples that files hold: rows of numbers, and texts.
-_IN_FILES = ("vectors", "sequences")
+# Of samples that files hold: rows of numbers or of mixed columns, texts, series, and sets of words.
+_IN_FILES = ("vectors", "sequences", "tables", "series", "sets")
 KernelName = _choice(
     "KernelName",
     (e.names[0] for e in KERNELS.values() if e.names and e.sample_type in _IN_FILES),
@@ -46,8 +44,8 @@ PlotKind = StrEnum(
 )
 
 # Values of -s and -t of svm-train.
-_SVM_TYPES = {e.libsvm_code: e.cli_name for e in ESTIMATORS.values() if e.libsvm_code is not None}
-_KERNEL_TYPES = {e.libsvm_code: e.names[0] for e in KERNELS.values() if e.libsvm_code is not None}
+SVM_TYPES = {e.libsvm_code: e.cli_name for e in ESTIMATORS.values() if e.libsvm_code is not None}
+KERNEL_TYPES = {e.libsvm_code: e.names[0] for e in KERNELS.values() if e.libsvm_code is not None}
 
 DATA = "svmlight, CSV, Parquet, .npy or .npz, also compressed; - is standard input."
 MODEL_PANEL, FIT_PANEL = "Model", "Fit"
@@ -98,6 +96,9 @@ def _code(name: str, values: Mapping[int, str]) -> Any:
 Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 DataIfAny = Annotated[str | None, typer.Argument(metavar="DATA", help=DATA)]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="What train wrote.")]
+AnyFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="A model (also LIBSVM's), a checkpoint, or data.")
+]
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=f"A model, or data: {DATA}")]
 Destination = Annotated[
     str, typer.Argument(metavar="DEST", help="The name says the format: .csv, .svm, .npz, .model …")
@@ -213,7 +214,7 @@ Gamma = Annotated[
 ]
 KernelParameter = Annotated[
     list[str] | None,
-    _model("Of kernels on texts, such as k=4; several times.", metavar="NAME=VALUE"),
+    _model("Of kernels on texts, tables, …, such as k=4; several times.", metavar="NAME=VALUE"),
 ]
 Normalized = Annotated[bool, _flag("k(x, z) / √(k(x, x) k(z, z)), on texts.", "--normalize")]
 Degree = Annotated[int | None, _model("Of poly.", show_default="3")]
@@ -271,6 +272,9 @@ CacheSize = Annotated[
 Jobs = Annotated[
     int | None, _fit("Threads; they do not change the model.", show_default="all processors")
 ]
+Dask = Annotated[bool, _flag("Fit by a Dask cluster, chunk by chunk.", "--dask")]
+Scheduler = Annotated[str | None, _fit("Address of a Dask scheduler.", metavar="tcp://HOST:PORT")]
+CheckpointFile = Annotated[str | None, _fit("With --dask: state of the fit.", metavar="FILE")]
 Folds = Annotated[int | None, _fit("Number of folds: also cross-validate.", min=2)]
 Test = Annotated[str | None, _fit("Data to score the model on.", metavar="DATA")]
 Verify = Annotated[
@@ -286,8 +290,8 @@ SearchPlot = Annotated[str | None, _fit("Draw the scores over C and γ.", metava
 TuneScale = Annotated[ScaleName | None, _named(ScaleName, "Scaling", show_default="searched")]
 
 # Options of svm-train
-S = Annotated[int | None, _code("s", _SVM_TYPES)]
-T = Annotated[int | None, _code("t", _KERNEL_TYPES)]
+S = Annotated[int | None, _code("s", SVM_TYPES)]
+T = Annotated[int | None, _code("t", KERNEL_TYPES)]
 D = Annotated[int | None, _letter("d", "Degree of poly.")]
 G = Annotated[float | None, _letter("g", "γ.")]
 R = Annotated[float | None, _letter("r", "coef0.")]
@@ -329,26 +333,8 @@ Port = Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535
 Browser = Annotated[bool, _flag("Open the page.", "--browser/--no-browser")]
 
 
-# ---------------------------------------------------------------------- svm-train
+# Command lines of svm-train
 
-# The option of mercer that each letter stands for, and the conversion of its value.
-SVM_TRAIN_OPTIONS: dict[str, tuple[str, Any]] = {
-    "s": ("machine", _SVM_TYPES.__getitem__),
-    "t": ("kernel", _KERNEL_TYPES.__getitem__),
-    "d": ("degree", int),
-    "g": ("gamma", lambda gamma: "auto" if gamma == 0 else str(gamma)),
-    "r": ("coef0", float),
-    "c": ("C", float),
-    "n": ("nu", float),
-    "p": ("epsilon", float),
-    "m": ("cache_size", float),
-    "e": ("tol", float),
-    "h": ("shrinking", bool),
-    "b": ("probability", bool),
-    "w": ("class_weight", list),
-    "v": ("cv", int),
-}
-SVM_TRAIN_DEFAULTS = {"machine": "svc", "scale": "none"}
 _WEIGHT = re.compile(r"-w([-+]?\d+(?:\.\d*)?)$")
 
 
@@ -360,46 +346,3 @@ def join_weights(arguments: Sequence[str]) -> list[str]:
         weight = _WEIGHT.match(argument)
         joined += ["-w", f"{weight[1]}={rest.pop(0)}"] if weight and rest else [argument]
     return joined
-
-
-def translate_svm_train_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of svm-train, where they are given, as those of ``mercer train``.
-
-    With any of them, what is left out has svm-train's default too: a C-SVC, γ = 1 / number of
-    columns, and data that are not scaled. Letters that do not matter for a type, such as -n of a
-    C-SVC, are left out, as svm-train does. ``only_validate`` is added: -v makes no model.
-    """
-    words = {name: value for name, value in options.items() if name not in SVM_TRAIN_OPTIONS}
-    given = {
-        letter: options[letter]
-        for letter in SVM_TRAIN_OPTIONS
-        if options.get(letter) not in (None, [], ())
-    }
-    for letter, value in given.items():
-        name, convert = SVM_TRAIN_OPTIONS[letter]
-        if words.get(name) not in (None, [], ()):
-            raise UsageError(f"-{letter} and {option(name)} are the same option: give one of them")
-        words[name] = convert(value)
-    if given:
-        words |= {
-            name: value for name, value in SVM_TRAIN_DEFAULTS.items() if words.get(name) is None
-        }
-        if words.get("gamma") is None and words["machine"] in _SVM_TYPES.values():
-            words["gamma"] = "auto"
-        _leave_out_unused(words, given)
-    words["only_validate"] = "v" in given
-    return words
-
-
-def _leave_out_unused(words: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Leave out what letters of svm-train say and its type has no use for."""
-    entry = cli_names().get(words["machine"])
-    if entry is None or entry.libsvm_code is None:
-        return
-    taken = inspect.signature(entry.load()).parameters
-    for letter in given:
-        name = SVM_TRAIN_OPTIONS[letter][0]
-        if letter not in "stv" and name not in taken:
-            words[name] = None
-    if given.get("b") and "probability" not in taken:
-        print_error(f"note: -b 1 has no effect: {entry.cli_name} has no probabilities here")

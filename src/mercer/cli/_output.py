@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.cli._errors import CommandError, UsageError, print_error, silence_stdout
-from mercer.cli._kernel import takes_texts
+from mercer.cli._kernel import samples_of, takes_texts
 from mercer.cli._libsvm import kernel_matrix
 from mercer.data import Table, read_table
 from mercer.persistence import ModelFile, open_model
@@ -104,7 +104,15 @@ def read(options: dict[str, Any], notes: bool = True) -> Table:
         text = True if text is None else text
     elif text is not None:
         raise UsageError(f"--text {text} needs a kernel on texts, such as --kernel spectrum")
-    if scale == "none" or is_kernel_matrix or text is not None:
+    samples = samples_of(options.get("kernel"))
+    if samples is not None:
+        for name in ("scale", "missing"):
+            if options[name] not in (None, "none"):
+                raise UsageError(
+                    f"--{name} is not for --kernel {options['kernel']}, which takes the values as "
+                    "they are"
+                )
+    if scale == "none" or is_kernel_matrix or text is not None or samples is not None:
         scale = None
     table = read_table(
         options["data"],
@@ -119,6 +127,7 @@ def read(options: dict[str, Any], notes: bool = True) -> Table:
         decimal=options["decimal"],
         na=options["na"] or (),
         text=text,
+        samples=samples,
     )
     if is_kernel_matrix and table.schema.sparse:
         table = kernel_matrix(table)
@@ -164,10 +173,22 @@ def _with_notes(table: Table) -> Table:
 
 def describe(table: Table) -> str:
     """Where data come from, how many there are, and how they are scaled."""
-    if table.schema.text is not None:
-        return f"{table.name}: {count(len(table.X), 'texts')} of the column {table.schema.text!r}"
+    schema = table.schema
+    if schema.text is not None:
+        what = "texts" if schema.samples is None else schema.samples
+        return f"{table.name}: {count(len(table.X), what)} of the column {schema.text!r}"
+    if schema.samples == "series":
+        lengths = sorted({len(series) for series in table.X})
+        spread = f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}"
+        return f"{table.name}: {len(table.X):,} series of {spread} steps"
+    if schema.samples == "table":
+        missing = sum(table.n_missing.values())
+        return (
+            f"{table.name}: {count(len(table.X), 'rows')}, {count(schema.n_features, 'columns')} "
+            f"as they are" + (f", {missing:,} values missing" if missing else "")
+        )
     n, d = table.X.shape
-    scaled = SCALED[table.schema.scaling]
+    scaled = SCALED[schema.scaling]
     return f"{table.name}: {count(n, 'rows')}, {count(d, 'columns')}, {scaled}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from mercer._result import Status
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
+from mercer.cli._commands import train_by_dask
 from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
 from mercer.cli._kernel import make_kernel
-from mercer.cli._options import translate_svm_train_options
+from mercer.cli._libsvm import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
 from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
@@ -27,7 +29,10 @@ from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
 
-__all__ = ["as_gamma", "held_out_rows", "output_of", "read_test", "run"]
+__all__ = [
+    "as_gamma", "build", "fit", "held_out_rows", "output_of", "parameters_of", "read_test",
+    "report", "run", "task_of",
+]  # fmt: skip
 
 # The options that are parameters of estimators.
 PARAMETERS = (
@@ -43,10 +48,12 @@ def run(**given: Any) -> int:
     path = output_of(options)
     options["kernel_object"] = make_kernel(options)
     reporter = Reporter(options["json"], options["quiet"])
+    if options["dask"] or options["scheduler"] or options["checkpoint"]:
+        return train_by_dask(options, path, reporter)
     began = time.perf_counter()
-    data = read(options | {"task": _task(options["machine"], options["task"])})
+    data = read(options | {"task": task_of(options["machine"], options["task"])})
     name, why = _estimator(options["machine"], data)
-    model = _build(name, _parameters(options, data.schema))
+    model = build(name, parameters_of(options, data.schema))
     if options["verify"]:
         _refuse_unverifiable(name, model)
     n, d = data.X.shape[0], data.schema.n_features
@@ -67,9 +74,10 @@ def run(**given: Any) -> int:
         return ExitCode.OK
     test = read_test(options["test"], data.schema)
     seconds = fit(model, data, reporter.quiet)
+    data = _tell_columns(model, data, reporter)
     save(model, path, schema=data.schema)
     reporter.write(**seconds)
-    _report(model, n, path, seconds, reporter, options["full"])
+    report(model, n, path, seconds, reporter, options["full"])
     _check_bounds(model, data)
     if options["cv"] is not None:
         _cross_validate(model, data, options["cv"], reporter)
@@ -91,14 +99,14 @@ def run(**given: Any) -> int:
     return ExitCode.STOPPED if is_unfinished(model) else ExitCode.OK
 
 
-def fit(model: Any, data: Table, quiet: bool = False) -> dict[str, float]:
+def fit(model: Any, data: Any, quiet: bool = False) -> dict[str, float]:
     """Fit with a progress bar; after Ctrl-C the model so far is kept, if there is one.
 
     The seconds of fitting, and those of compiling, which a later process does not need.
     """
     has_callback = "callback" in model.get_params()
     bar = ProgressBar(model, quiet)
-    if bar.shown:
+    if bar.shown and not hasattr(data.X, "npartitions"):
         bar.estimate = _estimate(model, data)
     began = time.perf_counter()
     with bar, warnings.catch_warnings(record=True) as caught:
@@ -119,11 +127,22 @@ def fit(model: Any, data: Table, quiet: bool = False) -> dict[str, float]:
             if has_callback:
                 model.set_params(callback=None)
     for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):  # `_report` has it in other words
+        if not issubclass(warning.category, ConvergenceWarning):  # `report` has it in other words
             print_error(in_options(str(warning.message)))
     compiling = bar.compilation.seconds
     elapsed = time.perf_counter() - began
     return {"seconds_fitting": max(elapsed - compiling, 0.0), "seconds_compiling": compiling}
+
+
+def _tell_columns(model: Any, data: Table, reporter: Reporter) -> Table:
+    """Print the kernel of each column of a table; the schema keeps the columns that it compares."""
+    if data.schema.samples != "table":
+        return data
+    kernel = model.kernel_
+    reporter.write(f"{kernel}", kernel=repr(kernel), columns=dict(kernel.why))
+    used = {name for name, _ in kernel.columns}
+    columns = tuple(column for column in data.schema.columns or () if column.name in used)
+    return replace(data, schema=replace(data.schema, columns=columns, n_features=len(columns)))
 
 
 def _estimate(model: Any, data: Table) -> tuple[float, float] | None:
@@ -154,11 +173,11 @@ def _default_estimator(schema: Schema) -> tuple[str, str]:
     return next(name for name in cli_names() if _target_task(name) == schema.task), why
 
 
-def _build(name: str, parameters: dict[str, Any]) -> Any:
+def build(name: str, parameters: dict[str, Any], cls: Any = None) -> Any:
     """The estimator with the parameters that were given; one it does not have is refused."""
     entries = cli_names()
     given = {key: value for key, value in parameters.items() if value is not None}
-    cls = entries[name].load()
+    cls = cls or entries[name].load()
     for key in given:
         if key not in inspect.signature(cls).parameters:
             others = [
@@ -210,7 +229,7 @@ def output_of(options: dict[str, Any]) -> str:
     return path
 
 
-def _task(machine: str | None, task: str | None) -> str | None:
+def task_of(machine: str | None, task: str | None) -> str | None:
     """The task of the target that the estimator requires."""
     wanted = None if machine is None else _target_task(machine)
     if wanted is not None and task is not None and wanted != task:
@@ -228,7 +247,7 @@ def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
     return asked, "given by --machine"
 
 
-def _parameters(options: dict[str, Any], schema: Schema) -> dict[str, Any]:
+def parameters_of(options: dict[str, Any], schema: Schema) -> dict[str, Any]:
     """The estimator's parameters that were given, words turned into numbers."""
     parameters = {name: options[name] for name in PARAMETERS}
     parameters["kernel"] = options["kernel_object"]
@@ -271,7 +290,7 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
     return weights
 
 
-def _report(
+def report(
     model: Any, n: int, path: str, seconds: dict[str, float], reporter: Reporter, full: bool
 ) -> None:
     certificate = certificate_of(model)

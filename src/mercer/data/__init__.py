@@ -14,6 +14,7 @@ _dates.py                dates and times of day as numbers
 _write.py                `write_predictions`, `write_table`
 _files.py                opening, decompressing and replacing files
 _stream.py               `Stream`, `Batches`, `Npy`; `as_stream`, `read_ahead`, `StreamProgress`
+_memmap.py               `to_memmap`: any source as a memory-mapped file
 _checkpoint.py           files that are replaced whole
 _column_statistics.py    statistics of columns, and warnings about their scales
 =======================  =======================================================================
@@ -23,6 +24,7 @@ same batches every time it is started, so that a run can be resumed after any of
 """
 
 from mercer.data._checkpoint import Checkpoint
+from mercer.data._memmap import to_memmap
 from mercer.data._parquet import Parquet
 from mercer.data._schema import Column, Schema
 from mercer.data._stream import (
@@ -53,6 +55,7 @@ __all__ = [
     "as_stream",
     "read_ahead",
     "read_table",
+    "to_memmap",
     "write_predictions",
     "write_table",
 ]

@@ -14,7 +14,7 @@ from mercer.data._files import Source
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
-__all__ = ["check_csr", "read_npy", "read_npz"]
+__all__ = ["check_csr", "check_sizes", "read_npy", "read_npz"]
 
 _ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
 _CSR = {"data", "indices", "indptr", "shape"}
@@ -92,11 +92,7 @@ def _load(source: Source) -> Any:
             _check_size(copy, len(copy.getbuffer()))
             copy.seek(0)
             return np.load(copy, allow_pickle=False)
-        with zipfile.ZipFile(copy) as archive:
-            for entry in archive.infolist():
-                with archive.open(entry) as part:
-                    _check_size(part, entry.file_size)
-        copy.seek(0)
+        check_sizes(copy)
         with np.load(copy, allow_pickle=False) as loaded:
             arrays = {key: loaded[key] for key in loaded.files}
         others = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
@@ -109,6 +105,15 @@ def _load(source: Source) -> Any:
         raise FileError(
             source.name, None, f"is not a file of plain arrays ({error}); nothing else is loaded."
         ) from error
+
+
+def check_sizes(file: Any) -> None:
+    """Refuse an archive of arrays that claim more than there is; ``file`` is at its beginning."""
+    with zipfile.ZipFile(file) as archive:
+        for entry in archive.infolist():
+            with archive.open(entry) as part:
+                _check_size(part, entry.file_size)
+    file.seek(0)
 
 
 def _check_size(file: Any, size: int) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mercer.data._arrays import check_sizes
 from mercer.data._files import replacing
 from mercer.exceptions import FileError
 
@@ -21,6 +23,10 @@ __all__ = ["Checkpoint"]
 
 # 2: other orders within a batch than in 1.
 VERSION = 2
+_DAMAGED = (
+    "checkpoint {} cannot be read ({}). It is damaged or no checkpoint: delete it to begin anew, "
+    "or give another path."
+)
 
 
 class Checkpoint:
@@ -60,17 +66,39 @@ class Checkpoint:
         with replacing(self.path, part) as file:
             np.savez(file, head=np.array(json.dumps(head)), **dict[str, Any](arrays))
 
+    @staticmethod
+    def is_one(path: str | os.PathLike) -> bool:
+        """Whether a file has the form of a checkpoint, of whatever run and version."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return "head.npy" in archive.namelist()
+        except (OSError, ValueError, zipfile.BadZipFile):
+            return False
+
+    @staticmethod
+    def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Version, fingerprint and values of a file, and its arrays."""
+        try:
+            with open(path, "rb") as file:
+                check_sizes(file)
+                with np.load(file, allow_pickle=False) as saved:
+                    arrays = {name: saved[name] for name in saved.files}
+            head = json.loads(str(arrays.pop("head")))
+            if not (isinstance(head["fingerprint"], dict) and isinstance(head["values"], dict)):
+                raise ValueError("its head is something else")
+            return {"version": head["version"], **head}, arrays
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise FileError(str(path), None, _DAMAGED.format(path, error)) from error
+
     def load(self) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """What was saved last; None if nothing was."""
         try:
-            with open(self.path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-                arrays = {name: saved[name] for name in saved.files}
-            head = json.loads(str(arrays.pop("head")))
-            version, of, values = head["version"], head["fingerprint"], head["values"]
+            head, arrays = self.read(self.path)
         except FileNotFoundError:
             return None
-        except Exception as error:
-            raise self.damaged(error) from error
+        version, of, values = head["version"], head["fingerprint"], head["values"]
         if version != VERSION:
             what = (
                 f"checkpoint {self.path} has version {version}, but this is {VERSION}. Finish the "
@@ -82,12 +110,7 @@ class Checkpoint:
 
     def damaged(self, reason: Any) -> FileError:
         """The error for a file whose content is no checkpoint."""
-        return FileError(
-            str(self.path),
-            None,
-            f"checkpoint {self.path} cannot be read ({reason}). It is damaged or no checkpoint: "
-            "delete it to begin anew, or give another path.",
-        )
+        return FileError(str(self.path), None, _DAMAGED.format(self.path, reason))
 
     def _refuse_others(self, saved: Mapping[str, Any]) -> None:
         differing = [

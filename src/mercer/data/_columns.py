@@ -82,6 +82,7 @@ class Options:
     na: tuple[str, ...] = ()
     may_be_wider: bool = False
     text: str | int | bool | None = None
+    samples: str | None = None
 
     def notation(self, schema: Schema | None) -> Notation:
         """How numbers and missing values are written: as these options say, or the schema."""
@@ -91,7 +92,9 @@ class Options:
         )
 
     def fills_missing(self, schema: Schema | None) -> bool:
-        """Whether missing values of features are filled in."""
+        """Whether features may be missing: they are filled in, or taken as they are."""
+        if (self if schema is None else schema).samples is not None:
+            return True
         if schema is None or schema.columns is None:
             return self.missing is not None
         return any(column.fill is not None for column in schema.columns)
@@ -172,7 +175,8 @@ def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[in
         numbers = [name for k, name in enumerate(names) if k not in raw.words]
         columns += [(name, raw.X[:, j], refuses) for j, name in enumerate(numbers)]
     if raw.y is not None:
-        columns.append((raw.target, raw.y, schema is None and options.missing is None))
+        refuses = schema is None and not options.fills_missing(schema)
+        columns.append((raw.target, raw.y, refuses))
     for name, values, refuses in columns:
         is_words = isinstance(values, Words)
         missing = values.codes < 0 if is_words else np.isnan(values)

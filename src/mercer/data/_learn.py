@@ -14,7 +14,7 @@ from mercer.data._dates import find_order, to_days
 from mercer.data._schema import Column, Schema, as_labels, assemble, width
 from mercer.exceptions import FileError
 
-__all__ = ["count_missing", "find_id_columns", "learn", "learn_target"]
+__all__ = ["count_missing", "find_id_columns", "learn", "learn_target", "leave_out_untargeted"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ IDS = IdSettings()
 
 def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema, list[str]]:
     """X, y, the schema that the file itself gives, and what is worth telling."""
-    notes = _leave_out_untargeted(raw)
+    notes = leave_out_untargeted(raw)
     columns = None if raw.names is None else _learn_columns(name, raw, options, notes)
     y, task = learn_target(name, raw, options.task)
     schema = Schema(
@@ -89,7 +89,7 @@ def learn(name: str, raw: Raw, options: Options) -> tuple[Any, Any, Schema, list
     return schema.scale(X), y, schema, notes
 
 
-def _leave_out_untargeted(raw: Raw) -> list[str]:
+def leave_out_untargeted(raw: Raw) -> list[str]:
     """Remove the rows without a target, which a reader has let pass."""
     if raw.y is None:
         return []

@@ -13,7 +13,10 @@ from mercer.data._columns import Raw, Words
 from mercer.data._dates import PARTS, part_names, split_days, to_days
 from mercer.exceptions import FileError
 
-__all__ = ["Column", "Schema", "apply", "as_labels", "assemble", "width"]
+__all__ = ["SAMPLES", "Column", "Schema", "apply", "as_labels", "assemble", "known_target", "width"]
+
+# What the samples of a file are: rows of numbers (or texts), and those of kernels on structures.
+SAMPLES = (None, "table", "series", "sets")
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,11 @@ class Schema:
     na : tuple of str
         Words that stand for missing values besides the usual ones.
     text : str, optional
-        The column whose texts are the samples, of a kernel on sequences.
+        The column whose texts are the samples, of a kernel on sequences or sets.
+    samples : {"table", "series", "sets"}, optional
+        What a kernel on structures compares: rows with words, numbers and missing values as they
+        are; rows of numbers in time, which end where only missing values follow; the words of
+        ``text``. None: rows of numbers, or texts.
 
     Examples
     --------
@@ -115,12 +122,15 @@ class Schema:
     decimal: str = "."
     na: tuple[str, ...] = ()
     text: str | None = None
+    samples: str | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the columns of X, such as ``colour=red``; None where columns have no names."""
         if self.columns is None:
             return None
+        if self.samples is not None:
+            return [column.name for column in self.columns]
         return [name for column in self.columns for name in column.feature_names]
 
     @property
@@ -164,6 +174,8 @@ class Schema:
                 raise ValueError(f"{name} of the schema cannot be {getattr(self, name)!r}")
         if self.task not in (None, "classification", "regression"):
             raise ValueError(f"the schema has the task {self.task!r}")
+        if self.samples not in SAMPLES:
+            raise ValueError(f"the schema has the samples {self.samples!r}")
         if self.decimal not in (".", ",") or not _are_texts(self.na):
             raise ValueError("the notation of numbers of the schema is unknown")
 
@@ -205,14 +217,16 @@ def apply(
     if X.shape[1] != schema.n_features and not is_wider:
         what = f"has {X.shape[1]} features, but the model was trained on {schema.n_features}."
         raise FileError(name, None, what)
-    y = raw.y
+    return schema.scale(X), known_target(raw.y, schema), notes
+
+
+def known_target(y: Any, schema: Schema) -> np.ndarray | None:
+    """The target of new data; None where it is not complete."""
     if isinstance(y, Words):
-        y = None if -1 in y.codes else np.array(y.words)[y.codes]
-    elif y is not None and np.isnan(y).any():
-        y = None
-    elif y is not None and schema.task == "classification":
-        y = as_labels(y)
-    return schema.scale(X), y, notes
+        return None if (y.codes < 0).any() else np.array(y.words)[y.codes]
+    if y is None or np.isnan(y).any():
+        return None
+    return as_labels(y) if schema.task == "classification" else y
 
 
 def as_labels(y: np.ndarray) -> np.ndarray:

@@ -16,7 +16,8 @@ from mercer.data._csv import read_cells, read_csv
 from mercer.data._files import Source, as_file_errors, open_source
 from mercer.data._learn import count_missing, find_id_columns, learn
 from mercer.data._parquet import pyarrow_parquet, read_parquet
-from mercer.data._schema import Schema, apply
+from mercer.data._samples import read_samples
+from mercer.data._schema import SAMPLES, Schema, apply
 from mercer.data._svmlight import SvmlightReader
 from mercer.data._texts import read_texts
 from mercer.exceptions import FileError
@@ -47,7 +48,8 @@ class Table:
     Attributes
     ----------
     X : float64 or float32 array, or CSR, of shape (n, schema.n_features)
-        Of texts: an array of objects of shape (n,).
+        Of texts, series and sets: an array of objects of shape (n,); of ``samples="table"``: the
+        columns, of which slices and arrays of row numbers take rows.
     y : array of shape (n,), or None
         Classification: labels (texts or integers); regression: float64.
     schema : Schema
@@ -89,6 +91,7 @@ def read_table(
     na: Sequence[str] = (),
     may_be_wider: bool = False,
     text: str | int | bool | None = None,
+    samples: str | None = None,
 ) -> Table:
     """Read rows and targets; format and compression are recognised by the content.
 
@@ -131,6 +134,11 @@ def read_table(
     text : str, int or True, optional
         The column whose texts are the samples, for kernels on sequences (True: the only one besides
         the target); X is then an array of texts. CSV and Parquet.
+    samples : {"table", "series", "sets"}, optional
+        For kernels on structures, from CSV and Parquet. "table": X has the columns as they are,
+        words and missing values included. "series": each row is a time series, which ends where
+        only missing values follow. "sets": the words of the ``text`` column, between blanks, commas
+        or semicolons.
 
     Returns
     -------
@@ -172,6 +180,7 @@ def read_table(
         tuple(na),
         may_be_wider,
         text,
+        samples,
     )
     _check(options, schema, format)
     with open_source(source) as opened:
@@ -185,6 +194,10 @@ def read_table(
         with as_file_errors(name, f"cannot be read as {found}"):
             raw = _READERS[found](opened, options, schema)
     with as_file_errors(name, f"cannot be used as {found}"):
+        if (options if schema is None else schema).samples is not None:
+            n_missing, id_columns = count_missing(raw), find_id_columns(raw)
+            X, y, schema, notes = read_samples(name, raw, options, schema)
+            return Table(X, y, schema, name, found, tuple(notes), n_missing, id_columns)
         if schema is not None:
             X, y, notes = apply(name, raw, schema, may_be_wider)
             return Table(X, y, schema, name, found, tuple(notes))
@@ -222,6 +235,15 @@ def _check(options: Options, schema: Schema | None, format: str | None) -> None:
         for name in ("task", "scale", "missing", "categorical", "drop", "na"):
             if getattr(options, name):
                 raise ValueError(f"{name} cannot be given together with schema, which decides it.")
+    if options.samples not in SAMPLES:
+        known = ", ".join(str(each) for each in SAMPLES[1:])
+        raise ValueError(f"samples must be one of {known}, got {options.samples!r}.")
+    if options.samples is not None and (options.scale or options.missing):
+        given = "scale" if options.scale else "missing"
+        raise ValueError(
+            f"{given} cannot be given together with samples={options.samples!r}: the kernel takes "
+            "the values as they are."
+        )
 
 
 def _refuse_options(name: str, format: str, options: Options) -> None:
@@ -229,6 +251,9 @@ def _refuse_options(name: str, format: str, options: Options) -> None:
     for option in ("header", "decimal", "na"):
         if getattr(options, option) not in (None, ()) and format != "csv":
             raise FileError(name, None, f"{option}= is for CSV files.")
+    if options.samples is not None and format not in ("csv", "parquet"):
+        what = f"is {format}; samples={options.samples!r} needs a file with names, CSV or Parquet."
+        raise FileError(name, None, what)
     for option in ("missing", "categorical", "drop"):
         if getattr(options, option) and format not in ("csv", "parquet"):
             raise FileError(name, None, f"{option}= is for files with names, CSV and Parquet.")

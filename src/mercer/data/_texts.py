@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,26 +14,31 @@ from mercer.data._csv import find_layout, records
 from mercer.data._files import Source
 from mercer.data._learn import learn_target
 from mercer.data._parquet import pyarrow_parquet
-from mercer.data._schema import Schema, as_labels
+from mercer.data._schema import Schema, known_target
 from mercer.exceptions import FileError
 
 __all__ = ["read_texts"]
+
+_BETWEEN = re.compile(r"[\s,;|]+")  # what stands between the elements of a set
 
 
 def read_texts(
     source: Source, format: str, options: Options, schema: Schema | None
 ) -> tuple[np.ndarray, Any, Schema, list[str]]:
-    """Texts as an array of objects, the target, the schema, and what is worth telling.
+    """Texts (or the sets of their words), the target, the schema, and what is worth telling.
 
     Without a schema, rows without a target are left out; missing texts are empty.
     """
     notation = options.notation(schema)
     names, rows, has_names = _cells(source, format, options, schema, notation)
     text, target = _columns(source.name, names, options, schema, has_names)
-    texts = [row[text] for row in rows]
+    texts: list[Any] = [row[text] for row in rows]
+    samples = options.samples if schema is None else schema.samples
+    if samples == "sets":
+        texts = [frozenset(filter(None, _BETWEEN.split(each))) for each in texts]
     raw = None if target is None else _target([row[target] for row in rows], notation)
     if schema is not None:
-        return _objects(texts), None if raw is None else _known(raw, schema), schema, []
+        return _objects(texts), known_target(raw, schema), schema, []
     notes = []
     if raw is not None:
         is_missing = raw.codes < 0 if isinstance(raw, Words) else np.isnan(raw)
@@ -45,7 +51,7 @@ def read_texts(
     labels = tuple(np.unique(y).tolist()) if task == "classification" else None
     made = Schema(
         None, 0, target=name, task=task, labels=labels, decimal=notation.decimal,
-        na=options.na, text=names[text],
+        na=options.na, text=names[text], samples=samples,
     )  # fmt: skip
     return _objects(texts), y, made, notes
 
@@ -108,16 +114,7 @@ def _kept(raw: Any, rows: np.ndarray) -> Any:
     return raw[rows]
 
 
-def _known(raw: Any, schema: Schema) -> Any:
-    """The target of new data; None where it is not complete."""
-    if isinstance(raw, Words):
-        return None if (raw.codes < 0).any() else np.array(raw.words)[raw.codes]
-    if np.isnan(raw).any():
-        return None
-    return as_labels(raw) if schema.task == "classification" else raw
-
-
-def _objects(texts: list[str]) -> np.ndarray:
+def _objects(texts: list[Any]) -> np.ndarray:
     out = np.empty(len(texts), dtype=object)
     out[:] = texts
     return out

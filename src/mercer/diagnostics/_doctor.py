@@ -28,6 +28,7 @@ from mercer.diagnostics._checks import (
     repetitions,
 )
 from mercer.diagnostics._kernel_scale import check_C, check_gamma, kernel_statistics
+from mercer.diagnostics._low_rank import check_low_rank
 from mercer.diagnostics._report import Estimate, Report, sorted_by_severity
 from mercer.diagnostics._settings import Settings
 from mercer.estimators import SVC, SVR, OneClassSVM
@@ -310,6 +311,7 @@ def _check_fit(
     except ValueError as error:  # such as negative values for Chi2, an infeasible ν
         return [*found, Finding("error", "A fit would be refused", "", str(error))], None
     found += check_gamma(kernel, statistics, settings)
+    found += check_low_rank(kernel, points, model, n, settings)
     unit, n_side = 1.0, n / 2
     if target.kind == "classes":
         n_side = float(classes.min())
@@ -318,10 +320,7 @@ def _check_fit(
     n_bounded = bounded if target.kind == "targets" and bounded > settings.at_bound else 0.0
     found += check_C(getattr(model, "C", None), statistics, unit, n_side, n_bounded)
     if estimate.seconds[0] > settings.long_seconds:
-        remedy = (
-            "try fewer rows, a linear estimator, mercer.embeddings.Nystroem before one, or "
-            "PegasosClassifier.fit_stream first."
-        )
+        remedy = "try fewer rows, a linear estimator, or PegasosClassifier.fit_stream first."
         typed = "try fewer rows, --machine linear-svc, or --time-limit."
         what = "An exact fit will take minutes or more"
         found.append(Finding("note", what, "", remedy, command=typed))

@@ -38,6 +38,9 @@ class Settings:
         are computed, and n_sv grows at most linearly
     timing_factor : the time of the sample may be off by this factor, either way
     long_seconds : an estimated time of more than this is reported
+    low_rank_rows : below this number of rows the exact solver is the better choice
+    low_rank_components : landmarks whose residual is measured where none are asked for
+    low_rank_residual : low rank can work up to this mean residual
     """
 
     max_entries: int = 50_000_000
@@ -65,3 +68,6 @@ class Settings:
     growth: tuple[float, float] = (1.0, 2.0)
     timing_factor: float = 2.0
     long_seconds: float = 60.0
+    low_rank_rows: int = 100_000
+    low_rank_components: int = 1000
+    low_rank_residual: float = 0.05

@@ -114,7 +114,7 @@ class EmpiricalKernelMap(KernelFeatures):
     _settings = MapSettings()
 
     def _fit(self, X: Any, wants_features: bool) -> np.ndarray:
-        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, None, self.on_interrupt, self) as stopping:
             data = self._validate(X)
             gram = self._bind(data)
             with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):

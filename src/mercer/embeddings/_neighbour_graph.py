@@ -31,6 +31,7 @@ from mercer.estimators._validation import as_numbers
 from mercer.exceptions import warn_user
 from mercer.kernels import Kernel
 from mercer.kernels._symmetry import require_symmetric
+from mercer.solvers._stopping import restoring
 
 __all__ = ["GraphSettings", "NeighbourEmbedding", "neighbour_matrix", "smallest_eigenvectors"]
 
@@ -99,6 +100,11 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> NeighbourEmbedding:
         """Compute the coordinates of the rows."""
+        with restoring(self):
+            self._fit(X)
+        return self
+
+    def _fit(self, X: Any) -> None:
         X = self._check(X, reset=True)
         n = X.shape[0]
         if self.n_components >= n:
@@ -110,12 +116,11 @@ class NeighbourEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if self._similarity is not None:
             self._search = None
             self.embedding_ = self._embed_matrix(self._similarities(X))
-            return self
+            return
         self._search = self._index()
         distances, indices = self._search.kneighbors()
         self._warn_if_in_parts(neighbour_matrix(indices, np.ones(indices.shape)))
         self.embedding_ = self._embed(X, distances, indices)
-        return self
 
     def _check(self, X: Any, *, reset: bool) -> Any:
         is_matrix = self._similarity == "precomputed"

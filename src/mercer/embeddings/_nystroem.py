@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import field
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
@@ -16,8 +17,10 @@ from mercer.embeddings._base import KernelFeatures
 from mercer.estimators._fields import COUNT, estimator
 from mercer.estimators._parameters import CONSTRAINTS
 from mercer.estimators._validation import Data
+from mercer.features import LANDMARK_RULES, NystromMap, choose_landmarks
+from mercer.features._landmarks import TRACE_RULES
 from mercer.gram import BlockedGram
-from mercer.gram._low_rank import LANDMARK_RULES, choose_landmarks, landmark_basis
+from mercer.gram._low_rank import landmark_basis
 from mercer.solvers import Stopping
 from mercer.solvers._dense_algebra import rows_in_time
 
@@ -48,10 +51,13 @@ class Nystroem(KernelFeatures):
         Landmarks; fewer are taken where K − ΦΦᵀ is zero.
     n_jobs : int, optional
         As in `mercer.SVC`.
-    landmarks : {"rpcholesky", "greedy", "kmeans++", "random"}, default="rpcholesky"
+    landmarks : {"rpcholesky", "greedy", "kmeans++", "leverage", "random"}, default="rpcholesky"
         How they are chosen. "rpcholesky" draws rows by their residual diag(K − ΦΦᵀ): near the best
         possible error at the cost of some matrix products; "greedy" takes the largest residual;
-        "kmeans++" draws by the distance from the nearest landmark; "random" is scikit-learn's rule.
+        "kmeans++" draws by the distance from the nearest landmark; "leverage" by ridge leverage
+        scores that a uniform sample estimates; "random" is scikit-learn's rule.
+    trace_tol : float in [0, 1), default=0
+        "rpcholesky" and "greedy" take no more landmarks once trace(K − ΦΦᵀ) ≤ trace_tol trace(K).
     random_state : int, RandomState or None, default=None
     time_limit : float, optional
         Seconds for the whole fit; those landmarks are kept that were chosen by then.
@@ -69,6 +75,8 @@ class Nystroem(KernelFeatures):
     trace_residual_ : float
         trace(K − ΦΦᵀ) ≥ every unitarily invariant norm of K − ΦΦᵀ: the error bound; after an early
         stop the (larger) trace of K without the landmarks.
+    map_ : NystromMap
+        Landmarks and factor as a frozen object with ``transform(rows)``.
     status_ : Status
     support_vectors_ : ndarray or CSR of shape (n_landmarks, n_features)
         The landmarks.
@@ -91,6 +99,7 @@ class Nystroem(KernelFeatures):
         "kernel_params": [None, dict],
         "n_components": [COUNT],
         "landmarks": [StrOptions(set(LANDMARK_RULES))],
+        "trace_tol": [Interval(Real, 0.0, 1.0, closed="left")],
     }
 
     kernel: Any = field(default="rbf", kw_only=False)
@@ -100,6 +109,7 @@ class Nystroem(KernelFeatures):
     kernel_params: dict | None = None
     n_components: int = 100
     landmarks: str = "rpcholesky"
+    trace_tol: float = 0.0
     random_state: Any = None
 
     # Landmarks kept at any time limit (their matrix takes milliseconds), and rows whose features
@@ -107,7 +117,7 @@ class Nystroem(KernelFeatures):
     _min_landmarks, _rows_per_block = 256, 4096
 
     def _fit(self, X: Any, wants_features: bool) -> np.ndarray | None:
-        with Stopping(self.time_limit, None, self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, None, self.on_interrupt, self) as stopping:
             rows, total, own = self._choose(X, stopping)
             features, explained = None, 0.0
             if wants_features:
@@ -155,14 +165,27 @@ class Nystroem(KernelFeatures):
         """Coefficients of the features, one row for each."""
         return self.expansion_.coef
 
+    @property
+    def map_(self) -> NystromMap:
+        """The landmarks and their factor as a frozen map: what a worker elsewhere needs."""
+        fitted = self.expansion_
+        return NystromMap(fitted.kernel, fitted.support, fitted.coef.T)
+
     def _choose(self, X: Any, stopping: Stopping) -> tuple[Any, float, float]:
         """Choose the landmarks; returns the rows, and the traces of K and of the landmarks' K."""
+        if self.trace_tol and self.landmarks not in TRACE_RULES:
+            raise ValueError(
+                f"trace_tol={self.trace_tol} is for landmarks={' or '.join(map(repr, TRACE_RULES))}"
+                f", which know the trace that is left; got landmarks={self.landmarks!r}."
+            )
         data = self._validate(X)
         gram = self._bind(data)
         rng = check_random_state(self.random_state)
         m = min(self.n_components, data.n)
         with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
-            self.landmarks_ = choose_landmarks(gram, m, self.landmarks, rng, stopping.is_stopped)
+            self.landmarks_ = choose_landmarks(
+                gram, m, self.landmarks, rng, stopping.is_stopped, self.trace_tol
+            )
             left = 0.0 if stopping.stopped is not None else stopping.remaining / 2
             self.landmarks_ = self.landmarks_[: max(self._min_landmarks, rows_in_time(left))]
             if not self.landmarks_.size:

@@ -93,7 +93,7 @@ def is_fitted_on(model: Any, X: Any, rtol: float = 1e-6) -> bool:
         return kept is None or kept.shape[1] == n
     if getattr(model, "shape_fit_", (n,))[0] != n or int(model.support_.max(initial=-1)) >= n:
         return False
-    vectors = model.support_vectors_
+    vectors = getattr(model, "support_vectors_", np.empty((0, 0)))
     if is_precomputed(model.kernel) or vectors.ndim == 1 or vectors.shape[0] == 0:
         return True
     rows = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
@@ -205,6 +205,8 @@ def _stored_duals(model: Any, tasks: list[_Task], n: int) -> np.ndarray | None:
     coef = getattr(model, "dual_coef_", None)
     if coef is None:
         return None
+    if hasattr(model, "duals_"):  # of a low-rank model, beside its coefficients
+        return model.duals_.toarray()
     coef = coef.toarray() if sp.issparse(coef) else np.asarray(coef)
     spec = _spec_of(model)
     if not spec.is_kernel:  # one column for every sample; two classes at once have a row for each

@@ -101,3 +101,7 @@ class SVMParameters(RunParameters, KernelParameters):
     warm_start: bool = False
     fit_intercept: bool = True
     gap_tol: float | None = None
+    approximation: str | None = None
+    n_components: int = 500
+    random_state: Any = None
+    checkpoint: Any = None

@@ -109,7 +109,7 @@ class KernelEstimator(BaseEstimator):
         return self.callback
 
     def _limits(self) -> Stopping:
-        return Stopping(self.time_limit, self._callback(), self.on_interrupt)
+        return Stopping(self.time_limit, self._callback(), self.on_interrupt, self)
 
     def _check_parameters(self) -> None:
         """What scikit-learn's ``_fit_context`` does, which imports a library of progress bars."""

@@ -165,7 +165,7 @@ class KernelKMeans(
         -------
         self : object
         """
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, np.ones(number_of_samples(X)), sample_weight)
             if data.n < self.n_clusters:
                 raise ValueError(

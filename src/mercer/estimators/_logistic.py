@@ -15,6 +15,7 @@ from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.certificates._certificate import Certificate, summarise
 from mercer.certificates._duality_gap import certify_logistic, gap_status
+from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._fields import (
@@ -35,7 +36,9 @@ __all__ = ["KernelLogisticRegression"]
 
 
 @estimator
-class KernelLogisticRegression(HasDualView, RestClassifier, RunParameters, KernelParameters):
+class KernelLogisticRegression(
+    HasDualView, Compressible, RestClassifier, RunParameters, KernelParameters
+):
     """Logistic regression in the feature space of a kernel.
 
     Minimises ½‖w‖² + C Σ log(1 + exp(−yᵢ(w·φ(xᵢ) + b))): the objective of `SVC` with the logistic
@@ -105,7 +108,7 @@ n_features_in_, feature_names_in_
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
         """Fit the model."""
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight)
             labels = self._encode(data)
             gram = self._bind(data)

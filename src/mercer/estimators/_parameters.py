@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,10 @@ CONSTRAINTS: dict[str, list] = {
     "on_interrupt": [StrOptions({"raise", "return"})],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
+    "checkpoint": [None, str, PathLike],
     "gap_tol": [None, Interval(Real, 0.0, None, closed="neither")],
+    "approximation": [None, StrOptions({"nystroem", "fourier", "sketch"})],
+    "n_components": [Interval(Integral, 1, None, closed="left")],
     "loss": [StrOptions({"hinge", "squared_hinge"})],
 }
 
@@ -62,7 +66,8 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
     if isinstance(kernel, Kernel):
         defaults = estimator._defaults()
         for name in ("gamma", "degree", "coef0"):
-            value, default = getattr(estimator, name), defaults[name]
+            value = getattr(estimator, name)
+            default = defaults.get(name, value)
             if value != default:
                 raise ValueError(
                     f"{name}={value!r} cannot be combined with the Kernel object "

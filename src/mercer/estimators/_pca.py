@@ -161,7 +161,7 @@ class KernelPCA(
                 "Cannot fit_inverse_transform with a precomputed kernel or sparse rows: the "
                 "inverse transform gives dense rows."
             )
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, np.zeros(number_of_samples(X)), None)
             excess: Any = 0.0  # of column means, for new rows
             if is_precomputed(self.kernel) and (half := symmetric_part(data.X)) is not data.X:

@@ -112,7 +112,7 @@ n_features_in_, feature_names_in_
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> KernelPerceptron:
         """Visit the rows until none is on the wrong side."""
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, None)
             labels = self._encode(data)
             gram = self._bind(data)

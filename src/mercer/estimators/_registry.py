@@ -140,4 +140,7 @@ _register("embeddings._empirical_map:EmpiricalKernelMap", "embedding")
 _register("embeddings._laplacian_eigenmaps:LaplacianEigenmaps", "embedding")
 _register("embeddings._lle:LocallyLinearEmbedding", "embedding")
 _register("embeddings._nystroem:Nystroem", "embedding")
+_register("embeddings._random_features:RandomFourierFeatures", "embedding")
+_register("embeddings._random_features:TensorSketch", "embedding")
+_register("embeddings._explicit:ExplicitFeatures", "embedding")
 # fmt: on

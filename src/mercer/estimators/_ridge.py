@@ -14,10 +14,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.certificates._residuals import RidgeSolution, certify_ridge
+from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._fields import NOT_NEGATIVE, RunParameters, SmoothingParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
 from mercer.estimators._validation import Data, check_rows, check_training
+from mercer.estimators.low_rank._embedding import make_embedding
+from mercer.estimators.low_rank._ridge import solve_ridge
 from mercer.gram import BlockedGram
 from mercer.problems import Ridge
 from mercer.solvers import Choice, Stopping
@@ -29,7 +32,12 @@ __all__ = ["KernelRidge"]
 
 @estimator
 class KernelRidge(
-    MultiOutputMixin, RegressorMixin, RunParameters, SmoothingParameters, KernelEstimator
+    MultiOutputMixin,
+    RegressorMixin,
+    RunParameters,
+    SmoothingParameters,
+    Compressible,
+    KernelEstimator,
 ):
     """Kernel ridge regression.
 
@@ -72,6 +80,13 @@ class KernelRidge(
         what Ctrl-C and the limit wait for, an eigendecomposition (``solver="eigen"``,
         ``alpha="loo"``, singular systems) is the longest: some seconds from 3,000 rows on; with a
         time limit it is not begun where it would not end in time.
+    approximation : {"nystroem", "fourier", "sketch"}, optional
+        Solve the normal equations of ``n_components`` features of the kernel, as in `SVC`; rows are
+        embedded in tiles. The residual is then that of the normal equations, and
+        ``certificate_.distance_to_exact`` bounds the distance from the exact optimum.
+    n_components : int, default=500
+    random_state : int, RandomState or None, default=None
+        For an ``approximation``.
     n_jobs : int, default=None
         Threads; None as many as BLAS would use. The model does not depend on it.
     callback : callable, default=None
@@ -126,6 +141,9 @@ class KernelRidge(
     tol: float = 1e-6
     max_iter: int = -1
     cache_size: float = 1000
+    approximation: str | None = None
+    n_components: int = 500
+    random_state: Any = None
 
     _settings = RidgeSettings()
 
@@ -148,11 +166,13 @@ class KernelRidge(
         """
         if isinstance(sample_weight, Real):
             sample_weight = np.full(_num_samples(X), float(sample_weight))
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight, several_targets=True)
             Y = np.asarray(data.y, np.float64).reshape(data.n, -1)
             alpha = self._check_alpha(Y.shape[1])
             gram = self._bind(data)
+            if self.approximation is not None:
+                return self._fit_features(data, Y, alpha, gram, stopping)
             with gram.threads(thread_count(self.n_jobs)):
                 if alpha is None:
                     problem, solution = self._leave_one_out(data, Y, gram, stopping)
@@ -161,6 +181,39 @@ class KernelRidge(
                     solution = self._solver().solve(problem, gram, stopping)
             gram.release()
             self._keep(data, gram, problem, solution, stopping)
+        return self
+
+    def _fit_features(
+        self,
+        data: Data,
+        Y: np.ndarray,
+        alpha: np.ndarray | None,
+        gram: BlockedGram,
+        stopping: Stopping,
+    ) -> KernelRidge:
+        """Normal equations on features of the kernel."""
+        if alpha is None or not (alpha > 0).all() or self.solver != "auto":
+            raise ValueError(
+                f"approximation={self.approximation!r} solves normal equations: alpha must be "
+                f"positive numbers and solver 'auto', got alpha={self.alpha!r} and "
+                f"solver={self.solver!r}."
+            )
+        problem = Ridge(Y, alpha, data.weight)
+        with gram.threads(thread_count(self.n_jobs)), single_threaded_blas():
+            given = self.approximation, self.n_components, self.random_state
+            embedding = make_embedding(*given, gram, data.X, stopping.is_stopped)
+            found = solve_ridge(problem, embedding, self.tol, stopping)
+        self.certificate_ = found.certificate
+        self.solver_ = Choice("normal equations", f"{embedding.n_features:,} features")
+        self.n_iter_ = 1
+        self.alpha_ = float(alpha[0]) if (alpha == alpha[0]).all() else alpha
+        self._one_target = np.ndim(data.y) == 1
+        self.expansion_, self.X_fit_, coef = embedding.function(found.W, np.zeros(Y.shape[1]))
+        self.dual_coef_ = coef[:, 0] if self._one_target else coef
+        if self.verbose:
+            print(f"[KernelRidge] {self.certificate_!r}")
+        if not self.certificate_.status.is_solved:
+            self._warn()
         return self
 
     def _solver(self) -> RidgeSolver:

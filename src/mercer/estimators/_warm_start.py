@@ -13,7 +13,7 @@ from mercer._result import Result
 from mercer.exceptions import WarmStartWarning, warn_user
 from mercer.problems import BoxQP
 
-__all__ = ["Duals", "warm_starts"]
+__all__ = ["Duals", "feasible", "warm_starts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def warm_starts(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> list[np.nd
         reason = "the data are not those of the last fit"
     else:
         last = estimator._duals.of_tasks()
-        starts = [_feasible(p, beta) for p, beta in zip(problems, last, strict=True)]
+        starts = [feasible(p, beta) for p, beta in zip(problems, last, strict=True)]
         if all(start is not None for start in starts):
             return starts
         reason = "its coefficients do not meet the constraints of this one (labels or nu changed)"
@@ -75,7 +75,7 @@ def _same_support(estimator: Any, X: Any, problems: Sequence[BoxQP]) -> bool:
     return (then != now).nnz == 0 if sp.issparse(then) else np.array_equal(then, now)
 
 
-def _feasible(problem: BoxQP, beta: np.ndarray) -> np.ndarray | None:
+def feasible(problem: BoxQP, beta: np.ndarray) -> np.ndarray | None:
     """β shrunk into the box if it sticks out (C became smaller), if its sums stay right."""
     up, down = beta > 0, beta < 0
     scale = min(

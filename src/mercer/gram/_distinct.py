@@ -30,12 +30,12 @@ class DistinctSettings:
 
     most_columns : int
         Of rows of numbers whose distinct ones are found.
-    rows_per_strip : int
-        Of a whole matrix that sums are added to.
+    strip_cells : int
+        Values of a matrix that sums are added to at a time: 256 KB.
     """
 
     most_columns: int = 4
-    rows_per_strip: int = 128
+    strip_cells: int = 32_768
 
 
 SETTINGS = DistinctSettings()
@@ -175,24 +175,47 @@ class DistinctGrams:
         return len(self.members)
 
     def combined(self, weights: np.ndarray, out: np.ndarray) -> None:
-        """Write Σ_k weights_k K_k into ``out``, a float64 matrix of all rows."""
+        """Write Σ_k weights_k K_k into ``out``, a float64 matrix of all rows.
+
+        Kernels with the same distinct samples are summed among these; then each strip of ``out``
+        gets all of these sums while it is in the cache.
+        """
         out[...] = 0.0
+        expanded: list[tuple[np.ndarray, np.ndarray]] = []
         for members in self.groups:
             used = [k for k in members if weights[k]]
             if not used:
                 continue
-            total = np.zeros((self.members[used[0]].n_distinct,) * 2)
-            for k in used:
-                total += weights[k] * self.members[k].block()
-            index = self.members[used[0]].index
-            if total.shape == out.shape:
-                np.add(out, total, out=out)
+            first = self.members[used[0]]
+            if first.n_distinct == self.n:
+                self._add_weighted(used, weights, out)
                 continue
+            total = np.zeros((first.n_distinct,) * 2)
+            self._add_weighted(used, weights, total)
+            expanded.append((total, first.index))
 
-            def one(strip: slice, total: np.ndarray = total, index: np.ndarray = index) -> None:
+        def one(strip: slice) -> None:
+            for total, index in expanded:
                 add_expanded(out[strip], strip.start, total, index)
 
-            self.workers.map(one, pieces(self.n, SETTINGS.rows_per_strip))
+        if expanded:
+            self.workers.map(one, pieces(self.n, max(1, SETTINGS.strip_cells // self.n)))
+
+    def _add_weighted(self, used: Sequence[int], weights: np.ndarray, total: np.ndarray) -> None:
+        """Add the weighted matrices among the distinct samples, by strips that stay in a cache."""
+        strips = pieces(len(total), max(1, SETTINGS.strip_cells // len(total)))
+        stored = [k for k in used if self.members[k].values is not None]
+        # Those that are not stored are computed one by one.
+        for part in ([stored] if stored else []) + [[k] for k in used if k not in set(stored)]:
+            blocks = [(weights[k], self.members[k].block()) for k in part]
+
+            def one(strip: slice, blocks: list = blocks) -> None:
+                scaled = np.empty_like(total[strip])
+                for weight, block in blocks:
+                    np.multiply(block[strip], weight, out=scaled)
+                    total[strip] += scaled
+
+            self.workers.map(one, strips)
 
     def sums(self, coef: np.ndarray) -> list[np.ndarray]:
         """K_k β among the distinct samples, for each k."""

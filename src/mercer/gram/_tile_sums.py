@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, compiled, prefetch
+from mercer._numba import REASSOCIATE, compiled, prefetch, wide_vectors
 
 __all__ = [
     "add_expanded",
@@ -70,6 +70,7 @@ def add_tile_bounded(tile, coef, weight, total, bound):
 
     Sums of SUM_BLOCK products, in any order, are added one after the other.
     """
+    wide_vectors()
     n = tile.shape[1]
     whole = n - n % SUM_BLOCK
     for i in range(tile.shape[0]):

@@ -75,7 +75,12 @@ def _of_both(name: str) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class Constant(Kernel):
-    """k(x, z) = value ≥ 0."""
+    """k(x, z) = value ≥ 0.
+
+    **Cost.** None.
+
+    **When.** Added to a kernel in a model without an intercept: k + value has one, with a penalty.
+    """
 
     value: float = 1.0
 
@@ -170,7 +175,12 @@ class _Pair(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Sum(_Pair):
-    """k(x, z) = k₁(x, z) + k₂(x, z)."""
+    """k(x, z) = k₁(x, z) + k₂(x, z).
+
+    **Cost.** That of both.
+
+    **When.** Two samples are similar if they are in one respect or the other; written ``k1 + k2``.
+    """
 
     is_centrable = _of_both("is_centrable")
 
@@ -213,7 +223,12 @@ class Sum(_Pair):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Pair):
-    """k(x, z) = k₁(x, z) k₂(x, z)."""
+    """k(x, z) = k₁(x, z) k₂(x, z).
+
+    **Cost.** That of both.
+
+    **When.** Two samples are similar only if they are in both respects; written ``k1 * k2``.
+    """
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         first, second = self._roundings(points, dtype)
@@ -256,7 +271,12 @@ class OfOne:
 
 @dataclass(frozen=True, repr=False)
 class Scaled(OfOne, Kernel):
-    """k(x, z) = c k'(x, z) with c ≥ 0."""
+    """k(x, z) = c k'(x, z) with c ≥ 0.
+
+    **Cost.** That of k'.
+
+    **When.** To weigh the parts of a sum; written ``c * k``. Alone it changes C.
+    """
 
     c: float
     k: Kernel
@@ -295,7 +315,12 @@ class Scaled(OfOne, Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Power(OfOne, Kernel):
-    """k(x, z) = k'(x, z)^power with an integer power ≥ 1."""
+    """k(x, z) = k'(x, z)^power with an integer power ≥ 1.
+
+    **Cost.** That of k', and log₂(power) multiplications for each value.
+
+    **When.** Combinations of up to ``power`` features of k' matter; written ``k**2``.
+    """
 
     k: Kernel
     power: int

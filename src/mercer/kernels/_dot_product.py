@@ -34,7 +34,13 @@ class IndefiniteKernelWarning(UserWarning):
 
 @dataclass(frozen=True, repr=False)
 class Linear(Kernel):
-    """k(x, z) = x·z."""
+    """k(x, z) = x·z.
+
+    **Cost.** One product of matrices. Models keep w, and predict with it.
+
+    **When.** Many columns, such as counts of words; `mercer.LinearSVC` solves the same problem
+    without kernel values.
+    """
 
     linear_factor = 1.0
     is_psd = is_centrable = True
@@ -55,7 +61,19 @@ class Linear(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Polynomial(Kernel):
-    """k(x, z) = (γ x·z + c₀)^degree, positive semidefinite for c₀ ≥ 0."""
+    """k(x, z) = (γ x·z + c₀)^degree, positive semidefinite for c₀ ≥ 0.
+
+    **Cost.** One product of matrices, and log₂(degree) multiplications for each value.
+
+    **When.** Products of up to ``degree`` columns matter, as of 0/1 columns; scale columns before.
+
+    Parameters
+    ----------
+    degree : int ≥ 0, default=3
+    gamma : float ≥ 0, default=1
+    coef0 : float, default=0
+        c₀: with 0 only products of exactly ``degree`` columns.
+    """
 
     degree: int = 3
     gamma: float = 1.0
@@ -105,7 +123,17 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Sigmoid(Kernel):
-    """k(x, z) = tanh(γ x·z + c₀): not positive semidefinite, which building one warns about."""
+    """k(x, z) = tanh(γ x·z + c₀): not positive semidefinite, which building one warns about.
+
+    **Cost.** One product of matrices, and a hyperbolic tangent for each value.
+
+    **When.** To repeat results of others; `RBF` is the usual choice.
+
+    Parameters
+    ----------
+    gamma : float ≥ 0, default=1
+    coef0 : float, default=0
+    """
 
     gamma: float = 1.0
     coef0: float = 0.0
@@ -149,7 +177,12 @@ class Sigmoid(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Cosine(Kernel):
-    """k(x, z) = x·z / (‖x‖ ‖z‖), and 0 where a row is zero."""
+    """k(x, z) = x·z / (‖x‖ ‖z‖), and 0 where a row is zero.
+
+    **Cost.** One product of matrices, and two multiplications for each value.
+
+    **When.** Directions matter and lengths do not, as of counts of words in texts.
+    """
 
     is_psd = True
 

@@ -25,6 +25,8 @@ class Normalize(OfOne, Kernel):
 
     **Cost.** That of k', two multiplications for each value, and k'(x, x) once for each sample.
 
+    **When.** Samples of different sizes: around kernels on texts, graphs and sets that count.
+
     Parameters
     ----------
     k : Kernel
@@ -109,8 +111,8 @@ class Centre(OfOne, Kernel):
     mean of μ over them. Without ``samples`` these are the training samples (all weights equal): a
     fit puts them in, and ``kernel_`` has them.
 
-    An SVM with an intercept does not change by centring. It matters where there is no intercept
-    (`mercer.KernelRidge`, ``fit_intercept=False``), in sums of kernels, and for alignment with y.
+    **When.** There is no intercept (`mercer.KernelRidge`, ``fit_intercept=False``), in products of
+    kernels, and for alignment with y. An SVM with an intercept does not change by centring.
 
     **Cost.** That of k', and of k' between each sample and all ``samples`` once. A model keeps all
     of these, and a prediction compares with all of them.

@@ -26,11 +26,22 @@ Values = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of the data, and what kernels need of them, computed once."""
+    """Some rows of the data, and what kernels need of them, computed once.
+
+    ``source`` is the data set whose samples ``index`` numbers, where X was made from it.
+    """
 
     X: Any
     index: np.ndarray
+    source: Any = None
     _known: dict[Any, Any] = field(default_factory=dict)
+
+    def equals(self, other: Rows) -> np.ndarray:
+        """Which pairs are one and the same sample: of one data set, with one number."""
+        mine, theirs = (rows.X if rows.source is None else rows.source for rows in (self, other))
+        if mine is not theirs:
+            return np.zeros((len(self.index), len(other.index)), dtype=bool)
+        return self.index[:, None] == other.index
 
     def once(self, compute: Callable[[Rows], Any]) -> Any:
         """compute(self), which is kept."""
@@ -246,7 +257,7 @@ def rbf(kernel: Any, A: Rows, Z: Rows) -> Values:
             pair = (A, Rows(Z.X, Z.index[which])) if columns else (Rows(A.X, A.index[which]), Z)
             D[part] = cdist(pair[0].dense, pair[1].dense, "sqeuclidean")
             E[part] = (d + 4) * UNIT_ROUNDOFF * D[part]
-    same = A.index[:, None] == Z.index
+    same = A.equals(Z)
     D[same], E[same] = 0.0, 0.0
     E += 4 * UNIT_ROUNDOFF * D
     return _exponential(gamma, D, E)

@@ -37,7 +37,7 @@ def rbf(kernel: Any, A: Rows, Z: Rows) -> Values:
     squares = dd.add((a_high[:, None], a_low[:, None]), z_sq)
     D = dd.add(squares, (-2 * high, -2 * low))
     error = 2 * error + (A.X.shape[1] + 16) * dd.UNIT * squares[0]
-    same = A.index[:, None] == Z.index
+    same = A.equals(Z)
     is_zero = (D[0] < 0) | same
     positive = np.where(is_zero, 0.0, D[0]), np.where(is_zero, 0.0, D[1])
     t = dd.multiply(positive, (-kernel.gamma, 0.0))

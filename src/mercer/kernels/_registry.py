@@ -309,6 +309,7 @@ for _entry in (
     *(
         KernelEntry(
             f"{_SERIES}{module}:{cls}",
+            names=(reference,),
             sample_type="series",
             tried_on=("series",) * (cls == "GlobalAlignment"),
             reference=f"{_SERIES}_reference:{reference}",

@@ -17,7 +17,13 @@ __all__ = ["Callable", "Precomputed", "as_kernel", "takes_pairs"]
 
 @dataclass(frozen=True, repr=False)
 class Precomputed(Kernel):
-    """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points."""
+    """A kernel matrix given as data: row i of the points holds k(x_i, ·) of the training points.
+
+    **Cost.** None; the whole matrix is in memory, and predictions need the values with all training
+    points.
+
+    **When.** Values come from another program. Otherwise a function as kernel stores less.
+    """
 
     _has_formula = _is_symmetric = False
 
@@ -62,6 +68,10 @@ class Precomputed(Kernel):
 @dataclass(frozen=True, repr=False)
 class Callable(Kernel):
     """k given by a function of two sets of rows that returns the matrix of their kernel values.
+
+    **Cost.** That of the function, which is called with blocks of rows.
+
+    **When.** A function that exists already; `mercer.kernel` compiles a function of two samples.
 
     Parameters
     ----------

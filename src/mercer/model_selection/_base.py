@@ -25,6 +25,7 @@ from mercer.estimators._validation import _check_weight, as_numbers
 from mercer.exceptions import warn_user
 from mercer.model_selection._driver import (
     SETTINGS,
+    as_rows,
     check_folds,
     check_grid,
     evaluate,
@@ -137,8 +138,8 @@ class BaseSearch(BaseEstimator):
             The fitted estimator.
         """
         self._validate_params()
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
-            X, y = indexable(X, y)
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
+            X, y = indexable(as_rows(X), y)
             routed = self._routed(sample_weight, params)
             validate_data(self, X, skip_check_array=True)
             _refuse_text(X, getattr(self, "kernel", "linear"))

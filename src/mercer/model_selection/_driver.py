@@ -8,7 +8,7 @@ that tie for the best score, to a tenth of the tolerance; **choose**.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from sklearn.utils.validation import _num_samples
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.exceptions import warn_user
 from mercer.gram._kernel_matrices import KernelMatrices
+from mercer.kernels.tables._table import read_table
 from mercer.model_selection._general_search import search_each
 from mercer.model_selection._ledger import Ledger, fingerprint
 from mercer.model_selection._linear_search import can_share_linear, search_linear
@@ -32,6 +33,7 @@ from mercer.solvers import Stopping
 __all__ = [
     "SETTINGS",
     "SearchSettings",
+    "as_rows",
     "check_folds",
     "check_grid",
     "evaluate",
@@ -108,6 +110,11 @@ def _key(value: Any) -> Any:
     except TypeError:
         return repr(value)
     return value
+
+
+def as_rows(X: Any) -> Any:
+    """X as splits take rows of it: a mapping of columns becomes a table."""
+    return read_table(X) if isinstance(X, Mapping) else X
 
 
 def make_folds(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, indexable
 
 from mercer.estimators._validation import _check_weight
 from mercer.model_selection._driver import (
+    as_rows,
     check_folds,
     check_grid,
     evaluate,
@@ -80,6 +81,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
         self : object
             The fitted search.
         """
+        X = as_rows(X)
         weight_name = f"{split_pipeline(self.estimator)[2]}sample_weight"
         self.shares_work_ = y is not None and self._can_share(params, weight_name)
         if not self.shares_work_:

@@ -157,6 +157,13 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             + (f" with {fitted!r}" if fitted is not None else "")
             + remedy,
         )
+    if model.dual_coef_.shape[0] != max(len(getattr(model, "classes_", ())) - 1, 1):
+        raise FileError(
+            os.fspath(path),
+            None,
+            "LIBSVM's format has no vectors that several classes share, as those of a compressed "
+            "model do; write the model that was not compressed",
+        )
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
     two = len(getattr(model, "classes_", ())) == 2
@@ -355,8 +362,8 @@ def _sort_classes(
     model.classes_, model.class_weight_ = labels[order], np.ones(k)
     model._probA, model._probB = sigmoids["probA"], sigmoids["probB"]
     if model._probA.size:
-        model.probability = True
+        model.probability, model._couples_as_libsvm = True, "several classes"
     model._n_support = counts[order].astype(np.int32)
-    if k > 2 and not np.array_equal(order, np.arange(k)):
+    if not np.array_equal(order, np.arange(k)):
         model._vote_order = np.array(rank)
     return model.classes_, full[:, columns], b, vectors[columns]

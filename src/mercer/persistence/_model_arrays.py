@@ -87,6 +87,8 @@ ATTRIBUTES = {
     "offset_": Array("t"),
     "coef_": Array("t d | d", "float"),
     "dual_coef_": Array("…"),
+    "duals_": Array("…"),
+    "bound_duals_": Array("…"),
     "_n_support": Array("*", "count"),
     "n_support_": Array("*", "count"),
     "_probA": Array("p"),
@@ -105,6 +107,9 @@ ATTRIBUTES = {
 # q coefficients of a descent; of a stored linear solution N rows and h columns, one for each class.
 PARTS = {
     "Expansion": {"b": Array("t", "float64"), "coef": Array("w m", "float64")},
+    "FeatureFunction": {"b": Array("t", "float64"), "coef": Array("w m", "float64")},
+    "FourierMap": {"frequencies": Array("d D", "float64")},
+    "SketchMap": {"columns": Array("p D", "count"), "signs": Array("p D", "float64")},
     "Duals": {"values": Array("v", "float64"), "index": Array("v", "count", below="V")},
     "PegasosState": {
         "u": Array("q", "float64"),
@@ -135,11 +140,9 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("SVR", "NuSVR", "OneClassSVM"), _KERNEL_MODEL),
     **dict.fromkeys(("LinearSVC", "LogisticRegression"), _LINEAR_MODEL + _CLASSIFIER),
     "LinearSVR": _LINEAR_MODEL,
-    "KernelRidge": ("kernel_", "expansion_", "X_fit_", "dual_coef_", "alpha_", "certificate_"),
-    "KernelPCA": (
-        *("kernel_", "expansion_", "X_fit_", "eigenvectors_", "eigenvalues_"),
-        "certificate_",
-    ),
+    "MKL": ("estimator_", "kernel_", "weights_", "scales_", "shares_", "certificate_"),
+    "KernelRidge": ("kernel_", "expansion_", "X_fit_", "dual_coef_", "alpha_"),
+    "KernelPCA": ("kernel_", "expansion_", "X_fit_", "eigenvectors_", "eigenvalues_"),
     "KernelLogisticRegression": (
         *("kernel_", "expansion_", "support_", "dual_coef_", "intercept_"),
         *_CLASSIFIER,

@@ -38,6 +38,7 @@ from mercer.persistence._registry import (
     ESTIMATORS,
     TRANSFORMERS,
     WARM_START,
+    WRAPPERS,
     UnknownObjectError,
     find,
     is_warm_start,
@@ -137,12 +138,14 @@ def _describe(model: Any, encode: Encoder, where: str = "") -> dict[str, Any]:
             for name, step in model.steps
         ]
         return {"class": "Pipeline", "parameters": {}, "state": {}, "steps": steps}
-    return _describe_one(model, encode, where, ESTIMATORS)
+    return _describe_one(model, encode, where, ESTIMATORS | WRAPPERS)
 
 
 def _describe_one(
     model: Any, encode: Encoder, where: str, among: Mapping[str, Any] = _STEPS
 ) -> dict[str, Any]:
+    if hasattr(model, "to_local"):  # an estimator of mercer.dask
+        model = model.to_local()
     name = name_of(model, among)
     if name is None:
         raise TypeError(
@@ -152,7 +155,7 @@ def _describe_one(
     parameters = model.get_params(deep=False)
     fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}
     fitted.pop("_sklearn_version", None)
-    for key in ("callback", "resume"):
+    for key in ("callback", "checkpoint", "resume"):
         if key in parameters:
             parameters[key] = None
     if hasattr(parameters.get("cv"), "split") or np.iterable(parameters.get("cv")):
@@ -166,9 +169,22 @@ def _describe_one(
     }
     return {
         "class": name,
-        "parameters": {key: encode(value, where + key) for key, value in parameters.items()},
+        "parameters": {
+            key: _describe_parameter(value, encode, where + key)
+            for key, value in parameters.items()
+        },
         "state": state,
     }
+
+
+def _describe_parameter(value: Any, encode: Encoder, where: str) -> Any:
+    """A parameter; of an estimator (which is not fitted) its class and parameters."""
+    name = name_of(value, ESTIMATORS)
+    if name is None:
+        return encode(value, where)
+    parameters = value.get_params(deep=False) | {"callback": None}
+    inner = {key: encode(each, f"{where}.{key}") for key, each in parameters.items()}
+    return {"estimator": {"class": name, "parameters": inner}}
 
 
 def load(path: str | os.PathLike, *, callables: Mapping[str, Callable] | None = None) -> Any:
@@ -254,7 +270,7 @@ def _decode_state(nodes: Mapping[str, Any], decode: Decoder) -> dict[str, Any]:
 
 def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
     if header["class"] != "Pipeline":
-        model = _build_one(header, decode, ESTIMATORS)
+        model = _build_one(header, decode, ESTIMATORS | WRAPPERS)
     else:
         from sklearn.pipeline import Pipeline
 
@@ -272,9 +288,18 @@ def _build(header: Mapping[str, Any], decode: Decoder) -> Any:
     return model
 
 
+def _parameter(node: Any, decode: Decoder) -> Any:
+    """A parameter; see `_describe_parameter`."""
+    if not (isinstance(node, dict) and list(node) == ["estimator"]):
+        return decode(node)
+    inner = node["estimator"]
+    given = {name: decode(value) for name, value in inner["parameters"].items()}
+    return find(inner["class"], ESTIMATORS)(**given)
+
+
 def _build_one(header: Mapping[str, Any], decode: Decoder, among: Mapping[str, Any]) -> Any:
     cls = find(header["class"], among)
-    given = {name: decode(value) for name, value in header["parameters"].items()}
+    given = {name: _parameter(value, decode) for name, value in header["parameters"].items()}
     parameters = {**EARLIER_PARAMETERS.get(header["class"], {}), **given}
     state = _decode_state(header["state"], decode)
     for name in state:

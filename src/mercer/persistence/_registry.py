@@ -19,6 +19,7 @@ __all__ = [
     "ESTIMATORS",
     "TRANSFORMERS",
     "WARM_START",
+    "WRAPPERS",
     "UnknownObjectError",
     "arguments",
     "find",
@@ -34,11 +35,16 @@ _OBJECTS = [
     for path in (
         "certificates._certificate:Certificate",
         "solvers._registry:Choice",
+        "estimators._compress:Compression",
         "data._schema:Column",
         "solvers.pegasos._state:PegasosState",
         "estimators._warm_start:Duals",
         "certificates._residuals:EigenCertificate",
+        "estimators.mkl._joint_gap:JointCertificate",
         "_expansion:Expansion",
+        "features._function:FeatureFunction",
+        "features._maps:FourierMap",
+        "features._maps:SketchMap",
         "kernels.graphs._graph:Graph",
         "_result:LinearResult",
         "solvers.linear._stored_model:StoredModel",
@@ -54,6 +60,8 @@ _OBJECTS = [
 ]
 
 
+# Estimators around others of Mercer: a parameter is an estimator that is not fitted.
+WRAPPERS = {"MKL": ClassPath("mercer.estimators.mkl._estimator:MKL")}
 # Parameters that files of earlier versions do not have, and what was fitted then.
 EARLIER_PARAMETERS: dict[str, dict[str, Any]] = {"LogisticRegression": {"multi_class": "ovr"}}
 

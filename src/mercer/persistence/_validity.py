@@ -20,11 +20,14 @@ from mercer._expansion import Expansion
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
+from mercer.estimators.mkl._joint_gap import JointCertificate
 from mercer.gram._machine import memory_bytes
 from mercer.kernels import Callable, Kernel, Linear
 from mercer.persistence._model_arrays import ATTRIBUTES, PARTS, REQUIRED, SHARED, Array
 
 __all__ = ["LIMITS", "check_before", "check_text_size", "try_model"]
+
+CERTIFICATES = (Certificate, RidgeCertificate, EigenCertificate, JointCertificate)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ def check_before(cls: type, parameters: Mapping[str, Any], state: Mapping[str, A
     for part in _parts(list(state.values())):
         _check_part(part, state, sizes)
     _check_classes(state)
+    if cls.__name__ == "MKL" and type(state["estimator_"]).__name__ not in ("SVC", "SVR"):
+        raise ValueError("estimator_ is neither an SVC nor an SVR")
     _check_certificates(state)
     _check_relations(state, sizes)
 
@@ -229,7 +234,7 @@ def _check_certificates(state: Mapping[str, Any]) -> None:
         if name not in state:
             continue
         stated = state[name]
-        if not isinstance(stated, (Certificate, RidgeCertificate, EigenCertificate)):
+        if not isinstance(stated, CERTIFICATES):
             raise ValueError(f"{name} is no certificate")
         _check_fields(stated)
         tasks = getattr(stated, "tasks", ())
@@ -249,6 +254,7 @@ def _check_fields(stated: Any) -> None:
         "str": str,
         "Status": Status,
         "tuple": tuple,
+        "Certificate": Certificate,
     }
     for field in fields(stated):
         value, kind = getattr(stated, field.name), str(field.type).split("[")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 __all__ = ["make_server", "serve"]
 
 ADDRESS = "127.0.0.1"
+HOSTS = (ADDRESS, "localhost")
+# The largest message of a page: a file of points, which `LIMITS.points` bounds further.
+MESSAGE_BYTES = 4 << 20
 
 
 def make_server(port: int = 0) -> Any:
     """A Bokeh server that is not started; ``server.port`` is where it will listen.
 
-    It binds to the loopback address, and takes web sockets from pages of this very server only.
+    It binds to the loopback address, takes web sockets from pages of this very server only, and
+    refuses requests by another name than its own (a page whose name was made to mean this address).
     """
     try:
         from bokeh.application import Application
@@ -26,14 +31,28 @@ def make_server(port: int = 0) -> Any:
 
     if port == 0:
         port = _free_port()
-    origins = [f"{host}:{port}" for host in (ADDRESS, "localhost")]
+    origins = [f"{host}:{port}" for host in HOSTS]
     pages = {"/": Application(FunctionHandler(add_page))}
+    limits = {"websocket_max_message_size": MESSAGE_BYTES, "allow_websocket_origin": origins}
     try:
-        return Server(pages, address=ADDRESS, port=port, allow_websocket_origin=origins)
+        server = Server(pages, address=ADDRESS, port=port, **limits)
+        _refuse_other_hosts(server)
+        return server
     except OSError as error:
         raise OSError(
             f"port={port} of {ADDRESS} cannot be bound: {error.strerror}. Give another, or 0."
         ) from error
+
+
+def _refuse_other_hosts(server: Any) -> None:
+    from tornado.web import HTTPError, RequestHandler
+
+    class Refused(RequestHandler):
+        def prepare(self) -> None:
+            raise HTTPError(403, "the playground is served to this computer only")
+
+    own = "|".join(re.escape(host) for host in HOSTS)
+    server._tornado.add_handlers(rf"(?!(?:{own})$).*", [(r".*", Refused)])
 
 
 def _free_port() -> int:

@@ -170,10 +170,10 @@ def _pair_step(problem: BoxQP, K: np.ndarray, beta: np.ndarray, step: PairStep |
     n = K.shape[0]
     coef = problem.at_points(beta, n)
     f = K @ coef
-    b, interval, violation = intercepts(problem, beta, f)
+    b, _, violation = intercepts(problem, beta, f)
     if step is not None:
         b = np.array([step.b])
-    result = Result(beta.copy(), f, 0.0, b, interval, violation, Status.STOPPED, 0, 0, 0.0)
+    result = Result(beta.copy(), f, 0.0, b, violation, Status.STOPPED, 0, 0, 0.0)
     certificate = certify(problem, result)
     lower, upper = (problem.at_points(v, n) for v in (problem.lower, problem.upper))
     group = kkt_groups(coef, lower, upper)

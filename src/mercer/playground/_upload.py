@@ -58,8 +58,11 @@ def read_csv(text: str) -> tuple[dict[str, Any], str]:
 def _rows(text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Names of two columns, and the lines that are not empty, with their numbers."""
     delimiter = max(",;\t", key=text[:4096].count)
-    lines = enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1)
-    rows = [(line, cells) for line, cells in lines if any(cell.strip() for cell in cells)]
+    lines = enumerate(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter), 1)
+    try:
+        rows = [(line, cells) for line, cells in lines if any(cell.strip() for cell in cells)]
+    except csv.Error as error:  # a cell of more than 100,000 letters
+        raise StateError(f"the file cannot be read as CSV: {error}.") from None
     short = next((line for line, cells in rows if len(cells) < 2), None)
     if short is not None:
         raise StateError(f"line {short} of the file has one column only; at least two are needed.")

@@ -31,6 +31,7 @@ from mercer.kernels._registry import kernel_entry
 
 __all__ = ["FittedView", "groups_from_margin", "kernel_words", "max_over_tasks", "title_of"]
 
+_LONGEST = 60  # letters of a kernel in a title
 _MANY_DIGITS = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 _LETTERS = {"nu": "ν", "epsilon": "ε", "lam_": "λ", "gamma": "γ", "coef0": "c₀"}
 _MARGIN_LOSSES = (Loss.HINGE, Loss.SQUARED_HINGE, Loss.MULTICLASS_HINGE)
@@ -218,7 +219,8 @@ def kernel_words(kernel: Any) -> str:
     """A kernel by its name and parameters; of sums and products their expression."""
     entry = kernel_entry(kernel)
     if entry is None or not entry.title:
-        return _MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel))
+        text = _MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel))
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"  # a title is one line
     values = (
         f"{_LETTERS.get(name, name)} = {_short(getattr(kernel, name))}" for name in entry.parameters
     )

@@ -12,7 +12,9 @@ from mercer._multiclass import by_class
 from mercer.gram import BlockedGram
 from mercer.gram._psd import check_kernel
 from mercer.kernels import Kernel, Linear, as_kernel
+from mercer.kernels._base import OBJECTS, VECTORS
 from mercer.kernels._samples import Samples
+from mercer.kernels.structured._sample_types import is_frame
 from mercer.plots import style
 from mercer.plots._base import Display
 from mercer.plots._fitted import FittedView, kernel_words
@@ -64,7 +66,6 @@ class _KernelDisplay(Display):
         attributes, rows = vars(view.model), view.X_model
         if "kernel_" not in attributes and "coef_" not in attributes:
             view.refuse("has no kernel", "Draw an estimator with a kernel, or use from_kernel.")
-        rows = np.asarray(rows) if hasattr(rows, "columns") else rows
         labels, names = (view.y, None) if view.codes is None else (view.codes, view.classes)
         kernel = attributes.get("kernel_", Linear())
         display = cls._of(kernel, rows, labels, names, max_rows, view.title)
@@ -94,7 +95,12 @@ class _KernelDisplay(Display):
     @classmethod
     def _of(cls, kernel: Kernel, X: Any, labels: Any, names: Any, most: int, title: str) -> Any:
         """The display of at most ``most`` rows: by class, or by target."""
-        points = Samples(X)
+        if kernel.sample_type == VECTORS:
+            X = np.asarray(X) if is_frame(X) else X
+        elif kernel.sample_type != OBJECTS:
+            kernel = kernel.resolved(X)
+            X = kernel.read(X)
+        points = kernel.prepare(Samples(X))
         kernel.check(points)
         rows = _sample(points.n, labels if names else None, most)
         starts = np.array([0, rows.size])

@@ -327,7 +327,6 @@ def _result(task: _Task, rounds: int, seconds: float) -> Result:
         f=task.f,
         f_error=0.0,
         b=np.array([task.b]),
-        b_interval=np.array([[task.b, task.b]]),
         violation=float(np.sqrt(2 * task.gap)),
         status=task.status or Status.STOPPED,
         iterations=task.steps,

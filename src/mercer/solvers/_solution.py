@@ -58,7 +58,7 @@ def make_result(
     """
     f, f_error = run.f, run.f_error
     kkt = getattr(run, "kkt", None)
-    b, interval, violation = kkt or intercepts(problem, run.beta, f, f_error)
+    b, _, violation = kkt or intercepts(problem, run.beta, f, f_error)
     is_indefinite = run.met_negative_curvature and gram.is_psd is not True
     stopped = Status.NOT_PSD if is_indefinite else stopped
     diag = _diagonal(problem, gram, run.beta)
@@ -67,7 +67,6 @@ def make_result(
         f=f,
         f_error=f_error,
         b=b,
-        b_interval=interval,
         violation=violation,
         status=final_status(stopped, violation, tol),
         iterations=run.steps,
@@ -91,8 +90,8 @@ def snapshot(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> list[tuple[BoxQ
 
     The rounding of f is not bounded: these are estimates.
     """
-    b, interval, violation = intercepts(problem, beta, f)
-    return [(problem, Result(beta, f, 0.0, b, interval, violation, Status.STOPPED, 0, 0, 0.0))]
+    b, _, violation = intercepts(problem, beta, f)
+    return [(problem, Result(beta, f, 0.0, b, violation, Status.STOPPED, 0, 0, 0.0))]
 
 
 def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray, few_points: int = 2000) -> np.ndarray:
@@ -131,5 +130,5 @@ def solve_within_reach(
     result = solver.solve(boxed, gram, stopping, start)
     if (np.abs(result.beta) < boxed.upper - boxed.lower).all():
         return result
-    b, interval, violation = intercepts(problem, result.beta, result.f, result.f_error)
-    return replace(result, b=b, b_interval=interval, violation=violation, status=Status.NOT_PSD)
+    b, _, violation = intercepts(problem, result.beta, result.f, result.f_error)
+    return replace(result, b=b, violation=violation, status=Status.NOT_PSD)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from mercer._result import Status
 from mercer.exceptions import InterruptWarning, warn_user
 
-__all__ = ["Progress", "Stopping"]
+__all__ = ["Progress", "Stopping", "restoring"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Progress:
         Called within the callback: the problems being solved and what is reached, as pairs that
         `mercer.certificates` takes. It costs a certificate, and of large fits f at all points,
         so nothing is computed unless it is called.
+    beta : callable or None
+        Called within the callback: a copy of the signed duals β of this task, at no such cost.
     """
 
     seconds: float
@@ -57,10 +60,27 @@ class Progress:
     state: Callable[[], list[tuple[Any, Any]]] | None = field(
         default=None, repr=False, compare=False
     )
+    beta: Callable[[], np.ndarray] | None = field(default=None, repr=False, compare=False)
+
+
+@contextmanager
+def restoring(model: Any) -> Iterator[None]:
+    """If what is within raises, the model has the attributes again that it had before."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        _restore(model, before)
+        raise
+
+
+def _restore(model: Any, before: dict[str, Any]) -> None:
+    vars(model).clear()
+    vars(model).update(before)
 
 
 class Stopping:
-    """The limits of one fit.
+    """The limits of one fit, and what becomes of the estimator if it fails.
 
     Parameters
     ----------
@@ -70,6 +90,9 @@ class Stopping:
         Called with a `Progress` (of a stream: `StreamProgress`); a true return value stops the fit.
     on_interrupt : {"raise", "return"}
         What follows a fit that Ctrl-C ended: a KeyboardInterrupt, or an `InterruptWarning`.
+    model : estimator or None
+        If the fit raises, its attributes become those that it had before: the last model stays
+        usable. (After Ctrl-C the model reached so far is stored.)
     """
 
     def __init__(
@@ -77,6 +100,7 @@ class Stopping:
         time_limit: float | None = None,
         callback: Callable[[Any], object] | None = None,
         on_interrupt: str = "raise",
+        model: Any = None,
     ):
         self.time_limit = time_limit
         self.callback = callback
@@ -87,6 +111,7 @@ class Stopping:
         self._stop_asked = False
         self._old_handler: object = None
         self._lock = threading.Lock()
+        self._model, self._before = model, {} if model is None else dict(vars(model))
 
     def __enter__(self) -> Stopping:
         in_main = threading.current_thread() is threading.main_thread()
@@ -98,6 +123,9 @@ class Stopping:
         if self._old_handler is not None:
             signal.signal(signal.SIGINT, self._old_handler)  # type: ignore[arg-type]
             self._old_handler = None
+        if exc_type is not None and self._model is not None:
+            _restore(self._model, self._before)
+        self._model, self._before = None, {}
         if not self.interrupted:
             return
         note = f"; {self.note}" if self.note else ""

@@ -30,7 +30,9 @@ from mercer.verification._dual_svm import (
     recompute_svm,
     total,
 )
+from mercer.verification._feature_ridge import recompute_feature_ridge
 from mercer.verification._linear import recompute_linear
+from mercer.verification._low_rank import is_low_rank, verify_low_rank
 from mercer.verification._multinomial import is_multinomial, recompute_multinomial
 from mercer.verification._pegasos import recompute_pegasos
 from mercer.verification._residuals import recompute_eigenvectors, recompute_ridge
@@ -122,6 +124,8 @@ def _of_pairs(formulation: formulations.Formulation) -> Verifier:
 
     def verify(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
         tasks.check_support(model, X)
+        if is_low_rank(model):
+            return verify_low_rank(model, X, y, weight)
         found = tasks.class_pairs(model, X, tasks.class_codes(model, y, weight), weight)
         return _total(model, X, weight, [recompute_svm(model, formulation, task) for task in found])
 
@@ -133,6 +137,8 @@ def _of_one(formulation: formulations.Formulation, has_targets: bool = True) -> 
 
     def verify(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedCertificate:
         tasks.check_support(model, X)
+        if is_low_rank(model):
+            return verify_low_rank(model, X, y, weight)
         y = tasks.targets(y, len(weight)) if has_targets else np.zeros(len(weight))
         task = tasks.single_task(model, X, y, weight)
         return _total(model, X, weight, [recompute_svm(model, formulation, task)])
@@ -176,6 +182,8 @@ def verify_ridge(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
     tasks.check_length(X, model.X_fit_.shape[0])
     if y is None or len(y) != X.shape[0]:
         raise ValueError(f"y must have one target for each of {X.shape[0]} rows.")
+    if getattr(model, "approximation", None) is not None:
+        return recompute_feature_ridge(model, X, y, weight)
     return recompute_ridge(model, X, y, weight)
 
 

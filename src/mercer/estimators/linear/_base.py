@@ -104,7 +104,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
         self._check_parameters()
         if np.isinf(self.C):
             return self._fit_hard_margin(X, y, sample_weight)
-        with Stopping(self.time_limit, self.callback, self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self.callback, self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight)
             tasks = self._encode(data)
             with bind(data.X, self.n_jobs) as design:
@@ -297,15 +297,17 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return self._encode_codes(self._class_codes(data))
 
     def _encode_codes(self, codes: np.ndarray) -> list[LinearTask]:
+        n_tasks = 1 if self.classes_.size == 2 else self.classes_.size
+        return [self._class_task(codes, c) for c in range(n_tasks)]
+
+    def _class_task(self, codes: np.ndarray, c: int) -> LinearTask:
+        """The task of two classes, or that of class c against the rest."""
         weight = self.class_weight_[codes]
         if self.classes_.size == 2:
-            return [LinearTask("", np.where(codes == 1, 1.0, -1.0), weight)]
-        tasks = []
-        for c, label in enumerate(self.classes_):
-            y = np.where(codes == c, 1.0, -1.0)
-            # The weight of the rest is one, whatever the weights of its classes.
-            tasks.append(LinearTask(f"{label} / rest", y, np.where(y > 0, weight, 1.0)))
-        return tasks
+            return LinearTask("", np.where(codes == 1, 1.0, -1.0), weight)
+        y = np.where(codes == c, 1.0, -1.0)
+        # The weight of the rest is one, whatever the weights of its classes.
+        return LinearTask(f"{self.classes_[c]} / rest", y, np.where(y > 0, weight, 1.0))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores w·x + b: one for each row, or one for each row and class.

@@ -23,6 +23,7 @@ from mercer.estimators.linear._multiclass import CrammerSingerClassifier
 from mercer.exceptions import ConvergenceWarning, NotSeparableError
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers import Choice, Stopping
+from mercer.solvers._stopping import restoring
 from mercer.solvers.linear import LocalMatrix, StoredModel, bound_hard_margin_gap
 
 __all__ = ["HardMarginClassifier"]
@@ -35,18 +36,19 @@ class HardMarginClassifier(CrammerSingerClassifier):
     """A linear classifier whose C may be infinite."""
 
     def _fit_hard_margin(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        data = check_training(self, X, y, sample_weight)
-        tasks = self._encode(data)
-        stopping = Stopping(self.time_limit)  # the callback and Ctrl-C are SVC's
-        with bind(data.X, self.n_jobs) as design, np.errstate(all="ignore"):
-            problems = [self._pose(task, data) for task in tasks]
-            solved = [
-                _solve(self, data, design, task, problem, stopping)
-                for task, problem in zip(tasks, problems, strict=True)
-            ]
-            self.solver_ = solved[0][1]
-            models = [model for model, _ in solved]
-            self._keep(data, design, tasks, problems, models, stopping)
+        with restoring(self):
+            data = check_training(self, X, y, sample_weight)
+            tasks = self._encode(data)
+            stopping = Stopping(self.time_limit)  # the callback and Ctrl-C are SVC's
+            with bind(data.X, self.n_jobs) as design, np.errstate(all="ignore"):
+                problems = [self._pose(task, data) for task in tasks]
+                solved = [
+                    _solve(self, data, design, task, problem, stopping)
+                    for task, problem in zip(tasks, problems, strict=True)
+                ]
+                self.solver_ = solved[0][1]
+                models = [model for model, _ in solved]
+                self._keep(data, design, tasks, problems, models, stopping)
         return self
 
     def _check_parameters(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators.mkl._joint_gap import certify_jointly
-from mercer.estimators.mkl._point import Machine
+from mercer.estimators.mkl._point import Machine, Point
 from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
@@ -22,6 +22,7 @@ from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram._distinct import DistinctGrams
 from mercer.kernels import Kernel
 from mercer.solvers import Stopping
+from mercer.solvers._stopping import Progress
 
 __all__ = ["MKL", "weighted_sum"]
 
@@ -37,6 +38,20 @@ def weighted_sum(weights: np.ndarray, kernels: Sequence[Kernel]) -> Kernel:
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
         parts = [pair[0] if len(pair) == 1 else pair[0] + pair[1] for pair in pairs]
     return parts[0]
+
+
+def _reporter(
+    search: WeightSearch, stopping: Stopping, gap_tol: float
+) -> Callable[[int, Point], None]:
+    """Tells the callback of the fit about each change of the weights."""
+
+    def report(iteration: int, best: Point) -> None:
+        gap = (best.primal - search.lower) / (abs(best.primal) or 1.0)
+        stopping.report(
+            Progress(stopping.seconds, iteration, search.n_machines, max(gap, 0.0), gap_tol)
+        )
+
+    return report
 
 
 def _has(name: str) -> Any:
@@ -82,6 +97,12 @@ class MKL(BaseEstimator):
         Megabytes for stored kernel values. One matrix of all rows is needed besides.
     n_jobs : int, optional
         Threads.
+    callback : callable, optional
+        Called after each change of the weights with a `Progress` whose ``violation`` is the
+        relative gap so far, and ``tol`` is ``gap_tol``; a true return value ends the search.
+    on_interrupt : {"raise", "return"}, default="raise"
+        After Ctrl-C: raise KeyboardInterrupt, or return with an `InterruptWarning`. The machine of
+        the best weights so far is fitted in both cases.
 
     Attributes
     ----------
@@ -93,7 +114,7 @@ class MKL(BaseEstimator):
     kernel_ : Kernel
         The learned kernel: a plain sum, without those of weight 0.
     estimator_ : SVC or SVR
-        Fitted with it. ``mercer.save(model.estimator_, path)`` keeps it.
+        Fitted with it.
     certificate_ : JointCertificate
         Of weights and machine together.
     n_iter_, n_machines_ : int
@@ -132,6 +153,8 @@ class MKL(BaseEstimator):
         time_limit: float | None = None,
         cache_size: float = 1000,
         n_jobs: int | None = None,
+        callback: Callable[[Progress], object] | None = None,
+        on_interrupt: str = "raise",
     ):
         self.kernels = kernels
         self.estimator = estimator
@@ -142,6 +165,8 @@ class MKL(BaseEstimator):
         self.time_limit = time_limit
         self.cache_size = cache_size
         self.n_jobs = n_jobs
+        self.callback = callback
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKL:
         """Learn the weights and fit the machine.
@@ -157,15 +182,16 @@ class MKL(BaseEstimator):
         self : object
         """
         began = time.perf_counter()
-        self._check()
+        self._validate_params()
         machine = self._machine()
         machine.set_params(kernel=weighted_sum(np.ones(len(self.kernels)), list(self.kernels)))
-        with Stopping(self.time_limit) as stopping, single_threaded_blas():
+        stopping = Stopping(self.time_limit, self.callback, self.on_interrupt)
+        with stopping, single_threaded_blas():
             data: Data = machine._validate(X, y, sample_weight)
             kernels = [kernel.resolved(data.X) for kernel in self.kernels]
             with Workers(thread_count(self.n_jobs)) as workers:
                 self._learn(machine, data, kernels, stopping, workers)
-        self.fit_seconds_ = time.perf_counter() - began
+            self.fit_seconds_ = time.perf_counter() - began
         if not self.certificate_.holds and not stopping.interrupted:
             warn_user(
                 f"MKL stopped at a relative gap of {self.certificate_.relative_gap:.2g}, above "
@@ -195,10 +221,12 @@ class MKL(BaseEstimator):
             means = np.array([member.mean_diagonal() for member in grams.members])
             scales = np.where(means > 0, means, 1.0)
         search = WeightSearch(
-            grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol, stopping,
-            self.max_iter, np.empty((n, n)),
+            grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol,
+            stopping.quiet(), self.max_iter, np.empty((n, n)),
         )  # fmt: skip
+        search.callback = _reporter(search, stopping, self.gap_tol)
         point, betas = search.run()
+        stopped = stopping.stopped
         # Rounded so that the norm is below 1: within the constraint.
         coefficients = point.d / scales / (1 + 1e-12)
         self.weights_, self.scales_ = coefficients * scales, scales
@@ -210,7 +238,7 @@ class MKL(BaseEstimator):
         machine.set_params(kernel=self.kernel_, gap_tol=0.25 * self.gap_tol)
         self.estimator_ = machine.fit(data.X, data.y, data.weight)
         self.certificate_ = certify_jointly(
-            machine.certificate_, grams, scales, machines, betas, float(self.p), self.gap_tol
+            machine.certificate_, grams, scales, machines, betas, self.p, self.gap_tol, stopped
         )
 
     def _machine(self) -> Any:
@@ -221,7 +249,7 @@ class MKL(BaseEstimator):
             )
         return machine
 
-    def _check(self) -> None:
+    def _validate_params(self) -> None:
         kernels = list(self.kernels)
         if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
             raise ValueError("MKL: kernels must be one or more Kernel objects in a list.")
@@ -237,6 +265,10 @@ class MKL(BaseEstimator):
             raise ValueError(f"MKL: gap_tol must be a number > 0, got {self.gap_tol!r}.")
         if self.scale not in ("trace", None):
             raise ValueError(f"MKL: scale must be 'trace' or None, got {self.scale!r}.")
+        if self.on_interrupt not in ("raise", "return"):
+            raise ValueError(
+                f"MKL: on_interrupt must be 'raise' or 'return', got {self.on_interrupt!r}."
+            )
 
     # ------------------------------------------------------------------ the fitted machine
 

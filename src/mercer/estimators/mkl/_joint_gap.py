@@ -87,8 +87,12 @@ def certify_jointly(
     betas: Sequence[np.ndarray],
     p: float,
     gap_tol: float,
+    stopped: Status | None = None,
 ) -> JointCertificate:
-    """The certificate of a machine with learned weights, given the β of a lower bound."""
+    """The certificate of a machine with learned weights, given the β of a lower bound.
+
+    ``stopped`` is what ended the search before the tolerance, if something did.
+    """
     betas = [feasible(each.problem, beta) for each, beta in zip(machines, betas, strict=True)]
     coefs = []
     for each, beta in zip(machines, betas, strict=True):
@@ -111,7 +115,7 @@ def certify_jointly(
     relative = gap / max(abs(machine.primal), abs(dual), np.finfo(float).tiny)
     status = machine.status
     if status.is_solved and relative > gap_tol:
-        status = Status.ITERATION_LIMIT
+        status = stopped or Status.ITERATION_LIMIT
     return JointCertificate(machine.primal, dual, gap, relative, status, machine)
 
 

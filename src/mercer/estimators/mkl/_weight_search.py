@@ -104,7 +104,7 @@ class WeightSearch:
             if point.primal < best.primal:
                 best = point
             if self.callback is not None:
-                self.callback(self.iterations, point)
+                self.callback(self.iterations, best)
         return best, self.best_betas
 
     def _bound(self, betas: list[np.ndarray], lower: float) -> None:

@@ -88,7 +88,7 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model."""
-        with Stopping(self.time_limit, self._callback(), self.on_interrupt) as stopping:
+        with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight)
             y, weight = self._encode(data)
             self._check_steps()

@@ -24,6 +24,7 @@ from mercer._result import Result, Status
 from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import certify
 from mercer.certificates._certificate import Certificate, summarise
+from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import (
     is_converged,
     prove_not_separable,
@@ -34,6 +35,7 @@ from mercer.estimators._dual_view import HasDualView
 from mercer.estimators._kernel_base import BoundData, HasWeights, KernelEstimator
 from mercer.estimators._validation import Data, check_training
 from mercer.estimators._warm_start import Duals
+from mercer.estimators.low_rank import LOW_RANK_ATTRIBUTES, LowRankFit
 from mercer.estimators.svm._centring import InterceptShift
 from mercer.estimators.svm._definiteness import judge_definiteness
 from mercer.estimators.svm._solve import SolvesTasks
@@ -51,7 +53,9 @@ __all__ = ["KernelMachine"]
 UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
 
 
-class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
+class KernelMachine(
+    LowRankFit, SolvesTasks, HasDualView, HasWeights, Compressible, KernelEstimator
+):
     """Common to `SVC`, `NuSVC`, `SVR`, `NuSVR` and `OneClassSVM`.
 
     Subclasses encode labels (`_encode`), pose a task (`_pose`), and may turn a solver's answer into
@@ -141,6 +145,11 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
     ) -> None:
         """Pose, solve, keep."""
         problems = [self._pose(task, data) for task in tasks]
+        for name in LOW_RANK_ATTRIBUTES:  # an earlier fit's
+            self.__dict__.pop(name, None)
+        if self.approximation is not None:
+            self._fit_low_rank(data, tasks, problems, gram, stopping)
+            return
         results = self._solve(data, tasks, problems, gram, stopping)
         self._keep(data, tasks, problems, gram, results, stopping)
 
@@ -159,7 +168,7 @@ class KernelMachine(SolvesTasks, HasDualView, HasWeights, KernelEstimator):
 
     @property
     def _has_zero_sum(self) -> bool:
-        return bool(self.fit_intercept)
+        return bool(self.fit_intercept) and self.approximation is None
 
     def _encode(self, data: Data) -> list[Task]:
         raise NotImplementedError

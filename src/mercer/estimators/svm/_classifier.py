@@ -23,7 +23,7 @@ from mercer._multiclass import (
     winner_is_certain,
 )
 from mercer._result import Result
-from mercer.calibration._coupling import agree, agree_in_pairs, couple
+from mercer.calibration._coupling import agree, agree_in_pairs, couple, couple_as_libsvm
 from mercer.calibration._cross_fit import held_out_values
 from mercer.calibration._platt import fit_sigmoid, sigmoid
 from mercer.calibration._step_maps import StepMaps, fit_steps
@@ -84,7 +84,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ) -> None:
         super()._keep(data, tasks, problems, gram, results, stopping)
         self._probA = self._probB = np.empty(0)
-        for name in ("_maps", "_agrees"):  # an earlier fit's
+        for name in ("_maps", "_agrees", "_vote_order", "_couples_as_libsvm"):  # an earlier fit's
             self.__dict__.pop(name, None)
         if self._is_calibrated:
             self._calibrate(data, tasks, gram, stopping)
@@ -281,6 +281,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """
         values, low, high = self._pairwise_probabilities(X)
         k = self.classes_.size
+        if hasattr(self, "_couples_as_libsvm"):  # a model of LIBSVM's, or of scikit-learn's
+            order = getattr(self, "_vote_order", np.arange(k))
+            return couple_as_libsvm(low, order, self._couples_as_libsvm == "pairs too")
         p = high / (1 - low + high)  # the two are equal but for Venn–Abers intervals
         p = np.column_stack([p[:, 0], 1.0 - p[:, 0]]) if k == 2 else couple(p, k)
         return agree(p, self._winners(values)) if hasattr(self, "_agrees") else p

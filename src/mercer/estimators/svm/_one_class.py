@@ -27,8 +27,11 @@ class OneClassSVM(SVMParameters, OutlierMixin, KernelMachine):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, approximation, n_components, \
+checkpoint
         As in `SVC`.
+    random_state : int, RandomState or None, default=None
+        For an ``approximation``.
     nu : float in (0, 1], default=0.5
     fit_intercept : True
         Without ρ it is another problem: False is refused.
@@ -36,7 +39,8 @@ time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
     Attributes
     ----------
     certificate_, solver_, kernel_, expansion_, support_, support_vectors_, n_support_, \
-dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, shape_fit_
+dual_coef_, intercept_, coef_, fit_status_, n_iter_, n_features_in_, feature_names_in_, \
+shape_fit_, duals_, bound_duals_, residual_
         As in `SVR`.
     offset_ : ndarray of shape (1,)
         ρ: ``decision_function = score_samples - offset_``.

@@ -15,6 +15,7 @@ from mercer._result import Result, Status
 from mercer._threads import Workers, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators._warm_start import warm_starts
+from mercer.estimators.svm._checkpoint import FitCheckpoint
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping, choose, make_solver, require
@@ -41,6 +42,8 @@ class FitSettings:
         Multiply-adds that the map from a dot product to a kernel value counts as.
     sample_points : int
         After Ctrl-C: points to which a task that was not begun is fitted, in some milliseconds.
+    checkpoint_seconds : float
+        Between two checkpoints of a task; writing one takes milliseconds.
     certified_from : int
         Variables from which on the certificate is computed in ``fit``, so that the arrays it needs
         are freed; for smaller problems it is computed at the first access.
@@ -51,6 +54,7 @@ class FitSettings:
     threads_from: int = 100_000_000
     map_cost: int = 50
     sample_points: int = 200
+    checkpoint_seconds: float = 3.0
     certified_from: int = 20_000
 
 
@@ -70,6 +74,7 @@ class SolvesTasks:
     solver: Any
     solver_: Any
     n_jobs: int | None
+    checkpoint: Any
 
     def _solve(
         self,
@@ -83,6 +88,11 @@ class SolvesTasks:
         bound, gram = gram, _with_slack(gram, tasks, problems)
         starts = warm_starts(self, data.X, problems)
         settings, budget = self._fit_settings, int(self.cache_size * MEGABYTE)
+        file: FitCheckpoint | None = None
+        if self.checkpoint is not None:
+            path, callback = self.checkpoint, stopping.callback
+            file = FitCheckpoint(path, self, data, problems, callback, settings.checkpoint_seconds)
+            starts, stopping.callback = file.starts(starts), file
         largest, work = 0, 0
         for problem in problems:
             largest = max(largest, problem.n_variables)
@@ -104,10 +114,14 @@ class SolvesTasks:
             if self.solver_.name == "smo" and not is_large and starts[0] is None:
                 answers = self._solve_at_once(problems, gram, stopping)
             if len(answers) < len(tasks):
-                self._solve_each(
-                    answers, solver, share, tasks, problems, gram, stopping, starts, threads
-                )
+                limits = stopping, starts, threads
+                self._solve_each(answers, solver, share, tasks, problems, gram, *limits, file)
             results = [answers[t] for t in range(len(tasks))]
+        if file is not None:
+            stopping.callback = file.callback
+            for task, result in enumerate(results):
+                file.finished(task, result)
+            file.close(all(result.status.is_solved for result in results))
         if gram is not bound:
             gram.release()
         return results
@@ -142,6 +156,7 @@ class SolvesTasks:
         stopping: Stopping,
         starts: Sequence[np.ndarray | None],
         threads: int,
+        file: FitCheckpoint | None = None,
     ) -> None:
         """Fill in the answers that are missing, with ``share`` bytes of cache for each task."""
         # Longest first, so that no thread is left alone with the last long task.
@@ -166,6 +181,8 @@ class SolvesTasks:
             mine = stopping.of_task(t, len(tasks), fair * at_once / next(waiting))
             start = last.furthest if last else starts[t]
             result = solve_within_reach(solver, problems[t], part, mine, start)
+            if file is not None:
+                file.finished(t, result)
             return result if last is None else result.after(last)
 
         with Workers(at_once) as outer, gram.threads(threads if at_once == 1 else 1) as inner:

@@ -79,7 +79,7 @@ class SVC(ClassifierParameters, KernelClassifier):
     break_ties : bool, default=False
         Break ties of votes by the decision values.
     random_state : int, RandomState or None, default=None
-        For the folds of ``probability=True``.
+        For the folds of ``probability=True``, and for an ``approximation``.
     solver : str or solver object, default="auto"
         "smo", "platt", "qp", "qp-primal", "projected-gradient", "projected-gradient-plain",
         "coordinate-ascent", "pegasos", or an object such as ``CoordinateAscent(order="greedy")``
@@ -104,6 +104,19 @@ class SVC(ClassifierParameters, KernelClassifier):
     gap_tol : float, optional
         Stop at this certified relative gap, ``(primal − dual) / max(|primal|, |dual|)``, instead of
         at the KKT violation ``tol``.
+    approximation : {"nystroem", "fourier", "sketch"}, optional
+        Fit on ``n_components`` features of the kernel instead of its matrix: Nyström features of
+        random landmarks, orthogonal (or quasi-random) Fourier features of RBF and Laplacian
+        kernels, or TensorSketch of polynomial ones. For data beyond some 100,000 rows; below that
+        the exact solver is the better choice. ``tol`` is then the relative gap of the problem on
+        the features, ``cache_size`` the budget for features, and of landmarks
+        ``certificate_.distance_to_exact`` bounds the distance from the exact optimum.
+    n_components : int, default=500
+        Features of an ``approximation``.
+    checkpoint : path, optional
+        A file in which a long fit keeps its duals every few seconds. A fit with the same data and
+        parameters goes on from there, also after the process was killed; with others it is refused.
+        Once the tolerance is reached the file is removed.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         "squared_hinge" penalises C ξ² instead of C ξ. Its dual has no upper bound and 1/(2C) added
         to the diagonal of the kernel matrix.
@@ -133,6 +146,12 @@ class SVC(ClassifierParameters, KernelClassifier):
         0 if the tolerance was reached.
     n_iter_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
         Steps of each task ("smo": pair updates).
+    duals_, bound_duals_ : CSR of shape (n_tasks, n_samples)
+        Of an ``approximation`` the dual variables of its own problem, and those of the bound
+        ``distance_to_exact``. ``support_`` are then the landmarks, and ``dual_coef_`` their
+        coefficients, one row for each task.
+    residual_ : float
+        Of an ``approximation``, trace(K − FFᵀ) / trace(K) of its features F.
     n_features_in_, feature_names_in_, shape_fit_
         As in scikit-learn.
 
@@ -185,8 +204,10 @@ class NuSVC(ClassifierParameters, KernelClassifier):
     nu : float in (0, 1], default=0.5
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter, \
 decision_function_shape, break_ties, random_state, solver, time_limit, n_jobs, callback, \
-on_interrupt, warm_start, gap_tol
+on_interrupt, warm_start, gap_tol, checkpoint
         As in `SVC`.
+    approximation, n_components
+        Not for this formulation: ``approximation`` other than None is refused.
     class_weight : dict or "balanced", optional
         Factors of the sample weights.
     fit_intercept : True

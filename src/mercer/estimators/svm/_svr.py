@@ -60,8 +60,11 @@ class SVR(SVMParameters, KernelRegressor):
     Parameters
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol, approximation, \
+n_components, checkpoint
         As in `SVC`.
+    random_state : int, RandomState or None, default=None
+        For an ``approximation``.
     C : float, default=1.0
         Penalty on the slack variables, positive; ``inf`` keeps every residual within epsilon.
     epsilon : float, default=0.1
@@ -72,7 +75,7 @@ time_limit, n_jobs, callback, on_interrupt, warm_start, fit_intercept, gap_tol
     Attributes
     ----------
     certificate_, solver_, kernel_, expansion_, support_, support_vectors_, fit_status_, \
-n_features_in_, feature_names_in_, shape_fit_
+n_features_in_, feature_names_in_, shape_fit_, duals_, bound_duals_, residual_
         As in `SVC`.
     dual_coef_ : ndarray or CSR of shape (1, n_support)
     intercept_ : ndarray of shape (1,)
@@ -122,8 +125,10 @@ class NuSVR(SVMParameters, KernelRegressor):
     C : float, default=1.0
         Penalty on the slack variables, positive and finite.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, solver, \
-time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol
+time_limit, n_jobs, callback, on_interrupt, warm_start, gap_tol, checkpoint
         As in `SVC`.
+    approximation, n_components, random_state
+        Not for this formulation: ``approximation`` other than None is refused.
     fit_intercept : True
         Without intercept ν is another problem: False is refused.
 

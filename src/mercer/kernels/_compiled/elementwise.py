@@ -17,7 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._numba import REASSOCIATE, bits_to_float, compiled, float_to_bits, larger
+from mercer._numba import (
+    REASSOCIATE,
+    bits_to_float,
+    compiled,
+    float_to_bits,
+    larger,
+    wide_vectors,
+)
 
 __all__ = [
     "CONTRACT",
@@ -97,6 +104,7 @@ def rbf_map32(flat, stride, n, m, a, a_rest, b, b_rest, gamma):
     Near the diagonal, where ‖x − z‖² is small against the norms, both subtractions are exact
     (Sterbenz), so the two-part norms leave the dot product's own rounding as the only error.
     """
+    wide_vectors()
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         ai, rest = a[i], a_rest[i]
@@ -108,6 +116,7 @@ def rbf_map32(flat, stride, n, m, a, a_rest, b, b_rest, gamma):
 @compiled(fastmath=CONTRACT)
 def rbf_map64(flat, stride, n, m, a, b, gamma):
     """x·z → exp(−γ‖x − z‖²); ``a`` and ``b`` are the squared norms."""
+    wide_vectors()
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         ai = a[i]
@@ -134,6 +143,7 @@ def sq_distances(flat, stride, n, m, A, BT):
 
     With B transposed the innermost loop runs over rows of B and is vectorised.
     """
+    wide_vectors()
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         for c in range(0, BT.shape[0], 4):
@@ -152,6 +162,7 @@ def sq_distances(flat, stride, n, m, A, BT):
 @compiled(fastmath=CONTRACT)
 def exp_map32(flat, stride, n, m, gamma):
     """x → exp(−γ x)."""
+    wide_vectors()
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         for j in range(m):

@@ -8,7 +8,7 @@ kernels that fits use.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,8 @@ def random_walk(kernel: Any, A: Rows, Z: Rows) -> Values:
     """Σ_k λ^k 1ᵀA^k1, of one graph with all others at once, until the rest cannot matter."""
     mine, others = ([_graph(sample) for sample in each.X[each.index]] for each in (A, Z))
     kinds = {label for graph in others for label in _of_edges(graph)}
-    labels = [label for graph in others for label in _of_nodes(graph)]
+    numbers: dict[Any, int] = {}
+    labels = _numbered([label for graph in others for label in _of_nodes(graph)], numbers)
     owner = np.repeat(np.arange(len(others)), [graph.n for graph in others])
     blocks = {kind: sp.block_diag([_of_kind(graph, kind) for graph in others]) for kind in kinds}
     largest = max((_radius(graph) for graph in others), default=0.0)
@@ -115,8 +116,8 @@ def random_walk(kernel: Any, A: Rows, Z: Rows) -> Values:
     for i, graph in enumerate(mine):
         rate = kernel.decay * _radius(graph) * largest
         own = {kind: kernel.decay * _of_kind(graph, kind) for kind in kinds}
-        agree = np.array([[a == b for b in labels] for a in _of_nodes(graph)], dtype=np.float64)
-        agree = agree.reshape(graph.n, len(labels))
+        own_labels = _numbered(_of_nodes(graph), numbers)
+        agree = np.equal.outer(own_labels, labels).astype(np.float64)
         walks, rest, steps, total = agree, 1.0, 0, np.zeros(len(labels))
         while walks.any() and rest > 1e-18 * (1 - rate) / walks.size:
             total += walks.sum(axis=0)
@@ -129,6 +130,11 @@ def random_walk(kernel: Any, A: Rows, Z: Rows) -> Values:
     degrees = [np.diff(g.adjacency.indptr).max(initial=0) for g in (*mine, *others)]
     nodes = max((graph.n for graph in (*mine, *others)), default=0)
     return K, 4 * (most * (2 * max(degrees, default=0) + 8) + 2 * nodes) * UNIT_ROUNDOFF * K
+
+
+def _numbered(labels: Iterable[Any], numbers: dict[Any, int]) -> np.ndarray:
+    """One number for each label, the same for equal ones."""
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
 
 
 def _of_kind(graph: Graph, kind: Any) -> sp.csr_matrix:

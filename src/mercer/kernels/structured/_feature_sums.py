@@ -17,7 +17,7 @@ from mercer.kernels._normalize import Normalize
 from mercer.kernels._samples import Samples
 from mercer.kernels.structured._sparse_features import SparseFeatureKernel
 
-__all__ = ["sums_by_features"]
+__all__ = ["explicit_features", "sums_by_features"]
 
 
 def sums_by_features(
@@ -32,23 +32,23 @@ def sums_by_features(
     Row r of ``coef[:, start:stop]`` belongs to output ``outputs[r]``, for each (start, stop,
     outputs) of ``blocks``.
     """
-    rows = _features(kernel, support, support)
+    rows = explicit_features(kernel, support, support)
     if rows is None:
         return None
     W = np.zeros((1 + max(int(outputs.max()) for *_, outputs in blocks), rows.shape[1]))
     for start, stop, outputs in blocks:
         W[outputs] += coef[:, start:stop] @ rows[start:stop]
-    return np.asarray(_features(kernel, samples, support) @ W.T)
+    return np.asarray(explicit_features(kernel, samples, support) @ W.T)
 
 
-def _features(kernel: Kernel, samples: Samples, others: Samples) -> Any:
+def explicit_features(kernel: Kernel, samples: Samples, others: Samples) -> Any:
     """φ of prepared samples in the columns of others, in float64; None without features."""
     if isinstance(kernel, SparseFeatureKernel):
         return kernel.rows(samples, others)
     if isinstance(kernel, Scaled):
-        rows = _features(kernel.k, samples, others)
+        rows = explicit_features(kernel.k, samples, others)
         return None if rows is None else np.sqrt(kernel.c) * rows
     if isinstance(kernel, Normalize):
-        rows = _features(kernel.k, samples, others)
+        rows = explicit_features(kernel.k, samples, others)
         return None if rows is None else sp.diags(kernel.inverse_lengths(samples)) @ rows
     return None

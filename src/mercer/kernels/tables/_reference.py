@@ -178,4 +178,4 @@ class _Chosen:
             X = kernel.k.read(as_objects(columns[0]))
         else:
             X = as_objects(columns[0] if len(names) == 1 else list(zip(*columns, strict=True)))
-        return Rows(X, rows.index)
+        return Rows(X, rows.index, rows.X if rows.source is None else rows.source)

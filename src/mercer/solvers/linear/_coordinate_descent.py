@@ -35,7 +35,13 @@ from mercer.solvers.linear._free_variable_cg import (
 )
 from mercer.solvers.linear._path_following import Start
 
-__all__ = ["CoordinateDescent", "CoordinateDescentSettings", "StallDetector", "row_slices"]
+__all__ = [
+    "CoordinateDescent",
+    "CoordinateDescentSettings",
+    "StallDetector",
+    "duals_with_diagonal",
+    "row_slices",
+]
 
 
 @dataclass(frozen=True)
@@ -180,6 +186,7 @@ class _State:
         design: LocalMatrix,
         start: Start | None,
         solver: CoordinateDescent,
+        diagonal: np.ndarray | None = None,
     ):
         self.problem, self.design, self.settings = problem, design, solver.settings
         settings = solver.settings
@@ -189,8 +196,8 @@ class _State:
         self.is_free = penalty == 0
         is_squared, mean = problem.kind == SQUARED, float(sq_norm.mean())
         self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
-        norms = sq_norm, self.sq_ones, self.is_free
-        self.data = problem.kind, csr_arrays(design.csr), self.losses, norms
+        norms = sq_norm, self.sq_ones, self.is_free, diagonal
+        self.data = problem.kind, _row_arrays(design), self.losses, norms
         self.w, self.beta = np.zeros(design.d), np.zeros(design.n)
         self.max_visits = solver.max_visits * design.n
         self.max_epochs = solver.max_iter if solver.max_iter >= 0 else np.iinfo(np.int64).max
@@ -300,6 +307,38 @@ class _State:
             return found
         corrected = with_intercept(b + intercept_correction(self.problem, beta, found.g))
         return min(found, corrected, key=attrgetter("gap"))
+
+
+def _row_arrays(design: LocalMatrix) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Row pointers, columns and values of the rows as they are stored; no columns of dense rows."""
+    if design.is_sparse:
+        return csr_arrays(design.csr)
+    return np.arange(design.n + 1) * design.d, None, design.X.reshape(-1)
+
+
+def duals_with_diagonal(
+    problem: LinearPrimal,
+    design: LocalMatrix,
+    first: LinearResult,
+    diagonal: np.ndarray,
+    solver: CoordinateDescent,
+    stopping: Stopping,
+) -> np.ndarray:
+    """Feasible duals that maximise the dual of XXᵀ + D instead of XXᵀ, from those of a result.
+
+    They are stated without a gap: for callers that evaluate them otherwise.
+    """
+    state = _State(problem, design, None, solver, diagonal)
+    state.next_cg = np.inf
+    state.beta, state.w, state.b = first.beta.copy(), first.w_beta.copy(), first.b
+    limit = min(solver.max_visits, solver.settings.interval_cg_visits[0]) * design.n
+    while state.visits < limit and stopping.stopped is None:
+        is_small = state.descend(stopping, solver.tol)
+        if is_small and state.was_full:
+            break
+        if is_small:
+            state.activate_all()
+    return problem.feasible(state.beta)
 
 
 def _rescaled(problem: LinearPrimal, found: LinearResult) -> LinearResult:

@@ -1,13 +1,17 @@
 """Compiled epochs of dual coordinate descent (`_coordinate_descent` has the method).
 
 Many epochs run in one call: on small data a call from Python takes as long as an epoch.
+
+Rows are (indptr, columns, values) of CSR, or with columns=None those of a dense array: which of the
+two is known at compile time, as is whether there is a diagonal D. With it the duals are those of
+XXᵀ + D, and scores are (XXᵀ + D)β + b.
 """
 
 from __future__ import annotations
 
 from mercer._numba import compiled, prefetch
 from mercer.problems._losses import SQUARED, interval_gap
-from mercer.solvers.linear._matvec import csr_add, csr_dot
+from mercer.solvers.linear._matvec import csr_add, csr_dot, dense_add, dense_dot
 
 __all__ = ["descend", "dual_gain", "mark_active", "prefetch_row"]
 
@@ -59,8 +63,46 @@ def prefetch_row(indptr, columns, values, i):
     """Prefetch row i, in cache lines of 64 bytes."""
     for t in range(indptr[i], indptr[i + 1], 64 // values.itemsize):
         prefetch(values, t)
-    for t in range(indptr[i], indptr[i + 1], 64 // columns.itemsize):
-        prefetch(columns, t)
+    if columns is not None:
+        for t in range(indptr[i], indptr[i + 1], 64 // columns.itemsize):
+            prefetch(columns, t)
+
+
+@compiled(inner=True)
+def _row_dot(columns, values, w, start, end):
+    """x·w."""
+    if columns is None:
+        return dense_dot(values, w, start, end)
+    else:  # noqa: RET505 (only one of the two is compiled)
+        return csr_dot(columns, values, w, start, end)
+
+
+@compiled(inner=True)
+def _row_add(columns, values, change, w, start, end):
+    """w += change · x."""
+    if columns is None:
+        dense_add(values, change, w, start, end)
+    else:
+        csr_add(columns, values, change, w, start, end)
+
+
+@compiled(inner=True)
+def _entry(diagonal, i):
+    """D of row i; 0 without one."""
+    if diagonal is None:
+        return 0.0
+    else:  # noqa: RET505
+        return diagonal[i]
+
+
+@compiled(inner=True)
+def _diagonal_form(diagonal, beta):
+    """βᵀDβ."""
+    total = 0.0
+    if diagonal is not None:
+        for i in range(beta.size):
+            total += diagonal[i] * beta[i] * beta[i]
+    return total
 
 
 @compiled(inner=True)
@@ -80,15 +122,16 @@ def _shuffle(order, count, random):
 def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
     """Epochs over the active rows until the running gap is small; w, β and b change in place.
 
-    ``norms`` are ‖x‖² of the rows, s² (by which a unit of β changes b) and whether b is free; the
-    model is w, β and the active rows. ``numbers`` are b, the distance at which rows become
-    inactive, and the gap terms and the largest change of a score in this epoch. ``counts`` are the
-    next position, rows kept so far, active rows, rows visited in the last epoch, all epochs and all
-    visits. ``limits`` are those of the visits in this call, of all visits and of all epochs, the
-    fraction of the largest change that gives the distance, and the relative gap to be checked.
+    ``norms`` are ‖x‖² of the rows, s² (by which a unit of β changes b), whether b is free, and D or
+    None; the model is w, β and the active rows. ``numbers`` are b, the distance at which rows
+    become inactive, and the gap terms and the largest change of a score in this epoch. ``counts``
+    are the next position, rows kept so far, active rows, rows visited in the last epoch, all epochs
+    and all visits. ``limits`` are those of the visits in this call, of all visits and of all
+    epochs, the fraction of the largest change that gives the distance, and the relative gap to be
+    checked.
     Returns whether an epoch is complete, and whether its running gap is within that of the limits.
     """
-    sq_norm, sq_ones, is_free = norms
+    sq_norm, sq_ones, is_free, diagonal = norms
     indptr, columns, values = rows
     low, high, C = losses
     w, beta, active = model
@@ -106,8 +149,8 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
             k += 1
             visits += 1
             start, end = indptr[i], indptr[i + 1]
-            g = b + csr_dot(columns, values, w, start, end)
-            old, c = beta[i], C[i]
+            old, c, own = beta[i], C[i], _entry(diagonal, i)
+            g = b + _row_dot(columns, values, w, start, end) + own * old
             under, over = low[i] - g, g - high[i]
             if kind != SQUARED:
                 gap += interval_gap(old, under, over, c)
@@ -118,13 +161,15 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
                 continue
             active[stay] = i
             stay += 1
-            q = max(sq_norm[i] + sq_ones, 1e-200)  # of an empty row, β goes to a bound at once
+            q = max(
+                sq_norm[i] + sq_ones + own, 1e-200
+            )  # of an empty row, β goes to a bound at once
             change = _maximiser(kind, old, g, low[i], high[i], c, q) - old
             if change != 0.0:
                 worst = max(worst, abs(change) * q)
                 beta[i] = old + change
                 b += sq_ones * change
-                csr_add(columns, values, change, w, start, end)
+                _row_add(columns, values, change, w, start, end)
         if k < size:
             numbers[0], numbers[1], numbers[2], numbers[3] = b, distance, gap, worst
             counts[0], counts[1], counts[2], counts[5] = k, stay, size, counts[5] + visits
@@ -135,7 +180,7 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
                 total += beta[i]
             b += sq_ones * total
         distance = max(shrink_fraction * worst, 1e-12)
-        value, square = dual_gain(kind, beta, low, high, C), 0.0
+        value, square = dual_gain(kind, beta, low, high, C), _diagonal_form(diagonal, beta)
         for j in range(w.size):
             square += w[j] * w[j]
         is_small = gap <= check * (max(value - square / 2, 0.0) + gap) or stay == 0

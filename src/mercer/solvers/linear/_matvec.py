@@ -32,6 +32,8 @@ __all__ = [
     "csr_signed_rmatvec",
     "csr_sq_norms",
     "csr_weighted_gram",
+    "dense_add",
+    "dense_dot",
     "dense_hessian_product",
     "dense_matvec",
     "dense_matvec_with_size",
@@ -190,6 +192,22 @@ def take_nonzeros(X, indptr, columns, values):
 
 
 # ---------------------------------------------------------------------- CSR rows
+
+
+@compiled(inner=True, fastmath=REASSOCIATE)
+def dense_dot(values, w, first, last):
+    """One row of an array, values[first:last], times w."""
+    s = 0.0
+    for j in range(last - first):
+        s += values[first + j] * w[j]
+    return s
+
+
+@compiled(inner=True)
+def dense_add(values, factor, w, first, last):
+    """w += factor · row."""
+    for j in range(last - first):
+        w[j] += factor * values[first + j]
 
 
 @compiled(fastmath=_CONTRACT, inner=True)

@@ -365,11 +365,16 @@ class DecompositionSMO:
         if self.stopping.callback is not None:
             effort = self.stopping.seconds, self.rounds, self.steps
             state = partial(self._snapshot, sub)
-            self.stopping.report(Progress(*effort, violation, self.tol, state=state))
+            beta = partial(self._beta_now, sub)
+            self.stopping.report(Progress(*effort, violation, self.tol, state=state, beta=beta))
 
-    def _snapshot(self, sub: Subproblem) -> list:
+    def _beta_now(self, sub: Subproblem) -> np.ndarray:
         beta = self.beta.copy()
         beta[sub.variables] = sub.beta
+        return beta
+
+    def _snapshot(self, sub: Subproblem) -> list:
+        beta = self._beta_now(sub)
         coef = self.gradient.coefficients(beta)
         f, _ = self.gram.bounded_sums(coef, np.arange(self.n))
         return snapshot(self.problem, beta, f)

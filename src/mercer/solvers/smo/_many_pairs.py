@@ -32,18 +32,28 @@ from mercer.solvers.smo._settings import SMOSettings
 __all__ = ["solve_class_pairs"]
 
 
+@compiled(inner=True)
+def _copy_pair(K, i, j, n_first, n, m, part):
+    """Into ``part``: K of a pair of classes, whose rows begin at i and j; padding is zero."""
+    for p in range(m):
+        row = i + p if p < n_first else j + p - n_first
+        for q in range(m):
+            column = i + q if q < n_first else j + q - n_first
+            part[p, q] = K[row, column] if p < n and q < n else 0.0
+
+
 @compiled
 def _solve_some(
     K, starts, classes, target, lower, upper, scale, tols, limits, first, begin, beta, f, bound,
-    numbers, counts, part, vectors, diag, g, masks,
+    b, counts, part, vectors, diag, g, masks,
 ):  # fmt: skip
     """Solve pairs from ``first`` on until the call has made its number of steps.
 
     ``limits`` are the steps of a pair and of the call; ``tols`` the tolerance, the least one, and
     the relative gap above which it is reduced. The variables of a pair follow those of the one
-    before. Writes beta, f, bound, a row of numbers (b, its interval) and one of counts (steps,
-    flags). Returns the next pair and where its variables begin. ``part`` (for K of a pair),
-    ``vectors`` (six) and the scratch of `pair_steps` have the size of the largest pair, in lanes.
+    before. Writes beta, f, bound, the intercept b and a row of counts (steps, flags). Returns the
+    next pair and where its variables begin. ``part`` (for K of a pair), ``vectors`` (six) and the
+    scratch of `pair_steps` have the size of the largest pair, in lanes.
     """
     pair, used = first, 0
     while pair < classes.shape[0] and used < limits[1]:
@@ -53,18 +63,13 @@ def _solve_some(
         m = -(-n // LANE) * LANE
         own_beta, grad, weight = vectors[0, :m], vectors[1, :m], vectors[2, :m]
         low, high, own_target = vectors[3, :m], vectors[4, :m], vectors[5, :m]
+        _copy_pair(K, i, j, n_first, n, m, part)
         for p in range(m):
-            own_beta[p] = grad[p] = low[p] = high[p] = own_target[p] = 0.0
-            row = i + p if p < n_first else j + p - n_first
-            for q in range(m):
-                is_real = p < n and q < n
-                column = i + q if q < n_first else j + q - n_first
-                part[p, q] = K[row, column] if is_real else 0.0
-            if p < n:
-                own_target[p] = target[begin + p]
-                grad[p] = -own_target[p]
-                low[p] = lower[begin + p]
-                high[p] = upper[begin + p]
+            own_beta[p] = 0.0
+            own_target[p] = target[begin + p] if p < n else 0.0
+            grad[p] = -own_target[p]
+            low[p] = lower[begin + p] if p < n else 0.0
+            high[p] = upper[begin + p] if p < n else 0.0
         tol, steps, flags, has_ended = tols[0], 0, 0, False
         while not has_ended:
             more, left, met = pair_steps(
@@ -81,8 +86,8 @@ def _solve_some(
         for p in range(n):
             beta[begin + p] = own_beta[p]
             weight[p] = abs(own_beta[p]) * scale[i + p if p < n_first else j + p - n_first]
-        # f = Kβ with the weighted sums of its error bound (`SumError`), and the bias interval: b is
-        # the mean of target − f over free variables, or else the middle of the interval.
+        # f = Kβ with the weighted sums of its error bound (`SumError`); b is the mean of target − f
+        # over free variables, or else the middle of the bias interval.
         top, bottom, total, n_free = -_FAR, _FAR, 0.0, 0
         for p in range(n):
             sum_f, error = 0.0, 0.0
@@ -100,8 +105,7 @@ def _solve_some(
             if rises and falls:
                 total += v
                 n_free += 1
-        numbers[pair, 0] = total / n_free if n_free > 0 else (top + bottom) / 2
-        numbers[pair, 1], numbers[pair, 2] = top, bottom
+        b[pair] = total / n_free if n_free > 0 else (top + bottom) / 2
         counts[pair, 0], counts[pair, 1] = steps, flags
         begin += n
         used += steps + 1
@@ -134,18 +138,17 @@ def solve_class_pairs(
     results : None where the general solver is needed
     """
     began, settings = time.perf_counter(), settings or SMOSettings()
+    results: list[Result | None] = [None] * len(problems)
+    K = gram.matrix(lasting=False)
+    largest = float(K.diagonal().max(initial=0.0))
+    if not 1 / settings.max_scale <= largest <= settings.max_scale:
+        return results
     target, lower, upper = (
         np.concatenate([getattr(problem, name) for problem in problems])
         for name in ("target", "lower", "upper")
     )
     beta, f, bound = np.zeros((3, target.size))
-    numbers, counts = np.empty((len(problems), 3)), np.empty((len(problems), 2), np.int64)
-    K = gram.matrix(lasting=False)
-    largest = float(K.diagonal().max(initial=0.0))
-    if not 1 / settings.max_scale <= largest <= settings.max_scale:
-        return [None] * len(problems)
-    of_class = [np.arange(a, b) for a, b in pairwise(starts.tolist())]
-    diag = K.diagonal() * (1 + 1e-6)
+    b, counts = np.empty(len(problems)), np.empty((len(problems), 2), np.int64)
     error = gram.sum_error(np.float64)
     scale = error.weight(np.ones(gram.n))
     pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
@@ -154,36 +157,27 @@ def solve_class_pairs(
     limits = np.array([settings.steps_per_pair, settings.steps_per_call])
     side = -(-max(problem.target.size for problem in problems) // LANE) * LANE
     scratch = np.empty((side, side)), np.empty((6, side)), *pair_scratch(side, K.dtype)
-    out, done, begin = (beta, f, bound, numbers, counts, *scratch), 0, 0
+    out, done, begin = (beta, f, bound, b, counts, *scratch), 0, 0
     while done < len(problems) and stopping.stopped is None:
         done, begin = map(int, _solve_some(*data, limits, done, begin, *out))
     if done == 0:
-        return [None] * len(problems)
+        return results
     seconds = (time.perf_counter() - began) / done
+    of_class = [np.arange(first, last) for first, last in pairwise(starts.tolist())]
     ends = np.cumsum([0, *(problem.target.size for problem in problems[:done])])
     rows = np.concatenate([part for i, j in classes[:done] for part in (of_class[i], of_class[j])])
     known = slice(0, int(ends[-1]))
     f_error = _errors(error, rows, ends, beta[known], bound[known])
     box = beta[known], lower[known], upper[known]
     violation = segment_violations(target[known] - f[known], f_error, *box, ends[:-1])
-    results: list[Result | None] = [None] * len(problems)
-    for t in range(done):
-        if not violation[t] <= tol or counts[t, 1]:
-            continue
+    diag = K.diagonal()[rows] * (1 + 1e-6)
+    for t in np.flatnonzero((violation <= tol) & (counts[:done, 1] == 0)).tolist():
         own = slice(int(ends[t]), int(ends[t + 1]))
         results[t] = Result(
-            beta=beta[own],
-            f=f[own],
-            f_error=f_error[own],
-            b=numbers[t, :1],
-            b_interval=numbers[t : t + 1, 1:3],
-            violation=float(violation[t]),
-            status=Status.SOLVED,
-            iterations=int(counts[t, 0]),
-            rounds=1,
-            seconds=seconds,
-            diag=diag[rows[own]],
-        )
+            beta=beta[own], f=f[own], f_error=f_error[own], b=b[t : t + 1],
+            violation=float(violation[t]), status=Status.SOLVED, iterations=int(counts[t, 0]),
+            rounds=1, seconds=seconds, diag=diag[own],
+        )  # fmt: skip
     return results
 
 

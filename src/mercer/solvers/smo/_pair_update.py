@@ -207,6 +207,31 @@ def _row(K, i, is_filled, first, cross, second, index, m):
     return K[i][:m]
 
 
+@compiled(inner=True)
+def _mark(k, beta, lower, upper, rise, fall):
+    """Whether variable k may rise and may fall, into the masks."""
+    rise[k] = _YES if beta[k] < upper[k] else -1
+    fall[k] = _YES if beta[k] > lower[k] else -1
+
+
+@compiled(inner=True)
+def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
+    """Diagonal, gradients and masks of a group; returns what was added to its gradients.
+
+    Only differences within a group matter. Measured from the middle of the violating interval, the
+    gradients that matter are small, and so is their rounding to the precision of K.
+    """
+    level = _level(beta, grad, lower, upper, begin, end)
+    for k in range(begin, end):
+        diag[k] = K[k, k]
+        shifted = grad[k] + level
+        if K.itemsize == 4:
+            shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
+        g[k] = shifted
+        _mark(k, beta, lower, upper, rise, fall)
+    return level
+
+
 @compiled
 def pair_steps(
     K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
@@ -224,20 +249,11 @@ def pair_steps(
     index_bits = 1
     while 1 << index_bits < m:
         index_bits += 1
-    # Only differences within a group matter. Measured from the middle of the violating interval,
-    # the gradients that matter are small, and so is their rounding to the precision of K.
     first_group = m if split is None else split * LANE
-    level = other_level = _level(beta, grad, lower, upper, np.int64(0), first_group)
+    state = beta, grad, lower, upper, diag, g, rise, fall
+    level = other_level = _start(K, np.int64(0), first_group, *state)
     if split is not None:
-        other_level = _level(beta, grad, lower, upper, first_group, m)
-    for k in range(m):
-        diag[k] = K[k, k]
-        shifted = grad[k] + (level if k < first_group else other_level)
-        if K.itemsize == 4:
-            shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
-        g[k] = shifted
-        rise[k] = _YES if beta[k] < upper[k] else -1
-        fall[k] = _YES if beta[k] > lower[k] else -1
+        other_level = _start(K, first_group, m, *state)
     flags = steps = 0
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
     delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
@@ -263,8 +279,8 @@ def pair_steps(
             own_fall, index_bits,
         )  # fmt: skip
         row_j = _row(K, j, is_filled, first, cross, second, index, m)
-        pair_scale = abs(np.float64(K[i, i])) + abs(np.float64(K[j, j]))
-        curvature = np.float64(K[i, i]) + np.float64(K[j, j]) - 2.0 * np.float64(K[i, j])
+        K_ii, K_jj = np.float64(K[i, i]), np.float64(K[j, j])
+        pair_scale, curvature = abs(K_ii) + abs(K_jj), K_ii + K_jj - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
             flags |= _MET_NEGATIVE_CURVATURE
         newton = (np.float64(g[j]) - np.float64(g[i])) / larger(curvature, TINY_CURVATURE)
@@ -273,9 +289,8 @@ def pair_steps(
         delta = smaller(smaller(newton, room_i), room_j)
         beta[i] = upper[i] if delta == room_i else beta[i] + delta
         beta[j] = lower[j] if delta == room_j else beta[j] - delta
-        for k in (i, j):
-            rise[k] = _YES if beta[k] < upper[k] else -1
-            fall[k] = _YES if beta[k] > lower[k] else -1
+        _mark(i, beta, lower, upper, rise, fall)
+        _mark(j, beta, lower, upper, rise, fall)
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED

@@ -1,0 +1,136 @@
+/* What all figures share: SVG elements, axes, controls, points that can be dragged or moved by keys. */
+(function (root) {
+  "use strict";
+  const NS = "http://www.w3.org/2000/svg";
+  let serial = 0;
+
+  function el(name, attributes, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  }
+
+  function svg(name, attributes, parent) {
+    const node = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+    if (parent) parent.append(node);
+    return node;
+  }
+
+  const set = (node, attributes) => {
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  };
+
+  /* A panel with coordinates: x in [x0, x1], y in [y0, y1], drawn on width × height units. */
+  function panel(parent, { x, y, width = 360, height = 360, label, axes = true }) {
+    const box = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-panel", role: "group", "aria-label": label });
+    parent.append(box);
+    const pad = axes ? 26 : 6;
+    const px = (v) => pad + ((v - x[0]) / (x[1] - x[0])) * (width - pad - 6);
+    const py = (v) => height - pad - ((v - y[0]) / (y[1] - y[0])) * (height - pad - 6);
+    const clip = `mf-clip-${++serial}`;
+    const rect = svg("rect", { x: pad, y: 6, width: width - pad - 6, height: height - pad - 6 }, svg("clipPath", { id: clip }, box));
+    void rect;
+    if (axes) drawAxes(box, x, y, px, py, { pad, width, height });
+    const back = svg("g", { "clip-path": `url(#${clip})` }, box);
+    const front = svg("g", {}, box);
+    const inverse = (event) => {
+      const place = box.getBoundingClientRect();
+      const u = ((event.clientX - place.left) / place.width) * width, v = ((event.clientY - place.top) / place.height) * height;
+      return [x[0] + ((u - pad) / (width - pad - 6)) * (x[1] - x[0]), y[0] + ((height - pad - v) / (height - pad - 6)) * (y[1] - y[0])];
+    };
+    return { box, back, front, px, py, x, y, inverse };
+  }
+
+  function drawAxes(box, x, y, px, py, { pad, width, height }) {
+    const axis = svg("g", { class: "mf-axis" }, box);
+    svg("path", { d: `M${pad} 6V${height - pad}H${width - 6}` }, axis);
+    const step = (range) => [0.25, 0.5, 1, 2, 5].find((s) => (range[1] - range[0]) / s <= 9) || 10;
+    for (let v = Math.ceil(x[0] / step(x)) * step(x); v <= x[1] + 1e-9; v += step(x)) {
+      svg("text", { x: px(v), y: height - 8, "text-anchor": "middle" }, axis).textContent = tidy(v);
+    }
+    for (let v = Math.ceil(y[0] / step(y)) * step(y); v <= y[1] + 1e-9; v += step(y)) {
+      svg("text", { x: pad - 5, y: py(v) + 4, "text-anchor": "end" }, axis).textContent = tidy(v);
+    }
+  }
+
+  const tidy = (v) => String(Math.round(v * 100) / 100).replace("-", "−");
+  const fixed = (v, digits) => (Number.isFinite(v) ? (Math.abs(v) < 0.5 * 10 ** -digits ? 0 : v).toFixed(digits).replace("-", "−") : "∞");
+
+  function slider(parent, { label, min, max, step, value, show, change }) {
+    const id = `mf-${++serial}`;
+    const input = el("input", { type: "range", id, min, max, step, value });
+    const output = el("output", { for: id }, show(Number(value)));
+    const react = () => { output.textContent = show(Number(input.value)); input.setAttribute("aria-valuetext", output.textContent); change(Number(input.value)); };
+    input.addEventListener("input", react);
+    parent.append(el("label", { for: id, class: "mf-slider" }, el("span", {}, label), input, output));
+    return input;
+  }
+
+  function button(parent, text, press) {
+    const node = el("button", { type: "button" }, text);
+    node.addEventListener("click", press);
+    parent.append(node);
+    return node;
+  }
+
+  /* A mark that can be dragged, or focused and moved by the arrow keys. */
+  function handle(view, { shape, moved, key, focus, label, step = 0.1 }) {
+    const node = svg("g", { class: "mf-point", tabindex: 0, role: "button", "aria-label": label }, view.front);
+    const mark = svg("path", { d: shape }, node);
+    const clamp = (p) => [Math.min(view.x[1], Math.max(view.x[0], p[0])), Math.min(view.y[1], Math.max(view.y[0], p[1]))];
+    let place = [0, 0], held = false;
+    const api = {
+      node, mark,
+      put(p) { place = p; set(node, { transform: `translate(${view.px(p[0])} ${view.py(p[1])})` }); },
+      name(text) { node.setAttribute("aria-label", text); },
+    };
+    node.addEventListener("pointerdown", (event) => { held = true; node.setPointerCapture(event.pointerId); node.focus({ preventScroll: true }); event.preventDefault(); });
+    node.addEventListener("pointermove", (event) => { if (held) moved(clamp(view.inverse(event))); });
+    node.addEventListener("pointerup", () => { held = false; });
+    node.addEventListener("pointercancel", () => { held = false; });
+    node.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] }[event.key];
+      if (by) { event.preventDefault(); moved(clamp([place[0] + by[0], place[1] + by[1]].map((v) => Math.round(v * 1000) / 1000))); }
+      else if (key) key(event);
+    });
+    for (const type of ["focus", "pointerenter"]) node.addEventListener(type, () => focus && focus(true));
+    for (const type of ["blur", "pointerleave"]) node.addEventListener(type, () => focus && focus(false));
+    return api;
+  }
+
+  /* Lines f = level as one path, by marching squares on a grid of m × m cells. */
+  function contour(view, values, m, level) {
+    let d = "";
+    const at = (i, j) => values[i * (m + 1) + j] - level;
+    const X = (j) => view.px(view.x[0] + (j / m) * (view.x[1] - view.x[0])), Y = (i) => view.py(view.y[0] + (i / m) * (view.y[1] - view.y[0]));
+    for (let i = 0; i < m; i++) {
+      for (let j = 0; j < m; j++) {
+        const c = [at(i, j), at(i, j + 1), at(i + 1, j + 1), at(i + 1, j)], crossings = [];
+        const corner = [[j, i], [j + 1, i], [j + 1, i + 1], [j, i + 1]];
+        for (let s = 0; s < 4; s++) {
+          const u = c[s], v = c[(s + 1) % 4];
+          if (u > 0 === v > 0) continue;
+          const t = u / (u - v), p = corner[s], q = corner[(s + 1) % 4];
+          crossings.push([X(p[0] + t * (q[0] - p[0])), Y(p[1] + t * (q[1] - p[1]))]);
+        }
+        for (let s = 0; s + 1 < crossings.length; s += 2) d += `M${crossings[s].map((v) => v.toFixed(1))}L${crossings[s + 1].map((v) => v.toFixed(1))}`;
+      }
+    }
+    return d;
+  }
+
+  function grid(view, m, decide) {
+    const values = new Float64Array((m + 1) * (m + 1));
+    for (let i = 0; i <= m; i++) {
+      for (let j = 0; j <= m; j++) values[i * (m + 1) + j] = decide([view.x[0] + (j / m) * (view.x[1] - view.x[0]), view.y[0] + (i / m) * (view.y[1] - view.y[0])]);
+    }
+    return values;
+  }
+
+  const SQUARE = "M-6-6H6V6H-6Z", DISC = "M-7 0A7 7 0 1 0 7 0A7 7 0 1 0-7 0Z";
+  const TWELVE = [[2, 4, 1], [4, 2, 1], [5, 3, 1], [4, 5, 1], [6, 4, 1], [5, 6, 1], [2, 2, -1], [1, 1, -1], [0, 3, -1], [3, 0, -1], [1, -1, -1], [-1, 1, -1]];
+  root.MercerDraw = { el, svg, set, panel, slider, button, handle, contour, grid, fixed, tidy, SQUARE, DISC, TWELVE };
+  root.MercerFigures = {};
+})(window);

@@ -1,0 +1,121 @@
+/* Points in the plane, a machine fitted at every move; bars of α, kernel matrix and numbers linked to the points. */
+(function (root) {
+  "use strict";
+  const S = root.MercerSVM, D = root.MercerDraw;
+  const CELLS = 48;
+
+  root.MercerFigures.plane = function (host, options) {
+    const points = (options.points || [...D.TWELVE, ...(options.extra || [])]).map((p) => p.slice());
+    const state = { logC: options.C === "inf" ? 3 : Math.log10(options.C || 1), logGamma: Math.log10(options.gamma || 0.1), kernel: options.kernel || "linear" };
+    const controls = D.el("div", { class: "mf-controls" });
+    const views = D.el("div", { class: "mf-views" });
+    const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
+    host.append(controls, views, read);
+    const view = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], label: "Plane with draggable points. Arrow keys move a chosen point, F changes its label." });
+    const side = D.el("div", { class: "mf-side" });
+    views.append(side);
+    const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, view.back));
+    const bars = rowBars(side, points), cells = kernelCells(side, points);
+    const cost = () => (state.logC >= 3 ? Infinity : 10 ** state.logC);
+
+    const shown = { row: -1 };
+    const light = (i) => {
+      shown.row = i;
+      marks.forEach((m, t) => m.node.classList.toggle("mf-lit", t === i));
+      bars.light(i); cells.light(i);
+      if (i >= 0 && shown.model) describe(shown.model);
+    };
+    const marks = points.map((p, i) => D.handle(view, {
+      shape: p[2] > 0 ? D.SQUARE : D.DISC, label: "",
+      moved: (q) => { p[0] = q[0]; p[1] = q[1]; draw(); },
+      key: (event) => { if (event.key === "f" || event.key === "F") { p[2] = -p[2]; draw(); } },
+      focus: (on) => light(on ? i : -1),
+    }));
+    bars.watch(light); cells.watch(light);
+
+    function describe(m) {
+      const number = D.fixed, C = cost();
+      if (!m.solved) { read.textContent = "No boundary separates these points: choose a finite C."; return; }
+      const free = m.alpha.filter((a) => a > 1e-9 && a < C - 1e-9).length, bound = m.alpha.filter((a) => a >= C - 1e-9).length;
+      const where = state.kernel === "linear" ? `w = (${number(m.w[0], 2)}, ${number(m.w[1], 2)}), ` : "";
+      const b = m.high - m.low > 1e-6 ? `b between ${number(m.low, 2)} and ${number(m.high, 2)}` : `b = ${number(m.b, 2)}`;
+      let text = `${where}${b}, width ${number(2 / m.norm, 2)}. Support vectors: ${free} free, ${bound} at the bound. Dual ${number(m.dual, 3)}, primal ${number(m.primal, 3)}.`;
+      const i = shown.row;
+      if (i >= 0) text += ` Row ${i + 1} at (${number(points[i][0], 1)}, ${number(points[i][1], 1)}): α = ${number(m.alpha[i], 3)}, y f = ${number(points[i][2] * m.decide(points[i]), 3)}.`;
+      read.textContent = text;
+    }
+
+    function draw() {
+      const k = S.kernel(state.kernel, 10 ** state.logGamma), C = cost();
+      const m = S.fit(points, points.map((p) => p[2]), C, k);
+      shown.model = m;
+      const values = m.solved ? D.grid(view, CELLS, m.decide) : null;
+      [0, 1, -1].forEach((level, t) => D.set(lines[t], { d: values ? D.contour(view, values, CELLS, level) : "" }));
+      points.forEach((p, i) => {
+        const group = m.alpha[i] <= 1e-9 ? "zero" : m.alpha[i] >= C - 1e-9 ? "bound" : "free";
+        marks[i].put(p);
+        D.set(marks[i].mark, { d: p[2] > 0 ? D.SQUARE : D.DISC });
+        marks[i].node.setAttribute("class", `mf-point mf-${p[2] > 0 ? "a" : "b"} mf-${group}${shown.row === i ? " mf-lit" : ""}`);
+        marks[i].name(`Row ${i + 1}, ${p[2] > 0 ? "positive" : "negative"}, at ${D.fixed(p[0], 1)}, ${D.fixed(p[1], 1)}, alpha ${D.fixed(m.alpha[i], 2)}`);
+      });
+      bars.draw(m.alpha, points, C); cells.draw(m.K);
+      describe(m);
+    }
+
+    const kinds = D.el("select", { "aria-label": "Kernel" }, ...[["linear", "straight line"], ["rbf", "Gaussian kernel"]].map(([value, text]) => D.el("option", value === state.kernel ? { value, selected: "" } : { value }, text)));
+    kinds.addEventListener("change", () => { state.kernel = kinds.value; gamma.parentNode.hidden = state.kernel !== "rbf"; draw(); });
+    controls.append(kinds);
+    D.slider(controls, { label: "C", min: -2, max: 3, step: 0.05, value: state.logC, show: (v) => (v >= 3 ? "∞" : D.tidy(10 ** v)), change: (v) => { state.logC = v; draw(); } });
+    const gamma = D.slider(controls, { label: "γ", min: -2, max: 1.5, step: 0.05, value: state.logGamma, show: (v) => D.tidy(10 ** v), change: (v) => { state.logGamma = v; draw(); } });
+    gamma.parentNode.hidden = state.kernel !== "rbf";
+    draw();
+    return { draw, points, marks, model: () => shown.model, state };
+  };
+
+  /* One bar for each row, up for positive labels and down for negative ones. */
+  function rowBars(parent, points) {
+    parent.append(D.el("p", { class: "mf-title" }, "α of each row, up to C"));
+    const n = points.length, width = 240, height = 90;
+    const box = D.svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-strip", role: "img", "aria-label": "Bars of α" });
+    parent.append(box);
+    const rects = points.map((_, i) => D.svg("rect", { x: (i * width) / n + 1, width: width / n - 2 }, box));
+    D.svg("path", { d: `M0 ${height / 2}H${width}`, class: "mf-axisline" }, box);
+    return {
+      draw(alpha, rows, C) {
+        const top = Number.isFinite(C) ? C : Math.max(1e-9, ...alpha);
+        rects.forEach((rect, i) => {
+          const size = Math.min(1, alpha[i] / top) * (height / 2 - 3);
+          D.set(rect, { y: rows[i][2] > 0 ? height / 2 - size : height / 2, height: Math.max(size, 0.5), class: rows[i][2] > 0 ? "mf-a" : "mf-b" });
+        });
+      },
+      light(i) { rects.forEach((rect, t) => rect.classList.toggle("mf-lit", t === i)); },
+      watch(light) { follow(box, (u) => Math.floor((u * n)), n, light); },
+    };
+  }
+
+  function kernelCells(parent, points) {
+    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix; a framed row is the row of the chosen point"));
+    const n = points.length, size = 240;
+    const box = D.svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mf-strip mf-square", role: "img", "aria-label": "Kernel matrix" });
+    parent.append(box);
+    const rects = [];
+    for (let i = 0; i < n * n; i++) rects.push(D.svg("rect", { x: ((i % n) * size) / n, y: (Math.floor(i / n) * size) / n, width: size / n, height: size / n, class: "mf-cell" }, box));
+    const frame = D.svg("rect", { class: "mf-frame", width: size - 2, height: size / n, x: 1, y: 0, visibility: "hidden" }, box);
+    return {
+      draw(K) {
+        const top = Math.max(...K.flat().map(Math.abs), 1e-9);
+        rects.forEach((rect, t) => { const v = K[Math.floor(t / n)][t % n] / top; D.set(rect, { "fill-opacity": Math.abs(v).toFixed(3), class: v < 0 ? "mf-cell mf-b" : "mf-cell mf-a" }); });
+      },
+      light(i) { D.set(frame, i < 0 ? { visibility: "hidden" } : { visibility: "visible", y: (i * size) / n }); },
+      watch(light) { follow(box, (u, v) => Math.floor(v * n), n, light); },
+    };
+  }
+
+  function follow(box, row, n, light) {
+    box.addEventListener("pointermove", (event) => {
+      const place = box.getBoundingClientRect();
+      light(Math.max(0, Math.min(n - 1, row((event.clientX - place.left) / place.width, (event.clientY - place.top) / place.height))));
+    });
+    box.addEventListener("pointerleave", () => light(-1));
+  }
+})(window);

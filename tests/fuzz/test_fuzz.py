@@ -1,0 +1,30 @@
+"""Every reader takes a changed input, or refuses it in its own error (`make fuzz` does many)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.inputs import KINDS, corpus, make
+from tests.fuzz.readers import failure_of
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_corpus_is_read_or_refused(kind, tmp_path):
+    for content in corpus(kind):
+        assert failure_of(kind, content, tmp_path / "f") == ""
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(number=st.integers(0, 2**40))
+@pytest.mark.parametrize("kind", KINDS)
+def test_changed_inputs_are_read_or_refused(kind, tmp_path, number):
+    assert failure_of(kind, make(kind, number), tmp_path / "f") == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_input_is_a_function_of_its_number(kind):
+    if kind != "changed model":  # whose arrays are drawn through temporary files as well
+        assert make(kind, 1000) == make(kind, 1000)
+    assert make(kind, 1001) != make(kind, 1002) or kind == "parquet"
