@@ -32,7 +32,6 @@ __all__ = ["mkl", "simple_kernels", "tables"]
 
 Row = list[str]
 TABLES = {"credit_data": "Status", "ames": "Sale_Price", "TitanicSurvival": "survived"}
-MKL_SETS = ("heart", "diabetes", "spambase")
 
 
 # ---------------------------------------------------------------------- tables
@@ -138,7 +137,7 @@ def simple_kernels(d: int) -> list[OnColumns]:
 def mkl(options: argparse.Namespace) -> list[Row]:
     """Seconds, objective and certified gap; MKLpy on the same matrices where it is installed."""
     out = []
-    for name in MKL_SETS:
+    for name in options.mkl_sets.split(","):
         data = load(name)
         X = np.asarray(data.X.toarray() if hasattr(data.X, "toarray") else data.X)
         rows = np.random.default_rng(0).permutation(len(data.y))[: int(0.7 * len(data.y))]

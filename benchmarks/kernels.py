@@ -68,9 +68,15 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--repeat", type=int, default=3, help="repetitions; the best counts (3)")
     parser.add_argument("--only", choices=list(TASKS), help="one of them")
     parser.add_argument(
+        "--no-peers", action="store_true", help="without FastSK, which takes minutes for a matrix"
+    )
+    parser.add_argument(
         "--rows", type=int, default=1000, help="of scikit-learn's fit with a callable (1000)"
     )
     parser.add_argument("--folds", type=int, help="repetitions of the folds of tables (5)")
+    parser.add_argument(
+        "--mkl-sets", default="heart,diabetes,spambase", help="of multiple kernel learning"
+    )
     parser.add_argument("--mkl-rows", type=int, help="rows of multiple kernel learning (70 %%)")
     parser.add_argument(
         "--mkl-matrix-gb", type=float, default=8.0, help="largest matrices that MKLpy is given (8)"
@@ -232,7 +238,7 @@ def gapped(options: argparse.Namespace) -> list[Row]:
             auc.append(f"C={C:g}: {value:.4f} ({expected:.4f})")
         values = "exact" if found == each.raw else f"{found}, expected {each.raw}"
         task = f"{each.name}, {len(data.X):,} sequences, g={each.g}, m={each.m}"
-        peer = _fastsk(each, data.X, K, seconds)
+        peer = "" if options.no_peers else _fastsk(each, data.X, K, seconds)
         out.append([task, values, f"{seconds:.2f}", peer, "; ".join(auc)])
     return out
 

@@ -31,7 +31,7 @@ from mercer.kernels._registry import kernel_entry
 
 __all__ = ["FittedView", "groups_from_margin", "kernel_words", "max_over_tasks", "title_of"]
 
-_LONGEST = 60  # letters of a kernel in a title
+_LONGEST = 46  # letters of a kernel in a title
 _MANY_DIGITS = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
 _LETTERS = {"nu": "ν", "epsilon": "ε", "lam_": "λ", "gamma": "γ", "coef0": "c₀"}
 _MARGIN_LOSSES = (Loss.HINGE, Loss.SQUARED_HINGE, Loss.MULTICLASS_HINGE)
