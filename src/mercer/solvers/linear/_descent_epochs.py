@@ -16,15 +16,39 @@ from mercer.solvers.linear._matvec import csr_add, csr_dot, dense_add, dense_dot
 __all__ = ["descend", "dual_gain", "mark_active", "prefetch_row"]
 
 
+@compiled(inner=True)
+def _gain(kind, beta, low, high, C, own):
+    """−L*(−β) of a row: low·β₊ − high·β₋, for squared losses less β²/(4C); less ½ D β²."""
+    if beta == 0.0:
+        return 0.0
+    gain = beta * (low if beta > 0.0 else high) - 0.5 * own * beta * beta
+    return gain - beta * beta / (4 * C) if kind == SQUARED else gain
+
+
+@compiled(inner=True)
+def _entry(diagonal, i):
+    """D of row i; 0 without one."""
+    if diagonal is None:
+        return 0.0
+    else:  # noqa: RET505
+        return diagonal[i]
+
+
+@compiled(inner=True)
+def _totals(kind, beta, low, high, C, diagonal):
+    """Σ gains and Σβ."""
+    gain, total = 0.0, 0.0
+    for i in range(beta.size):
+        if beta[i] != 0.0:
+            gain += _gain(kind, beta[i], low[i], high[i], C[i], _entry(diagonal, i))
+            total += beta[i]
+    return gain, total
+
+
 @compiled
 def dual_gain(kind, beta, low, high, C):
-    """−Σ L*(−β) = Σ (low·β₊ − high·β₋), for squared losses less β²/(4C)."""
-    total = 0.0
-    for i in range(beta.size):
-        total += beta[i] * (low[i] if beta[i] > 0.0 else high[i]) if beta[i] != 0.0 else 0.0
-        if kind == SQUARED:
-            total -= beta[i] * beta[i] / (4 * C[i])
-    return total
+    """−Σ L*(−β)."""
+    return _totals(kind, beta, low, high, C, None)[0]
 
 
 @compiled(inner=True)
@@ -87,25 +111,6 @@ def _row_add(columns, values, change, w, start, end):
 
 
 @compiled(inner=True)
-def _entry(diagonal, i):
-    """D of row i; 0 without one."""
-    if diagonal is None:
-        return 0.0
-    else:  # noqa: RET505
-        return diagonal[i]
-
-
-@compiled(inner=True)
-def _diagonal_form(diagonal, beta):
-    """βᵀDβ."""
-    total = 0.0
-    if diagonal is not None:
-        for i in range(beta.size):
-            total += diagonal[i] * beta[i] * beta[i]
-    return total
-
-
-@compiled(inner=True)
 def _shuffle(order, count, random):
     """Fisher and Yates's shuffle of the first entries; ``random[0]`` is the state of xorshift64."""
     x = random[0]
@@ -139,6 +144,7 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
     b, distance, gap, worst = numbers
     k, stay, size = counts[0], counts[1], counts[2]
     visits = 0
+    value, total = _totals(kind, beta, low, high, C, diagonal)
     while True:
         if k == 0:
             _shuffle(active, size, random)  # in one order for all, twice as many epochs are needed
@@ -161,13 +167,16 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
                 continue
             active[stay] = i
             stay += 1
-            q = max(
-                sq_norm[i] + sq_ones + own, 1e-200
-            )  # of an empty row, β goes to a bound at once
+            # Of an empty row, β goes to a bound at once.
+            q = max(sq_norm[i] + sq_ones + own, 1e-200)
             change = _maximiser(kind, old, g, low[i], high[i], c, q) - old
             if change != 0.0:
                 worst = max(worst, abs(change) * q)
-                beta[i] = old + change
+                new = old + change
+                beta[i] = new
+                total += change
+                value += _gain(kind, new, low[i], high[i], c, own)
+                value -= _gain(kind, old, low[i], high[i], c, own)
                 b += sq_ones * change
                 _row_add(columns, values, change, w, start, end)
         if k < size:
@@ -175,12 +184,9 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
             counts[0], counts[1], counts[2], counts[5] = k, stay, size, counts[5] + visits
             return False, False
         if is_free:  # b₀ of the next epoch
-            total = 0.0
-            for i in range(beta.size):
-                total += beta[i]
             b += sq_ones * total
         distance = max(shrink_fraction * worst, 1e-12)
-        value, square = dual_gain(kind, beta, low, high, C), _diagonal_form(diagonal, beta)
+        square = 0.0
         for j in range(w.size):
             square += w[j] * w[j]
         is_small = gap <= check * (max(value - square / 2, 0.0) + gap) or stay == 0
