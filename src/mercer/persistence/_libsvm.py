@@ -157,6 +157,16 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             + (f" with {fitted!r}" if fitted is not None else "")
             + remedy,
         )
+    if (
+        hasattr(model, "duals_")
+        and len(model.intercept_) * len(model.support_) != (model.dual_coef_.shape[1])
+    ):
+        raise FileError(
+            os.fspath(path),
+            None,
+            f"a model with approximation={model.approximation!r} can be written in LIBSVM's format "
+            "only if it has landmarks and one task; use mercer.save",
+        )
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
     two = len(getattr(model, "classes_", ())) == 2
