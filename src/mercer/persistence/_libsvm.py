@@ -157,10 +157,8 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             + (f" with {fitted!r}" if fitted is not None else "")
             + remedy,
         )
-    if (
-        hasattr(model, "duals_")
-        and len(model.intercept_) * len(model.support_) != (model.dual_coef_.shape[1])
-    ):
+    is_low_rank = hasattr(model, "duals_")
+    if is_low_rank and (len(model.intercept_) > 1 or not len(model.support_)):
         raise FileError(
             os.fspath(path),
             None,
