@@ -75,7 +75,7 @@ def test_verify_save_and_dual_view(model, y, tmp_path):
     fitted = clone(model).fit(X, y)
     stated, found = fitted.certificate_, mercer.verify(fitted, X, y)
     assert found.status.is_solved
-    assert found.gap == pytest.approx(stated.gap, rel=1e-3, abs=1e-9 * abs(stated.primal))
+    assert found.gap == pytest.approx(stated.gap, rel=1e-2, abs=1e-9 * abs(stated.primal))
     if fitted.approximation == "nystroem":
         assert found.distance_to_exact == pytest.approx(stated.distance_to_exact, rel=1e-6)
     else:
@@ -209,7 +209,7 @@ def test_searches_fit_the_approximation_and_exact_methods_refuse_it():
 def test_formats_of_other_programs(tmp_path):
     two, three = clone(MACHINES[0][0]).fit(X, Y), clone(MACHINES[3][0]).fit(X, THREE)
     write_libsvm(two, tmp_path / "two.model")
-    read = read_libsvm(tmp_path / "two.model")
+    read, _ = read_libsvm(tmp_path / "two.model")
     np.testing.assert_allclose(values(read), values(two), atol=1e-9)
     with pytest.raises(mercer.FileError, match="only if it has landmarks and one task"):
         write_libsvm(three, tmp_path / "three.model")
