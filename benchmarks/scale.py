@@ -28,6 +28,8 @@ __all__ = ["add_command"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance" / "scale.md"
 ROWS, COMPONENTS = 3000, 300
+# Seconds below which a fit is repeated.
+REPEAT_BELOW = 20.0
 # Of the scale gamma="scale": wide enough for a small residual on most sets.
 SMOOTH = 0.25
 DISTANCE_CASES = "a9a,ijcnn1,w8a,covtype,letter,satimage,spambase,cadata,kin40k,cpusmall,usps,mnist"
@@ -162,9 +164,13 @@ def _speed(name: str, options: argparse.Namespace) -> Speed:
 
 
 def _timed(model: Any, prepared: Any) -> float:
-    began = time.perf_counter()
-    model.fit(prepared.X, prepared.y)
-    return time.perf_counter() - began
+    """Seconds of a fit; the better of two where they are few."""
+    spent = []
+    while not spent or (len(spent) < 2 and spent[0] < REPEAT_BELOW):
+        began = time.perf_counter()
+        model.fit(prepared.X, prepared.y)
+        spent.append(time.perf_counter() - began)
+    return min(spent)
 
 
 def _error(model: Any, prepared: Any) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from mercer._result import Halted, Status
 from mercer._threads import Workers
+from mercer.estimators.low_rank._design import TiledFeatures
 from mercer.problems._regularized_loss import classification, logistic
 from mercer.solvers import Stopping
 from mercer.solvers.linear._design_matrix import (
@@ -74,6 +77,19 @@ class Partitioned:
 class TestPartitioned(DesignMatrixConformance):
     def make(self, X, n_threads=1):
         return Partitioned(np.array_split(X, min(3, len(X))))
+
+
+class Given:
+    """An embedding whose features are given."""
+
+    def __init__(self, X, n_threads):
+        self.features, (self.n, self.n_features) = X.__getitem__, X.shape
+        self.gram = SimpleNamespace(workers=Workers(n_threads))
+
+
+class TestTiled(DesignMatrixConformance):
+    def make(self, X, n_threads=1):
+        return TiledFeatures(Given(X, n_threads), None, 0)
 
 
 def _data():

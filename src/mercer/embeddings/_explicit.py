@@ -49,7 +49,7 @@ class ExplicitFeatures(
     >>> from mercer.kernels import Spectrum
     >>> words = ["banana", "ananas", "band"]
     >>> phi = ExplicitFeatures(Spectrum(2)).fit_transform(words)
-    >>> float((phi[0] @ phi[1].T).toarray()[0, 0]) == Spectrum(2)(words)[0, 1]
+    >>> bool((phi[0] @ phi[1].T).toarray()[0, 0] == Spectrum(2)(words)[0, 1])
     True
     """
 

@@ -120,6 +120,10 @@ def _kernel_path(
     """Along C on one Gram; along γ on one for each."""
     if not hasattr(estimator, "C"):
         raise TypeError(f"{type(estimator).__name__} has no C; path takes SVC, SVR and NuSVR.")
+    if estimator.approximation is not None:
+        raise ValueError(
+            f"path follows exact solutions: approximation={estimator.approximation!r} must be None."
+        )
     is_object = isinstance(estimator.kernel, Kernel)
     if name == "gamma" and is_object and "gamma" not in estimator.kernel.get_params():
         raise ValueError(f"kernel={estimator.kernel!r} has no gamma to follow.")

@@ -18,7 +18,7 @@ from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._fields import NOT_NEGATIVE, RunParameters, SmoothingParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._validation import Data, check_rows, check_training
+from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
 from mercer.estimators.low_rank._embedding import make_embedding
 from mercer.estimators.low_rank._ridge import solve_ridge
 from mercer.gram import BlockedGram
@@ -197,6 +197,10 @@ class KernelRidge(
                 f"approximation={self.approximation!r} solves normal equations: alpha must be "
                 f"positive numbers and solver 'auto', got alpha={self.alpha!r} and "
                 f"solver={self.solver!r}."
+            )
+        if is_precomputed(self.kernel):
+            raise ValueError(
+                f"approximation={self.approximation!r} needs rows, not a precomputed matrix."
             )
         problem = Ridge(Y, alpha, data.weight)
         with gram.threads(thread_count(self.n_jobs)), single_threaded_blas():

@@ -124,5 +124,7 @@ refit_time_, multimetric_, classes_, n_features_in_, feature_names_in_
             return False
         prefix = split_pipeline(self.estimator)[2]
         parts = self.param_grid if isinstance(self.param_grid, list) else [self.param_grid]
-        is_own = all(name.startswith(prefix) for part in parts for name in part)
+        names = [name for part in parts for name in part]
+        is_own = all(name.startswith(prefix) for name in names)
+        is_own = is_own and f"{prefix}approximation" not in names
         return is_own and shares_work(split_pipeline(self.estimator)[1])

@@ -107,6 +107,11 @@ def leave_one_out(
             f"leave_one_out takes an SVC, SVR or OneClassSVM, got {type(estimator).__name__}; "
             "for KernelRidge use alpha='loo'."
         )
+    if estimator.approximation is not None:
+        raise ValueError(
+            f"leave_one_out is exact: approximation={estimator.approximation!r} must be None. Use "
+            "cross-validation."
+        )
     model = clone(estimator)
     y = np.ones(len(X)) if y is None and isinstance(model, OneClassSVM) else y
     with Stopping(time_limit) as stopping, single_threaded_blas():

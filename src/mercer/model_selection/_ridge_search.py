@@ -47,6 +47,7 @@ SETTINGS = RidgeSearchSettings()
 def can_share_ridge(estimator: Any) -> bool:
     """Whether this is a ridge regression with a number as α."""
     is_ridge = type(estimator) is KernelRidge and estimator.solver == "auto"
+    is_ridge = is_ridge and estimator.approximation is None
     has_limits = is_ridge and (estimator.time_limit is not None or estimator.callback is not None)
     return is_ridge and np.ndim(estimator.alpha) == 0 and not has_limits
 

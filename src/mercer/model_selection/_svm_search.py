@@ -51,7 +51,7 @@ PATH_PARAMETERS = {SVC: "C", SVR: "C", OneClassSVM: "nu"}
 
 def can_share(estimator: Any) -> bool:
     """Whether fits of this estimator can be replaced by paths on a shared matrix."""
-    if type(estimator) not in PATH_PARAMETERS:
+    if type(estimator) not in PATH_PARAMETERS or estimator.approximation is not None:
         return False
     is_plain = estimator.solver in ("auto", "smo") and estimator.max_iter == -1
     has_limits = estimator.gap_tol is not None or estimator.time_limit is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from mercer._expansion import Expansion
@@ -225,5 +226,7 @@ def make_embedding(
             f"{values[-1]:.3g}: {kernel!r} has no Nyström features on these rows (see "
             "mercer.check_kernel)."
         )
-    landmarks = Samples(gram.points.X[gram.original(rows)], gram.points.origin)
+    own = X[rows]  # as the user gave them; prepared samples may be features of objects
+    is_shifted = own.ndim == 2 and not sp.issparse(own)
+    landmarks = Samples(own, gram.points.origin if is_shifted else None)
     return Embedding(NystromMap(kernel, landmarks, factor), gram, X, rows)

@@ -68,7 +68,7 @@ class LowRankSettings:
     """
 
     solver_tol: float = 0.8
-    visits: float = 40.0
+    visits: float = 10.0
 
 
 SETTINGS = LowRankSettings()
@@ -209,7 +209,7 @@ class LowRankFit:
             solver: Any = Newton(tol, self.max_iter)
             self.solver_ = Choice("newton", "Newton's method on features embedded in every pass")
         elif primal.kind == EPSILON_INSENSITIVE:
-            solver = CoordinateDescentThenNewton(tol, self.max_iter)
+            solver = CoordinateDescentThenNewton(tol, self.max_iter, single=True)
             reason = "dual coordinate descent on dense features, then proximal Newton"
             self.solver_ = Choice("coordinate-descent-then-newton", reason)
         else:
@@ -217,7 +217,7 @@ class LowRankFit:
         found: LinearResult = solver.solve(primal, design, stopping, None)
         beta = found.beta
         if residual is not None and residual.any():
-            descent = CoordinateDescent(tol, max_visits=SETTINGS.visits)
+            descent = CoordinateDescent(tol, max_visits=SETTINGS.visits, single=True)
             beta = duals_with_diagonal(primal, design, found, residual, descent, stopping)
         result = Result(
             _at_variables(problem, found.beta),

@@ -78,13 +78,16 @@ class CoordinateDescentSettings:
 class CoordinateDescent:
     """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit).
 
-    After ``max_visits`` visits of each row, in the mean, it ends as stalled.
+    After ``max_visits`` visits of each row, in the mean, it ends as stalled. ``single``: where rows
+    are dense and float32, so is w within epochs; every evaluation of the gap computes it again in
+    float64.
     """
 
     tol: float = 1e-4
     max_iter: int = -1
     seed: int = 0
     max_visits: float = np.inf
+    single: bool = False
     settings: CoordinateDescentSettings = field(default=CoordinateDescentSettings(), repr=False)
 
     def solve(
@@ -199,7 +202,9 @@ class _State:
         self.sq_ones = 0.0 if penalty is None else 1.0 / penalty if penalty else mean or 1.0
         norms = sq_norm, self.sq_ones, self.is_free, diagonal
         self.data = problem.kind, _row_arrays(design), self.losses, norms
-        self.w, self.beta = np.zeros(design.d), np.zeros(design.n)
+        is_single = solver.single and not design.is_sparse and design.X.dtype == np.float32
+        self.dtype = np.dtype(np.float32 if is_single else np.float64)
+        self.w, self.beta = np.zeros(design.d, self.dtype), np.zeros(design.n)
         self.max_visits = solver.max_visits * design.n
         self.max_epochs = solver.max_iter if solver.max_iter >= 0 else np.iinfo(np.int64).max
         # Changed by `descend`, which says what they are.
@@ -211,7 +216,8 @@ class _State:
         self.ridge = 0.0 if is_squared else settings.ridge * mean
         self.last_gap = np.inf
         if start is not None and start.beta is not None:
-            self.beta, self.w = first_duals(problem, design, start)
+            self.beta, w = first_duals(problem, design, start)
+            self.w = w.astype(self.dtype, copy=False)
             self.b = start.b if self.is_free else self.sq_ones * float(self.beta.sum())
         self.stays = np.empty(design.n, np.bool_)
         self.activate_all()
@@ -265,7 +271,7 @@ class _State:
         """Solve for the free duals; again at once where it helps, else after as much work."""
         settings = self.settings
         step = cg_step_on_free_variables(self.problem, self.design, found, target_gap, self.ridge)
-        self.beta, self.w = step.beta, step.w
+        self.beta, self.w = step.beta, step.w.astype(self.dtype, copy=False)
         if step.fraction > settings.whole_step:
             self.ridge /= settings.ridge_factor
         elif step.fraction < settings.short_step:
@@ -285,6 +291,8 @@ class _State:
 
     def reactivate(self, found: LinearResult) -> None:
         """Activate the rows that were shrunk too early."""
+        if self.dtype != np.float64:
+            self.w[:] = self.design.rmatvec(self.beta)
         distance = float(self.numbers[1])
         mark_active(self.problem.kind, found.g, self.beta, *self.losses, distance, self.stays)
         self._activate(np.flatnonzero(self.stays))
@@ -331,7 +339,8 @@ def duals_with_diagonal(
     """
     state = _State(problem, design, None, solver, diagonal)
     state.next_cg = np.inf
-    state.beta, state.w, state.b = first.beta.copy(), first.w_beta.copy(), first.b
+    state.beta, state.b = first.beta.copy(), first.b
+    state.w = first.w_beta.astype(state.dtype)
     limit = min(solver.max_visits, solver.settings.interval_cg_visits[0]) * design.n
     while state.visits < limit and stopping.stopped is None:
         is_small = state.descend(stopping, solver.tol)

@@ -196,8 +196,8 @@ def take_nonzeros(X, indptr, columns, values):
 
 @compiled(inner=True, fastmath=REASSOCIATE)
 def dense_dot(values, w, first, last):
-    """One row of an array, values[first:last], times w."""
-    s = 0.0
+    """One row of an array, values[first:last], times w; summed in the precision of w."""
+    s = w.dtype.type(0)
     for j in range(last - first):
         s += values[first + j] * w[j]
     return s
@@ -205,9 +205,10 @@ def dense_dot(values, w, first, last):
 
 @compiled(inner=True)
 def dense_add(values, factor, w, first, last):
-    """w += factor · row."""
+    """w += factor · row, in the precision of w."""
+    change = w.dtype.type(factor)
     for j in range(last - first):
-        w[j] += factor * values[first + j]
+        w[j] += change * values[first + j]
 
 
 @compiled(fastmath=_CONTRACT, inner=True)

@@ -38,12 +38,14 @@ class CoordinateDescentThenNewton:
 
     Coordinate descent identifies the free duals quickly but converges linearly afterwards. Along a
     path few duals change between 0, free and C: on tall data Newton's method starts at once.
-    ``tol`` is the relative gap, ``max_iter`` limits epochs plus steps (−1: no limit).
+    ``tol`` is the relative gap, ``max_iter`` limits epochs plus steps (−1: no limit), ``single`` is
+    that of `CoordinateDescent`.
     """
 
     tol: float = 1e-4
     max_iter: int = -1
     seed: int = 0
+    single: bool = False
     newton: NewtonSettings = field(default=NewtonSettings(), repr=False)
     handover: HandoverSettings = field(default=HandoverSettings(), repr=False)
 
@@ -62,9 +64,8 @@ class CoordinateDescentThenNewton:
         is_tall = design.n >= design.d and design.d <= self.newton.direct_columns
         if known is not None and is_tall:
             return newton.solve(problem, design, stopping, start)
-        coarse = CoordinateDescent(
-            max(self.tol, self.handover.gap), self.max_iter, self.seed, self.handover.max_visits
-        )
+        limits = max(self.tol, self.handover.gap), self.max_iter, self.seed
+        coarse = CoordinateDescent(*limits, self.handover.max_visits, self.single)
         first = coarse.solve(problem, design, stopping, start)
         if first.status not in (Status.SOLVED, Status.STALLED) or first.meets(self.tol):
             return first
