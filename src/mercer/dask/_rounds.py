@@ -198,8 +198,8 @@ class Rounds:
             try:
                 return future.result(timeout=self.settings.poll_seconds)
             except TimeoutError:
-                if future.done():
-                    continue
+                if future.done():  # just now, or with a TimeoutError of its own
+                    return future.result()
             if halts and self.stopping.stopped is not None:
                 future.cancel()
                 raise Halted
