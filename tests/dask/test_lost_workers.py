@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -68,23 +70,24 @@ asyncio.run(main())
 
 
 def test_a_scheduler_that_pauses_and_one_that_does_not_answer(rows):
-    import subprocess
-    import sys
-
     X, y = rows
     chunks = da.from_array(X, chunks=(150, 5))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     scheduler = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", SCHEDULER], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-W", "ignore", "-c", SCHEDULER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     worker = None
     try:
         address = scheduler.stdout.readline().strip()
-        code = (
-            f"from distributed.cli.dask_worker import main; main(['{address}', '--no-dashboard'])"
-        )
+        given = [address, "--no-dashboard", "--no-nanny", "--nthreads=1"]
+        code = f"from distributed.cli.dask_worker import main; main({given})"
         worker = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", code, "--nthreads", "1"],
+            [sys.executable, "-W", "ignore", "-c", code],
             stderr=subprocess.DEVNULL,
+            env=environment,
         )
 
         def pause(progress):

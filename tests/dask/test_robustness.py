@@ -69,6 +69,12 @@ def test_what_is_not_solved_in_rounds_is_refused(parameters, rows):
         LinearSVC(**parameters).fit(cut(rows[0]), rows[1])
 
 
+def test_rows_too_wide_for_a_matrix_of_columns(client, rows):
+    wide = da.zeros((600, 10_001), chunks=(300, -1))
+    with pytest.raises(ValueError, match=r"10,001 columns.*at most 10,000"):
+        LinearSVC().fit(wide, rows[1])
+
+
 def test_no_scheduler_at_the_address(rows):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -123,9 +129,9 @@ def test_a_checkpoint_survives_the_cluster(cls, parameters, rows, tmp_path):
     with (
         distributed.LocalCluster(**HOW) as cluster,
         distributed.Client(cluster),
-        pytest.raises(mercer.FileError, match=r"another run: C was .* and is now 2"),
+        pytest.raises(mercer.FileError, match=r"another run: C was .* and is now 2; data was"),
     ):
-        cls(**parameters | {"C": 2}, tol=1e-6, checkpoint=tmp_path / "run").fit(cut(X), y)
+        cls(**parameters | {"C": 2}, tol=1e-6, checkpoint=tmp_path / "run").fit(cut(X + 1), y)
 
 
 def test_a_new_scheduler_at_the_same_address(rows):

@@ -49,6 +49,9 @@ def test_pegasos_is_that_of_the_stream(client, rows):
     model = PegasosClassifier(lam=0.01, random_state=0, passes=2)
     model.fit(da.from_array(X, chunks=((250, 0, 350), 5)), y)
     local = mercer.PegasosClassifier(lam=0.01, random_state=0)
-    local.fit_stream([(X[:250], y[:250]), (X[250:], y[250:])], classes=[-1, 1], passes=2)
+    batches = [(X[:250], y[:250]), (X[250:], y[250:])]
+    local.fit_stream(batches, classes=[-1, 1], passes=2)
     assert np.array_equal(model.coef_, local.coef_)
-    assert model.certificate_ == local.certificate_
+    assert model.certificate_.gap == local.certify(batches).gap
+    found = model.predict(da.from_array(X, chunks=(200, 5))).compute()
+    assert np.array_equal(found, local.predict(X))

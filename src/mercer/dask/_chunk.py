@@ -6,6 +6,7 @@ compute a chunk again wherever and whenever it likes.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -190,9 +191,12 @@ class ChunkSummary:
     label_weights: np.ndarray | None
     total_weight: float
     range: tuple[float, float]  # of numbers as targets
+    digest: int = 0  # of rows, targets and weights; 0: not asked for
 
 
-def summarise_chunk(chunk: Chunk, is_classification: bool) -> ChunkSummary:
+def summarise_chunk(
+    chunk: Chunk, is_classification: bool, wants_digest: bool = False
+) -> ChunkSummary:
     """Rows, bytes and, of a classification, labels with the sums of their weights."""
     labels = counts = None
     if is_classification:
@@ -207,8 +211,21 @@ def summarise_chunk(chunk: Chunk, is_classification: bool) -> ChunkSummary:
     ends = (np.inf, -np.inf)
     if chunk.y is not None and chunk.n and not is_classification:
         ends = float(chunk.y.min()), float(chunk.y.max())
-    size = chunk.__sizeof__()
-    return ChunkSummary(chunk.n, chunk.n_given, chunk.d, size, labels, counts, total, ends)
+    of = chunk.n, chunk.n_given, chunk.d, chunk.__sizeof__(), labels, counts, total, ends
+    return ChunkSummary(*of, _digest(chunk) if wants_digest else 0)
+
+
+def _digest(chunk: Chunk) -> int:
+    """A checksum of all that a chunk holds."""
+    parts = [chunk.X]
+    if sp.issparse(chunk.X):
+        parts = [chunk.X.data, chunk.X.indices, chunk.X.indptr]
+    total = 0
+    for part in (*parts, chunk.y, chunk.weight, chunk.rows):
+        if part is not None:
+            plain = np.asarray(part, str) if part.dtype == object else part
+            total = zlib.crc32(np.ascontiguousarray(plain).tobytes(), total)
+    return total
 
 
 def encode_chunk(chunk: Chunk, classes: np.ndarray) -> Chunk:

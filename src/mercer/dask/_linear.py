@@ -33,6 +33,8 @@ __all__ = ["LinearSVC", "LinearSVR", "LogisticRegression"]
 
 # Duals are brought to the caller up to this number of rows; beyond, `dual_coef_` is left out.
 _MAX_DUALS = 20_000_000
+# Columns beyond which the matrix XᵀDX of a chunk would take more than 800 megabytes.
+_MAX_COLUMNS = 10_000
 
 _PARAMETERS = """scheduler : Client, str or None, default=None
         A Dask client, or the address of a scheduler ("tcp://host:8786"). None: the current client,
@@ -78,10 +80,12 @@ class DistributedLinear(DistributedEstimator):
         with Stopping(model.time_limit, model.callback, model.on_interrupt) as stopping:
             rounds = Rounds(parts, self.scheduler, self.scheduler_timeout, stopping, self.persist)
             is_regression = not hasattr(self, "class_weight")
-            summaries = rounds.bind(not is_regression, is_regression)
+            with_digest = self.checkpoint is not None
+            summaries = rounds.bind(not is_regression, is_regression, with_digest)
             if not sum(summary.n for summary in summaries):
                 raise ValueError("X has no rows with a positive weight in any chunk.")
             self._keep_columns(summaries, parts.names)
+            self._refuse_wide_rows()
             plain = self._encoded(summaries, rounds)
             shapes = self._shapes(plain, summaries)
             fit = LinearFit(rounds, plain, shapes, stopping)
@@ -95,13 +99,11 @@ class DistributedLinear(DistributedEstimator):
     def _refuse_parameters(self) -> None:
         """Refuse what is not solved in rounds."""
         model: Any = self
+        several = getattr(model, "multi_class", "ovr")
         refused = {
             "C=inf": np.isinf(model.C),
             "penalty='l1'": getattr(model, "penalty", None) == "l1",
-            f"multi_class={getattr(model, 'multi_class', None)!r}": getattr(
-                model, "multi_class", "ovr"
-            )
-            != "ovr",
+            f"multi_class={several!r}": several != "ovr",
             "dual=True": model.dual is True,
             "warm_start=True": model.warm_start,
         }
@@ -112,6 +114,16 @@ class DistributedLinear(DistributedEstimator):
                     f"mercer.{type(self).__name__} for data in memory, or leave it out."
                 )
         model._check_parameters()
+
+    def _refuse_wide_rows(self) -> None:
+        """Every chunk in work needs a matrix of (d + 1)² numbers."""
+        d = self.n_features_in_
+        if d > _MAX_COLUMNS:
+            raise ValueError(
+                f"X has {d:,} columns, but rounds over chunks need a matrix of columns × columns "
+                f"in every task: at most {_MAX_COLUMNS:,}. Choose or hash columns, or use "
+                f"mercer.{type(self).__name__} or fit_stream of PegasosClassifier on one machine."
+            )
 
     def _encoded(self, summaries: Sequence[ChunkSummary], rounds: Rounds) -> Any:
         """The plain estimator with classes and their weights; labels on workers become numbers."""
@@ -151,7 +163,7 @@ class DistributedLinear(DistributedEstimator):
             "machine": type(self).__name__,
             "rows": [summary.n for summary in summaries],
             "columns": int(self.n_features_in_),
-            "weights": [summary.total_weight for summary in summaries],
+            "data": [summary.digest for summary in summaries],
             "random_state": repr(getattr(self, "random_state", None)),
         }
         if hasattr(plain, "classes_"):

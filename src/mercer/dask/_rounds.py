@@ -81,14 +81,16 @@ class Rounds:
     def __len__(self) -> int:
         return len(self.parts)
 
-    def bind(self, is_classification: bool, is_regression: bool) -> list[ChunkSummary]:
+    def bind(
+        self, is_classification: bool, is_regression: bool, wants_digest: bool = False
+    ) -> list[ChunkSummary]:
         """Check all chunks, and summarise each."""
         self.is_regression = is_regression
         if self.persist is True:
             self.chunks = self._persisted(self._bound())
         else:
             self.chunks = self._bound()
-        summaries = self.map(summarise_chunk, is_classification)
+        summaries = self.map(summarise_chunk, is_classification, wants_digest)
         if self.persist == "auto":
             total = sum(summary.bytes for summary in summaries)
             memory = self._identity().get("total_memory") or 0
@@ -198,8 +200,8 @@ class Rounds:
             try:
                 return future.result(timeout=self.settings.poll_seconds)
             except TimeoutError:
-                if future.done():
-                    continue
+                if future.done():  # just now, or with a TimeoutError of its own
+                    return future.result()
             if halts and self.stopping.stopped is not None:
                 future.cancel()
                 raise Halted

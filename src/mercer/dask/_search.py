@@ -30,8 +30,8 @@ class PegasosClassifier(DistributedEstimator, LocalPegasosClassifier):
     """Pegasos over the chunks of Dask collections; linear only, needs ``lam``.
 
     The workers compute one chunk after the other, and `mercer.PegasosClassifier.fit_stream` takes
-    its steps here: one chunk at a time is in memory. `mercer.dask.LinearSVC` is nearly always the
-    better choice; this is the algorithm itself.
+    its steps here: one chunk at a time is in memory. One more pass computes the certificate.
+    `mercer.dask.LinearSVC` is nearly always the better choice; this is the algorithm itself.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ class PegasosClassifier(DistributedEstimator, LocalPegasosClassifier):
                 yield chunk.X, chunk.y, chunk.weight
 
         plain.fit_stream(Batches(batches), classes=classes, passes=self.passes)
+        plain.certify(Batches(batches))
         own = self.get_params(deep=False)
         self.__dict__.update({k: v for k, v in vars(plain).items() if k not in own})
         self._keep_columns(summaries, parts.names)
@@ -116,7 +117,7 @@ class_weight, fit_intercept, loss
                     f"the rows take {size:,.0f} megabytes, but joint_size={self.joint_size:g}: "
                     "every worker holds all of them. Raise joint_size, or search on a sample."
                 )
-            self.classes_, _ = classes_of(summaries)
+            classes_of(summaries)  # at least two
             rounds.encode(None)
             cells = self._cells()
             found = rounds.run(lambda: _search(rounds, cells))
