@@ -142,7 +142,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks trust --minutes $(MINUTES)
 
 package: $(VENV)/.dev
-	$(BIN)/python .ci/package.py
+	$(BIN)/python .ci/package.py $(PACKAGE_ARGS)
 
 # uv, cyclonedx-py and pip-audit are tools of their own: pipx install them.
 lock:
