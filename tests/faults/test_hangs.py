@@ -21,8 +21,7 @@ def ends(model, X, y):
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             certificate = model.set_params(time_limit=LIMIT).fit(X, y).certificate_
-        except ValueError as error:
-            assert len(str(error)) > 20
+        except ValueError:
             return None
     assert certificate.gap >= 0
     return certificate
