@@ -65,7 +65,7 @@ test: $(VENV)/.dev
 	status=0; $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
 	$(PYTEST) -m serial $(SERIAL) $(PYTEST_ARGS) || status=$$?; exit $$status
 
-NOT_NUMERICAL := playground benchmarks cli dropin diagnostics persistence data plots \
+NOT_NUMERICAL := faults fuzz playground benchmarks cli dropin diagnostics persistence data plots \
 	test_docs.py test_public_surface.py test_repo.py test_site.py
 
 # What another product of BLAS can change: sums over kernel values, factorisations, bounds on their
@@ -143,7 +143,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks trust --minutes $(MINUTES)
 
 package: $(VENV)/.dev
-	$(BIN)/python .ci/package.py
+	$(BIN)/python .ci/package.py $(PACKAGE_ARGS)
 
 # uv, cyclonedx-py and pip-audit are tools of their own: pipx install them.
 lock:

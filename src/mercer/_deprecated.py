@@ -25,7 +25,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "psd": ("gram._psd",),
     "symmetry": ("kernels._symmetry",),
     "separability": ("solvers.separability._hull",),
-    "c_path": ("estimators.linear._path",),
+    "c_path": ("estimators._path",),
     "certificate": ("certificates._certificate", "certificates._box_qp"),
     "certify_others": ("certificates._duality_gap",),
     "residuals": ("certificates._residuals",),
