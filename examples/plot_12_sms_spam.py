@@ -48,8 +48,8 @@ some = [*np.flatnonzero(y == "ham")[:60], *np.flatnonzero(y == "spam")[:60]]
 KernelMatrixDisplay.from_kernel(kernel, [texts[i] for i in some], y[some])
 
 # %%
-# The mistakes, one by one: first messages that would be lost, then spam that comes through, the most
-# confident of each. ``f`` is the decision value; beyond ±1 the machine was sure.
+# The mistakes, one by one: first messages that would be lost, then spam that comes through, the
+# most confident of each. ``f`` is the decision value; beyond ±1 the machine was sure.
 
 held = [texts[i] for i in test]
 f = model.decision_function(held)  # positive: spam
@@ -75,5 +75,5 @@ for threshold in (0.0, 0.25, 0.5, 1.0):
 # **What to conclude.** The certificate says that the fit is optimal to the tolerance, so what is
 # left are limits of data and kernel, not of the solver. Mistakes are short messages, which have few
 # substrings in common with anything, and spam that is written like a friend's. Take the threshold
-# from the table above by what a lost message costs you, and test it on later messages: the writers of
-# spam adapt.
+# from the table above by what a lost message costs you, and test it on later messages: the writers
+# of spam adapt.

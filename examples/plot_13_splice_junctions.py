@@ -82,6 +82,6 @@ for i, said in list(zip(wrong, predicted[predicted != y[test]], strict=True))[:8
     print(f"  {X[i][24:30]}|{X[i][30:36]}  is {y[i]}, said {said}")
 
 # %%
-# **What to conclude.** Where a piece occurs matters more than that it occurs, which is why the degree
-# kernel wins over counting substrings anywhere. The fit is certified, so a better answer needs other
-# data or another kernel, not more iterations.
+# **What to conclude.** Where a piece occurs matters more than that it occurs, which is why the
+# degree kernel wins over counting substrings anywhere. The fit is certified, so a better answer
+# needs other data or another kernel, not more iterations.

@@ -47,9 +47,9 @@ with style.context():
         ax.set_title(f"{test_y[i]}, said {predicted[i]}", fontsize=10)
 
 # %%
-# **What to conclude.** All 45 machines are solved, so the errors are not the solver's. They are few,
-# mostly between digits that share strokes. Where a wrong digit is costly, refuse the images on which
-# two classes have nearly the same number of votes, and look at them by eye.
+# **What to conclude.** All 45 machines are solved, so the errors are not the solver's. They are
+# few, mostly between digits that share strokes. Where a wrong digit is costly, refuse the images on
+# which two classes have nearly the same number of votes, and look at them by eye.
 
 votes = np.sort(model.decision_function(test_X), axis=1)
 close = votes[:, -1] - votes[:, -2] < 0.7

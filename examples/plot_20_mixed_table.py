@@ -89,6 +89,6 @@ worst = unpaid[np.argsort(-values[unpaid])[:5]]
 print(table.iloc[test[worst]].assign(f=values[worst].round(2)).to_string(index=False))
 
 # %%
-# **What to conclude.** The order of applicants is useful, the value 0 is not: with unequal costs the
-# threshold moves. The worst mistakes look like good applicants in every column; no machine on these
-# columns would refuse them.
+# **What to conclude.** The order of applicants is useful, the value 0 is not: with unequal costs
+# the threshold moves. The worst mistakes look like good applicants in every column; no machine on
+# these columns would refuse them.
