@@ -90,6 +90,7 @@ html_extra_path = ["slides"]
 html_theme = "furo"
 html_title = "Mercer"
 html_css_files = ["mercer.css"]
+html_js_files = ["reader.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {

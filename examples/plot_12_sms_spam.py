@@ -26,6 +26,7 @@ def messages() -> tuple[list[str], np.ndarray]:
         with np.load(file) as parts:
             whole, cuts = parts["text_bytes"].tobytes(), parts["text_offsets"].tolist()
             return [whole[a:b].decode() for a, b in pairwise(cuts)], names[(parts["y"] > 0) * 1]
+    print("MERCER_DATA names no folder with sms_spam_text.npz: the messages are made up")
     rng = np.random.default_rng(0)
     words = ["win free cash prize call now text stop claim", "see you at home lunch later ok love"]
     labels = (rng.random(400) < 0.4) * 1
@@ -48,8 +49,8 @@ some = [*np.flatnonzero(y == "ham")[:60], *np.flatnonzero(y == "spam")[:60]]
 KernelMatrixDisplay.from_kernel(kernel, [texts[i] for i in some], y[some])
 
 # %%
-# The mistakes, one by one: first messages that would be lost, then spam that comes through, the most
-# confident of each. ``f`` is the decision value; beyond ±1 the machine was sure.
+# The mistakes, one by one: first messages that would be lost, then spam that comes through, the
+# most confident of each. ``f`` is the decision value; beyond ±1 the machine was sure.
 
 held = [texts[i] for i in test]
 f = model.decision_function(held)  # positive: spam
@@ -75,5 +76,5 @@ for threshold in (0.0, 0.25, 0.5, 1.0):
 # **What to conclude.** The certificate says that the fit is optimal to the tolerance, so what is
 # left are limits of data and kernel, not of the solver. Mistakes are short messages, which have few
 # substrings in common with anything, and spam that is written like a friend's. Take the threshold
-# from the table above by what a lost message costs you, and test it on later messages: the writers of
-# spam adapt.
+# from the table above by what a lost message costs you, and test it on later messages: the writers
+# of spam adapt.

@@ -25,6 +25,7 @@ def applications() -> tuple[pd.DataFrame, np.ndarray]:
     if file.is_file():
         frame = pd.read_csv(file, nrows=1500).drop(columns="rownames")
         return frame, (frame.pop("Status") == "good").to_numpy()
+    print("MERCER_DATA names no folder with tables/credit_data.csv: the applications are made up")
     rng = np.random.default_rng(0)
     n = 400
     income = np.exp(rng.normal(5, 0.6, n)).round()
@@ -89,6 +90,6 @@ worst = unpaid[np.argsort(-values[unpaid])[:5]]
 print(table.iloc[test[worst]].assign(f=values[worst].round(2)).to_string(index=False))
 
 # %%
-# **What to conclude.** The order of applicants is useful, the value 0 is not: with unequal costs the
-# threshold moves. The worst mistakes look like good applicants in every column; no machine on these
-# columns would refuse them.
+# **What to conclude.** The order of applicants is useful, the value 0 is not: with unequal costs
+# the threshold moves. The worst mistakes look like good applicants in every column; no machine on
+# these columns would refuse them.

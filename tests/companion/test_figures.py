@@ -145,7 +145,8 @@ def test_formulas_are_parsed_and_their_eigenvalues_are_right():
         const F = require({json.dumps(str(FIGURES / "formula.js"))}), X = {TWELVE.tolist()};
         const answers = {json.dumps(list(formulas))}.map((text) => F.verdict(text, X));
         const refused = {json.dumps(wrong)}.map((text) => {{
-          try {{ F.parse(text); return false; }} catch (problem) {{ return problem.message.length > 5; }}
+          try {{ F.parse(text); }} catch (problem) {{ return problem.message.length > 5; }}
+          return false;
         }});
         console.log(JSON.stringify({{ answers, refused }}));""")
     for K, got in zip(formulas.values(), found["answers"], strict=True):
