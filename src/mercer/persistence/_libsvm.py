@@ -157,13 +157,6 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             + (f" with {fitted!r}" if fitted is not None else "")
             + remedy,
         )
-    if model.dual_coef_.shape[0] != max(len(getattr(model, "classes_", ())) - 1, 1):
-        raise FileError(
-            os.fspath(path),
-            None,
-            "LIBSVM's format has no vectors that several classes share, as those of a compressed "
-            "model do; write the model that was not compressed",
-        )
     is_low_rank = hasattr(model, "duals_")
     if is_low_rank and (len(model.intercept_) > 1 or not len(model.support_)):
         raise FileError(
@@ -171,6 +164,13 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             None,
             f"a model with approximation={model.approximation!r} can be written in LIBSVM's format "
             "only if it has landmarks and one task; use mercer.save",
+        )
+    if model.dual_coef_.shape[0] != max(len(getattr(model, "classes_", ())) - 1, 1):
+        raise FileError(
+            os.fspath(path),
+            None,
+            "LIBSVM's format has no vectors that several classes share, as those of a compressed "
+            "model do; write the model that was not compressed",
         )
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
