@@ -272,7 +272,7 @@ CacheSize = Annotated[
 Jobs = Annotated[
     int | None, _fit("Threads; they do not change the model.", show_default="all processors")
 ]
-Dask = Annotated[bool, _flag("Fit by a Dask cluster, chunk by chunk.", "--dask")]
+Dask = Annotated[bool, flag("Fit by a Dask cluster, chunk by chunk.", "--dask")]
 Scheduler = Annotated[str | None, _fit("Address of a Dask scheduler.", metavar="tcp://HOST:PORT")]
 CheckpointFile = Annotated[str | None, _fit("With --dask: state of the fit.", metavar="FILE")]
 Folds = Annotated[int | None, _fit("Number of folds: also cross-validate.", min=2)]

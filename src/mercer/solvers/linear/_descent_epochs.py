@@ -158,7 +158,8 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
     k, stay, size = counts[0], counts[1], counts[2]
     visits, is_large = 0, values.size >= PREFETCHED_FROM
     # The dual value less the term of a penalised b; follows the changes within a call.
-    dual = dual_gain(kind, beta, low, high, C) - (_sq_length(w) + _diagonal_form(diagonal, beta)) / 2
+    dual = dual_gain(kind, beta, low, high, C)
+    dual -= (_sq_length(w) + _diagonal_form(diagonal, beta)) / 2
     while True:
         if k == 0:
             _shuffle(active, size, random)  # in one order for all, twice as many epochs are needed
