@@ -21,6 +21,14 @@ def write(path, rows):
     return path
 
 
+def complete(path):
+    """The rows with a target alone, which a fit has kept."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    out = path.with_name("complete.csv")
+    out.write_text("\n".join(line for line in lines if line[-1] != ","), encoding="utf-8")
+    return out
+
+
 @pytest.fixture
 def customers(tmp_path):
     """Numbers, categories, dates and missing values; names that tell nothing; no target in one."""
@@ -82,9 +90,7 @@ def test_train_predict_verify_a_table(customers, mercer, tmp_path):
     table = {"age": [30, None, 50], "home": ["castle", None, "own"], "since": [None, None, None]}
     table["since"][0] = (np.datetime64("2015-03-12") - np.datetime64("1970-01-01")).astype(float)
     assert out.split()[1:] == expected.predict(table).tolist()
-    kept = [line for line in customers.read_text(encoding="utf-8").splitlines() if line[-1] != ","]
-    (tmp_path / "kept.csv").write_text("\n".join(kept), encoding="utf-8")
-    code, out, _ = mercer("verify", model, tmp_path / "kept.csv")
+    code, out, _ = mercer("verify", model, complete(customers))
     assert code == 0
     assert "holds" in out
 
@@ -101,7 +107,7 @@ def test_figures_of_a_table(customers, mercer, tmp_path):
     display = KernelMatrixDisplay.from_estimator(found.model, data.X)
     np.testing.assert_allclose(display.K, found.model.kernel_(data.X))
     assert len(display.title) < 100  # however many columns the kernel names
-    code, _, err = mercer("plot", "boundary", model, customers, "-o", tmp_path / "b.png")
+    code, _, err = mercer("plot", "boundary", model, complete(customers), "-o", tmp_path / "b.png")
     assert code == 1
     assert "objects without coordinates" in err
 

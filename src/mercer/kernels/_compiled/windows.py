@@ -33,6 +33,9 @@ _BYTES = ir.VectorType(ir.IntType(8), LANES)
 _INDEX = ir.VectorType(ir.IntType(32), LANES)
 # Of counters of 8 bits: they are added up before they can exceed it.
 MOST_STEPS = int(np.iinfo(np.uint8).max)
+# Counters that are always updated, in registers; windows that reach more of them are rare, and only
+# these take a branch, which is then predicted well.
+IN_REGISTERS = 3
 
 
 def panels_of(
@@ -148,6 +151,23 @@ def _matches(builder: Any, pointers: Any, letter_at: Any, line_at: Any) -> Any:
     return builder.sext(same, _BYTES)
 
 
+def _byte(builder: Any, value: Any) -> Any:
+    return builder.trunc(value, ir.IntType(8))
+
+
+def _none(builder: Any, flags: Any) -> Any:
+    """Whether no lane is set."""
+    lanes = builder.bitcast(flags, ir.IntType(LANES))
+    return builder.icmp_unsigned("==", lanes, ir.Constant(lanes.type, 0))
+
+
+def _add_count(builder: Any, counters: Any, number: Any, negative: Any) -> None:
+    """Subtract what is given, which is not above 0, from a counter in memory."""
+    place = builder.mul(number, ir.Constant(number.type, LANES))
+    place = builder.bitcast(builder.gep(counters, [place]), _BYTES.as_pointer())
+    builder.store(builder.sub(builder.load(place, align=1), negative), place, align=1)
+
+
 def _begin_windows(typingctx, x, panel, equal, i, j, count):
     """``begin_windows(…)``: in each lane, positions c < count with x[i + c] = z[j + c]."""
 
@@ -171,7 +191,7 @@ def _slide_windows(typingctx, x, panel, equal, valid, counters, i, j, g, steps, 
 
     ``equal`` holds the equal positions of the first g − 1 of the first window, and afterwards those
     of the next one. Counter e gets the windows with at least ``first + e``; once no lane has that
-    number, none has more.
+    number, none has more. The first counters are in registers.
     """
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -181,24 +201,35 @@ def _slide_windows(typingctx, x, panel, equal, valid, counters, i, j, g, steps, 
         held = builder.bitcast(held, _BYTES.as_pointer())
         equal = cgutils.alloca_once_value(builder, builder.load(held, align=1))
         ahead = builder.sub(g, ir.Constant(g.type, 1))
+        zero = ir.Constant(_BYTES, [0] * LANES)
+        held_counts = [cgutils.alloca_once_value(builder, zero) for _ in range(IN_REGISTERS)]
+        bounds = [
+            _everywhere(builder, _byte(builder, builder.add(first, ir.Constant(first.type, e))))
+            for e in range(IN_REGISTERS + 1)
+        ]
         with cgutils.for_range(builder, steps) as outer:
             a, b = builder.add(i, outer.index), builder.add(j, outer.index)
             enters = _matches(builder, pointers, builder.add(a, ahead), builder.add(b, ahead))
             now = builder.sub(builder.load(equal), enters)
             seen = builder.and_(now, _line(builder, valid, b))
-            with cgutils.for_range(builder, n_counters) as inner:
-                least = builder.trunc(builder.add(first, inner.index), ir.IntType(8))
-                enough = builder.icmp_unsigned(">=", seen, _everywhere(builder, least))
-                anywhere = builder.bitcast(enough, ir.IntType(LANES))
-                none = builder.icmp_unsigned("==", anywhere, ir.Constant(anywhere.type, 0))
-                with builder.if_then(none, likely=False):
-                    inner.do_break()
-                place = builder.mul(inner.index, ir.Constant(inner.index.type, LANES))
-                place = builder.bitcast(builder.gep(counters, [place]), _BYTES.as_pointer())
-                count = builder.sub(builder.load(place, align=1), builder.sext(enough, _BYTES))
-                builder.store(count, place, align=1)
+            for count, bound in zip(held_counts, bounds, strict=False):
+                enough = builder.sext(builder.icmp_unsigned(">=", seen, bound), _BYTES)
+                builder.store(builder.sub(builder.load(count), enough), count)
+            more = builder.not_(_none(builder, builder.icmp_unsigned(">=", seen, bounds[-1])))
+            with builder.if_then(more, likely=False):
+                start = ir.Constant(n_counters.type, IN_REGISTERS)
+                with cgutils.for_range_slice(
+                    builder, start, n_counters, ir.Constant(n_counters.type, 1)
+                ) as (e, _):
+                    least = _everywhere(builder, _byte(builder, builder.add(first, e)))
+                    enough = builder.icmp_unsigned(">=", seen, least)
+                    _add_count(builder, counters, e, builder.sext(enough, _BYTES))
             builder.store(builder.add(now, _matches(builder, pointers, a, b)), equal)
         builder.store(builder.load(equal), held, align=1)
+        for e, count in enumerate(held_counts):
+            number = ir.Constant(n_counters.type, e)
+            with builder.if_then(builder.icmp_signed("<", number, n_counters)):
+                _add_count(builder, counters, number, builder.neg(builder.load(count)))
         return context.get_dummy_value()
 
     counts = [types.intp] * 6
