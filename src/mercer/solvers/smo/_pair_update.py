@@ -171,8 +171,9 @@ def pair_steps(
     flags = steps = 0
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
     delta, i, j = 0.0, np.int64(0), np.int64(0)  # the first shift is by zero
-    if is_filled is not None and not is_filled[i]:
-        _fill(K, i, is_filled, first, cross, second, index)
+    if is_filled is not None and not is_filled[0]:  # its entries need not be numbers yet
+        for k in range(1, m):
+            K[0, k] = 0.0
     while True:
         begin, end = np.int64(0), m
         if split is None:
