@@ -17,6 +17,7 @@ _gradient.py                f = Kβ at all points with its error bound
 _working_set.py             the variables of a subset of points; alignment to SIMD lanes
 _selection.py               compiled: working-set selection
 _pair_update.py             compiled: second-order pair steps on a dense block
+_pair_passes.py             compiled: their passes over the variables
 ==========================  =======================================================
 """
 

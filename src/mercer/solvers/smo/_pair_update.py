@@ -19,14 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from mercer._numba import (
-    REASSOCIATE,
-    compiled,
-    key_value,
-    larger,
-    least_key,
-    order_key,
-    smaller,
+from mercer._numba import compiled, larger, smaller
+from mercer.solvers.smo._pair_passes import (
+    _FAR,
+    _YES,
+    TINY_CURVATURE,
+    best_in_group,
+    best_partner,
+    most_violating,
+    shift,
+    shift_groups,
 )
 
 __all__ = [
@@ -47,11 +49,6 @@ _MET_NEGATIVE_CURVATURE, _UNBOUNDED = map(int, PairFlags)
 # The number of variables is a multiple of this: LLVM turns a lane into a few vector instructions
 # without a remainder loop.
 LANE = 32
-# Smallest curvature a Newton step divides by, as LIBSVM's tau.
-TINY_CURVATURE = 1e-12
-# The violation of a pair must be at least this fraction of the largest one: among duplicates, whose
-# curvature is zero, the rounding of equal gradients would look like an unbounded gain.
-LEAST_VIOLATION = 1e-3
 # Rounding of a float32 K: a curvature below minus this fraction of the diagonal is negative.
 ROUNDING = 1e-5
 # A step between variables without bounds is unbounded if it is longer than UNBOUNDED_STEP and its
@@ -60,55 +57,7 @@ UNBOUNDED_STEP = 1e11
 FLOAT32_RESOLUTION, FLOAT64_RESOLUTION = 1e-7, 1e-13
 # With a float32 K the violation is reduced by this factor at most: gradients are float32, too.
 FLOAT32_REDUCTION = 1e-5
-_FAR = 1e300  # stands for "no such variable"
-# In the masks of variables that may rise or fall; also above all keys of gains.
-_YES = 2**31 - 1
 _FLOAT32_MAX = 1e37  # larger gradients count as this one where K is float32
-
-
-@compiled(fastmath=REASSOCIATE, inner=True)
-def _shift_and_extremes(g, Ka, Kb, delta, rise, fall):
-    """g += delta (Ka − Kb); the largest −g that may rise, the largest g that may fall, as keys."""
-    least = least_key(g[0])
-    top = bottom = least
-    for k in range(g.size):
-        x = g[k] + delta * (Ka[k] - Kb[k])
-        g[k] = x
-        top = larger(top, order_key(-x) if rise[k] > 0 else least)
-        bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
-    return top, bottom
-
-
-@compiled(fastmath=REASSOCIATE, inner=True)
-def _most_violating(g, rise, value):
-    """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
-    last = np.int32(0)
-    for k in range(g.size):
-        last = larger(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
-    return last
-
-
-@compiled(fastmath=REASSOCIATE, inner=True)
-def _best_partner(g, Ki, diag, kii, top, inverse, fall, index_bits):
-    """The partner with the largest decrease, (g + top)² / curvature.
-
-    Slopes g + top are divided by the largest, so that their squares are within float32; those below
-    `LEAST_VIOLATION` do not count.
-    A non-negative float32 has the order of its bits read as an integer. The last ``index_bits`` of
-    them are replaced by the position, so that one integer maximum, which is vectorised, yields the
-    position; decreases that differ by less count as equal.
-    """
-    two, none, floor = np.float32(2), np.float32(0), np.float32(TINY_CURVATURE)
-    best, least = np.int32(-1), np.float32(LEAST_VIOLATION)
-    position = np.int32((1 << index_bits) - 1)
-    kept = np.int32(~position)
-    for k in range(g.size):
-        slope = np.float32((g[k] + top) * inverse)
-        slope = slope if slope > least else none
-        curvature = larger(kii + diag[k] - two * np.float32(Ki[k]), floor)
-        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
-        best = larger(best, smaller(key, fall[k]))
-    return np.int64(best & position)
 
 
 @compiled(inner=True)
@@ -163,48 +112,13 @@ def _gather(K, i, whole, index):
 
 
 @compiled(inner=True)
-def _fill(K, i, first, cross, second, index):
+def _fill(K, i, is_filled, first, cross, second, index):
     """Row i of K: of the class blocks, or of the matrix ``first`` at the rows ``index``."""
+    is_filled[i] = True
     if cross is not None:  # what is None is not compiled
         _assemble(K, i, first, cross, second)
     if index is not None:
         _gather(K, i, first, index)
-
-
-@compiled(inner=True)
-def _group_extremes(g, Ka, Kb, delta, rise, fall):
-    """Shift the gradients of a group; then its largest −g that may rise, its least that may fall.
-
-    A group in which nothing may rise, or fall, has the violation −_FAR.
-    """
-    high, low = _shift_and_extremes(g, Ka, Kb, g.dtype.type(delta), rise, fall)
-    least = least_key(g[0])
-    if high == least or low == least:
-        return -_FAR, 0.0
-    return np.float64(key_value(high)), -np.float64(key_value(low))
-
-
-@compiled(inner=True)
-def _worse_group(g, Ka, Kb, delta, rise, fall, middle):
-    """`_group_extremes` of both groups, the second from ``middle`` on; the worse, and its range."""
-    top, bottom = _group_extremes(
-        g[:middle], Ka[:middle], Kb[:middle], delta, rise[:middle], fall[:middle]
-    )
-    top2, bottom2 = _group_extremes(
-        g[middle:], Ka[middle:], Kb[middle:], delta, rise[middle:], fall[middle:]
-    )
-    if top2 - bottom2 > top - bottom:
-        return top2, bottom2, middle, np.int64(g.size)
-    return top, bottom, np.int64(0), middle
-
-
-@compiled(inner=True)
-def _row(K, i, is_filled, first, cross, second, index, m):
-    """The first m entries of row i of K, which is filled if it is not yet."""
-    if is_filled is not None and not is_filled[i]:
-        _fill(K, i, first, cross, second, index)
-        is_filled[i] = True
-    return K[i][:m]
 
 
 @compiled(inner=True)
@@ -256,29 +170,35 @@ def pair_steps(
         other_level = _start(K, first_group, m, *state)
     flags = steps = 0
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
-    delta, row_i, row_j = 0.0, g, g  # the first shift is by zero; rows of K may be undefined yet
+    delta, i, j = 0.0, np.int64(0), np.int64(0)  # the first shift is by zero
+    if is_filled is not None and not is_filled[0]:  # its entries need not be numbers yet
+        for k in range(1, m):
+            K[0, k] = 0.0
     while True:
-        begin, own_g, own_diag, own_rise, own_fall = np.int64(0), g, diag, rise, fall
+        begin, end = np.int64(0), m
         if split is None:
-            top, bottom = _group_extremes(g, row_i, row_j, delta, rise, fall)
+            top, bottom = shift(g, K, i, j, delta, rise, fall)
         else:
-            top, bottom, begin, end = _worse_group(g, row_i, row_j, delta, rise, fall, first_group)
-            own_g, own_diag = g[begin:end], diag[begin:end]
-            own_rise, own_fall = rise[begin:end], fall[begin:end]
+            top, bottom, begin, end = shift_groups(g, K, i, j, delta, rise, fall, first_group)
         if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
             tol = larger(tol, FLOAT32_REDUCTION * (top - bottom))
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
             for k in range(m):
                 grad[k] = np.float64(g[k]) - (level if k < first_group else other_level)
             return steps, larger(top - bottom, 0.0), flags
-        i = begin + _most_violating(own_g, own_rise, -top)
-        row_i = _row(K, i, is_filled, first, cross, second, index, m)
-        row = row_i if split is None else row_i[begin : begin + own_g.size]
-        j = begin + _best_partner(
-            own_g, row, own_diag, diag[i], g.dtype.type(top), g.dtype.type(1.0 / (top - bottom)),
-            own_fall, index_bits,
-        )  # fmt: skip
-        row_j = _row(K, j, is_filled, first, cross, second, index, m)
+        slope, inverse = g.dtype.type(top), g.dtype.type(1.0 / (top - bottom))
+        if split is None:
+            i = np.int64(most_violating(g, rise, -top))
+            if is_filled is not None and not is_filled[i]:
+                _fill(K, i, is_filled, first, cross, second, index)
+            j = best_partner(g, K, i, diag, slope, inverse, fall, index_bits)
+        else:
+            i = begin + most_violating(g[begin:end], rise[begin:end], -top)
+            if is_filled is not None and not is_filled[i]:
+                _fill(K, i, is_filled, first, cross, second, index)
+            j = best_in_group(g, K, i, diag, slope, inverse, fall, index_bits, begin, end)
+        if is_filled is not None and not is_filled[j]:
+            _fill(K, j, is_filled, first, cross, second, index)
         K_ii, K_jj = np.float64(K[i, i]), np.float64(K[j, j])
         pair_scale, curvature = abs(K_ii) + abs(K_jj), K_ii + K_jj - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
@@ -289,8 +209,9 @@ def pair_steps(
         delta = smaller(smaller(newton, room_i), room_j)
         beta[i] = upper[i] if delta == room_i else beta[i] + delta
         beta[j] = lower[j] if delta == room_j else beta[j] - delta
-        _mark(i, beta, lower, upper, rise, fall)
-        _mark(j, beta, lower, upper, rise, fall)
+        for k in (i, j):  # as `_mark`, whose call takes longer
+            rise[k] = _YES if beta[k] < upper[k] else -1
+            fall[k] = _YES if beta[k] > lower[k] else -1
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED

@@ -1,0 +1,161 @@
+"""Passes of the pair solver over the variables of a block: shift of the gradients, and selection.
+
+A pass over some hundred variables takes 50 ns, and so all that is not part of it counts. With one
+group the passes index K by row and column. Views of its rows, which two groups need for their
+halves, take twice the time at 200 variables; a loop over a range that does not begin at zero is not
+vectorised.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._numba import (
+    REASSOCIATE,
+    compiled,
+    key_value,
+    larger,
+    least_key,
+    order_key,
+    smaller,
+)
+
+__all__ = [
+    "TINY_CURVATURE",
+    "best_in_group",
+    "best_partner",
+    "most_violating",
+    "shift",
+    "shift_groups",
+]
+
+# Smallest curvature a Newton step divides by, as LIBSVM's tau.
+TINY_CURVATURE = 1e-12
+# The violation of a pair must be at least this fraction of the largest one: among duplicates, whose
+# curvature is zero, the rounding of equal gradients would look like an unbounded gain.
+LEAST_VIOLATION = 1e-3
+_FAR = 1e300  # stands for "no such variable"
+# In the masks of variables that may rise or fall; also above all keys of gains.
+_YES = 2**31 - 1
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _shift_and_extremes(g, K, i, j, delta, rise, fall):
+    """g += delta (K_i − K_j); the largest −g that may rise, the largest g that may fall: keys."""
+    least = least_key(g[0])
+    top = bottom = least
+    for k in range(g.size):
+        x = g[k] + delta * (K[i, k] - K[j, k])
+        g[k] = x
+        top = larger(top, order_key(-x) if rise[k] > 0 else least)
+        bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
+    return top, bottom
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _shift_and_extremes_of_rows(g, Ka, Kb, delta, rise, fall):
+    """`_shift_and_extremes` with parts of the rows of K."""
+    least = least_key(g[0])
+    top = bottom = least
+    for k in range(g.size):
+        x = g[k] + delta * (Ka[k] - Kb[k])
+        g[k] = x
+        top = larger(top, order_key(-x) if rise[k] > 0 else least)
+        bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
+    return top, bottom
+
+
+@compiled(inner=True)
+def _violation(g, high, low):
+    """The largest −g that may rise, and the least that may fall; −_FAR and 0 if one has none."""
+    least = least_key(g[0])
+    if high == least or low == least:
+        return -_FAR, 0.0
+    return np.float64(key_value(high)), -np.float64(key_value(low))
+
+
+@compiled(inner=True)
+def shift(g, K, i, j, delta, rise, fall):
+    """Shift the gradients of all variables; then their `_violation`."""
+    high, low = _shift_and_extremes(g, K, i, j, g.dtype.type(delta), rise, fall)
+    return _violation(g, high, low)
+
+
+@compiled(inner=True)
+def _shift_group(g, Ka, Kb, delta, rise, fall):
+    """`shift` of one of two groups."""
+    high, low = _shift_and_extremes_of_rows(g, Ka, Kb, g.dtype.type(delta), rise, fall)
+    return _violation(g, high, low)
+
+
+@compiled(inner=True)
+def shift_groups(g, K, i, j, delta, rise, fall, middle):
+    """`shift` of both groups, the second from ``middle`` on; the worse, and its range."""
+    m = g.size
+    Ka, Kb = K[i][:m], K[j][:m]
+    top, bottom = _shift_group(
+        g[:middle], Ka[:middle], Kb[:middle], delta, rise[:middle], fall[:middle]
+    )
+    top2, bottom2 = _shift_group(
+        g[middle:], Ka[middle:], Kb[middle:], delta, rise[middle:], fall[middle:]
+    )
+    if top2 - bottom2 > top - bottom:
+        return top2, bottom2, middle, np.int64(m)
+    return top, bottom, np.int64(0), middle
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def most_violating(g, rise, value):
+    """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
+    last = np.int32(0)
+    for k in range(g.size):
+        last = larger(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
+    return last
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def best_partner(g, K, i, diag, top, inverse, fall, index_bits):
+    """The partner with the largest decrease, (g + top)² / curvature.
+
+    Slopes g + top are divided by the largest, so that their squares are within float32; those below
+    `LEAST_VIOLATION` do not count.
+    A non-negative float32 has the order of its bits read as an integer. The last ``index_bits`` of
+    them are replaced by the position, so that one integer maximum, which is vectorised, yields the
+    position; decreases that differ by less count as equal.
+    """
+    two, none, floor = np.float32(2), np.float32(0), np.float32(TINY_CURVATURE)
+    best, least, kii = np.int32(-1), np.float32(LEAST_VIOLATION), diag[i]
+    position = np.int32((1 << index_bits) - 1)
+    kept = np.int32(~position)
+    for k in range(g.size):
+        slope = np.float32((g[k] + top) * inverse)
+        slope = slope if slope > least else none
+        curvature = larger(kii + diag[k] - two * np.float32(K[i, k]), floor)
+        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
+        best = larger(best, smaller(key, fall[k]))
+    return np.int64(best & position)
+
+
+@compiled(fastmath=REASSOCIATE, inner=True)
+def _best_of_row(g, Ki, diag, kii, top, inverse, fall, index_bits):
+    """`best_partner` with a part of row i of K."""
+    two, none, floor = np.float32(2), np.float32(0), np.float32(TINY_CURVATURE)
+    best, least = np.int32(-1), np.float32(LEAST_VIOLATION)
+    position = np.int32((1 << index_bits) - 1)
+    kept = np.int32(~position)
+    for k in range(g.size):
+        slope = np.float32((g[k] + top) * inverse)
+        slope = slope if slope > least else none
+        curvature = larger(kii + diag[k] - two * np.float32(Ki[k]), floor)
+        key = np.int32(np.int32(order_key(abs(slope * slope / curvature)) & kept) | np.int32(k))
+        best = larger(best, smaller(key, fall[k]))
+    return np.int64(best & position)
+
+
+@compiled(inner=True)
+def best_in_group(g, K, i, diag, top, inverse, fall, index_bits, begin, end):
+    """`best_partner` among the variables of one of two groups."""
+    return begin + _best_of_row(
+        g[begin:end], K[i][begin:end], diag[begin:end], diag[i], top, inverse, fall[begin:end],
+        index_bits,
+    )  # fmt: skip
