@@ -151,7 +151,7 @@ def _speed(name: str, options: argparse.Namespace) -> Speed:
         mine = mercer.SVR(**low, epsilon=case.epsilon)
     else:
         peer = pipeline(features, sk.LinearSVC(C=case.C, random_state=0, **hinge))
-        mine = mercer.SVC(**low)
+        mine = mercer.SVC(**low, loss=hinge.get("loss", "squared_hinge"))
     some = slice(0, 2000)
     mine.fit(prepared.X[some], prepared.y[some])  # compiled and warm
     seconds = _timed(mine, prepared)
@@ -221,9 +221,9 @@ Models on random landmarks (`approximation="nystroem"`, see [the guide](../guide
 ## Speed
 
 `SVC` (of cadata `SVR`) with landmarks against scikit-learn's `Nystroem` and `LinearSVC`
-(`LinearSVR`) with as many components, the same γ and C, each to its default tolerance. Mercer's
-time includes the certificate and the distance. *Error* is that of held-out rows: wrong labels, of
-cadata 1 − R².
+(`LinearSVR`) with as many components, the same loss, γ and C, each to its default tolerance.
+Mercer's time includes the certificate and the distance. *Error* is that of held-out rows: wrong
+labels, of cadata 1 − R².
 
 {second}
 

@@ -10,8 +10,6 @@ from mercer import SVC, SVR, KernelRidge
 LOW = {"approximation": "nystroem", "random_state": 0}
 ESTIMATORS = [SVC(**LOW), SVR(**LOW), KernelRidge(kernel="rbf", **LOW)]
 WEIGHTS = "two solutions agree to the relative gap tol (test_low_rank.py compares them)"
-    "two solutions agree to the relative gap tol, not to 1e-7 (test_low_rank.py compares them)"
-)
 
 
 def expected(estimator) -> dict[str, str]:
