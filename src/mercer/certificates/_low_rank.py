@@ -134,7 +134,7 @@ def exact_dual(
     r = problem.target - at
     if (
         not problem.start.any() and least < most > 0
-    ):  # tβ is feasible as well, and t = least/most best
+    ):  # tβ is feasible, too
         value = max(least, 0.0) ** 2 / (2 * most) * (1 - 8 * EPS)
         r = np.abs(problem.target) + np.abs(at)
     r = np.where(problem.at_variables(is_known), r, np.inf)
