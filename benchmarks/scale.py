@@ -158,14 +158,15 @@ def _speed(name: str, options: argparse.Namespace) -> Speed:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that LIBLINEAR did not converge
         peer_seconds = _timed(peer, prepared)
-    errors = [_error(model, prepared) for model in (mine, peer)]
-    stated = mine.certificate_.relative_distance
-    return Speed(name, prepared.X.shape[0], m, seconds, peer_seconds, *errors, float(stated))
+    error, peer_error = _error(mine, prepared), _error(peer, prepared)
+    stated = float(mine.certificate_.relative_distance)
+    n = prepared.X.shape[0]
+    return Speed(name, n, m, seconds, peer_seconds, error, peer_error, stated)
 
 
 def _timed(model: Any, prepared: Any) -> float:
     """Seconds of a fit; the better of two where they are few."""
-    spent = []
+    spent: list[float] = []
     while not spent or (len(spent) < 2 and spent[0] < REPEAT_BELOW):
         began = time.perf_counter()
         model.fit(prepared.X, prepared.y)

@@ -132,9 +132,7 @@ def exact_dual(
     is_known = np.isin(np.arange(n), support)
     at = problem.at_variables(f)
     r = problem.target - at
-    if (
-        not problem.start.any() and least < most > 0
-    ):  # tβ is feasible, too
+    if not problem.start.any() and least < most > 0:  # tβ is feasible, too
         value = max(least, 0.0) ** 2 / (2 * most) * (1 - 8 * EPS)
         r = np.abs(problem.target) + np.abs(at)
     r = np.where(problem.at_variables(is_known), r, np.inf)
