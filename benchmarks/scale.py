@@ -151,21 +151,22 @@ def _speed(name: str, options: argparse.Namespace) -> Speed:
         mine = mercer.SVR(**low, epsilon=case.epsilon)
     else:
         peer = pipeline(features, sk.LinearSVC(C=case.C, random_state=0, **hinge))
-        mine = mercer.SVC(**low)
+        mine = mercer.SVC(**low, loss=hinge.get("loss", "squared_hinge"))
     some = slice(0, 2000)
     mine.fit(prepared.X[some], prepared.y[some])  # compiled and warm
     seconds = _timed(mine, prepared)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that LIBLINEAR did not converge
         peer_seconds = _timed(peer, prepared)
-    errors = [_error(model, prepared) for model in (mine, peer)]
-    stated = mine.certificate_.relative_distance
-    return Speed(name, prepared.X.shape[0], m, seconds, peer_seconds, *errors, float(stated))
+    error, peer_error = _error(mine, prepared), _error(peer, prepared)
+    stated = float(mine.certificate_.relative_distance)
+    n = prepared.X.shape[0]
+    return Speed(name, n, m, seconds, peer_seconds, error, peer_error, stated)
 
 
 def _timed(model: Any, prepared: Any) -> float:
     """Seconds of a fit; the better of two where they are few."""
-    spent = []
+    spent: list[float] = []
     while not spent or (len(spent) < 2 and spent[0] < REPEAT_BELOW):
         began = time.perf_counter()
         model.fit(prepared.X, prepared.y)
@@ -221,9 +222,9 @@ Models on random landmarks (`approximation="nystroem"`, see [the guide](../guide
 ## Speed
 
 `SVC` (of cadata `SVR`) with landmarks against scikit-learn's `Nystroem` and `LinearSVC`
-(`LinearSVR`) with as many components, the same γ and C, each to its default tolerance. Mercer's
-time includes the certificate and the distance. *Error* is that of held-out rows: wrong labels, of
-cadata 1 − R².
+(`LinearSVR`) with as many components, the same loss, γ and C, each to its default tolerance.
+Mercer's time includes the certificate and the distance. *Error* is that of held-out rows: wrong
+labels, of cadata 1 − R².
 
 {second}
 

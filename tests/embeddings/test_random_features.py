@@ -141,7 +141,7 @@ def test_explicit_features_of_rows_are_the_kernel():
     model = ExplicitFeatures(kernel)
     phi = model.fit_transform(X)
     np.testing.assert_allclose(model.transform(Z) @ phi.T, kernel(Z, X), rtol=1e-10)
-    with pytest.raises(ValueError, match="feature map"):
+    with pytest.raises(ValueError, match="infinitely many features"):
         ExplicitFeatures(RBF(1.0)).fit(X)
 
 

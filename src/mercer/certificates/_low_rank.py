@@ -108,7 +108,8 @@ def exact_dual(
 ) -> float | None:
     """A lower bound of the dual value of β with the exact kernel; None once ``stop()``.
 
-    Only kernel values among the points with β ≠ 0 take part.
+    Only kernel values among the points with β ≠ 0 take part. Where Σβ = 0 (or free) tβ is feasible
+    for 0 ≤ t ≤ 1, too, and D(tβ) = t targetᵀβ − ½ t² βᵀ(K + D)β is taken at its largest.
     """
     n = gram.n
     coef = problem.at_points(beta, n)
@@ -125,9 +126,16 @@ def exact_dual(
     if problem.diag is not None:
         square += float(problem.at_variables(problem.diag) @ beta**2)
         square_error += _sum_rounding(beta.size) * abs(square)
-    value = float(gain.sum()) - (square + square_error) / 2 - _sum_rounding(n) * float(size.sum())
+    least = float(gain.sum()) - _sum_rounding(n) * float(size.sum())
+    most = square + square_error
+    value = least - most / 2
     is_known = np.isin(np.arange(n), support)
-    r = np.where(problem.at_variables(is_known), problem.target - problem.at_variables(f), np.inf)
+    at = problem.at_variables(f)
+    r = problem.target - at
+    if not problem.start.any() and least < most > 0:  # tβ is feasible, too
+        value = max(least, 0.0) ** 2 / (2 * most) * (1 - 8 * EPS)
+        r = np.abs(problem.target) + np.abs(at)
+    r = np.where(problem.at_variables(is_known), r, np.inf)
     answer = _answer(beta, gram.diag() * ROUNDING.diagonal)
     value -= _drift_cost(problem, answer, r, problem.at_variables(error))
     return value - ROUNDING.units * EPS * (abs(value) + abs(square))

@@ -204,7 +204,7 @@ class KernelRidge(
             )
         problem = Ridge(Y, alpha, data.weight)
         with gram.threads(thread_count(self.n_jobs)), single_threaded_blas():
-            given = self.approximation, self.n_components, self.random_state
+            given = str(self.approximation), self.n_components, self.random_state
             embedding = make_embedding(*given, gram, data.X, stopping.is_stopped)
             found = solve_ridge(problem, embedding, self.tol, stopping)
         self.certificate_ = found.certificate

@@ -31,8 +31,8 @@ def _polynomial(kernel: Kernel) -> tuple[float, int, float, float]:
         case Linear():
             return 1.0, 1, 1.0, 0.0
         case Scaled():
-            scale, *rest = _polynomial(kernel.k)
-            return kernel.c * scale, *rest
+            scale, degree, gamma, coef0 = _polynomial(kernel.k)
+            return kernel.c * scale, degree, gamma, coef0
         case Power():
             scale, degree, gamma, coef0 = _polynomial(kernel.k)
             return scale**kernel.power, degree * kernel.power, gamma, coef0

@@ -257,7 +257,14 @@ def _exact_dual(posed: Posed, kernel: Any, X: Any, beta: np.ndarray) -> float:
     f = bounded_sums(kernel, X, rows, rows, c[:, None]).column(0)
     square = math.fsum(c * f.high) + float(c @ f.low)
     square += float(np.abs(c) @ f.error) * 1.01 + 8 * EPS * float(np.abs(c * f.high).sum())
-    value = _gain(posed, variables) - square / 2
+    gain = math.fsum(posed.target * variables)
+    gain -= 4 * EPS * float(np.abs(posed.target * variables).sum())
+    whole = square
+    if posed.diag is not None:
+        whole += math.fsum(posed.diag * variables**2) * (1 + 8 * EPS)
+    value = gain - whole / 2
+    if not posed.sum and gain < whole > 0:  # the best multiple of β
+        value = max(gain, 0.0) ** 2 / (2 * whole) * (1 - 8 * EPS)
     value -= _drift_cost(posed, beta, square, partial(_own_of, kernel, X, posed.rows))
     return value - 64 * EPS * (abs(value) + square)
 

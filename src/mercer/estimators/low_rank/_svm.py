@@ -103,6 +103,8 @@ class LowRankFit:
     max_iter: int
     n_jobs: int | None
     random_state: Any
+    expansion_: Any
+    _duals: Any
 
     def _refuse_low_rank(self: Any, problems: Sequence[BoxQP]) -> None:
         """Raise where a parameter would have no effect, or has another meaning."""
