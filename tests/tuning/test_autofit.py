@@ -320,3 +320,18 @@ def test_findings_name_the_columns(names):
     X = pd.DataFrame(X, columns=["a", "b", "c"]) if names is None else X
     found = " ".join(map(str, quick(X, y, feature_names=names).report_.findings))
     assert ("a and c" if names is None else "height and height in feet") in found
+
+
+def test_a_frame_with_missing_integers():
+    X, y = MOONS
+    whole = pd.array([None, *range(1, X.shape[0])], dtype="Int64")
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": whole})
+    assert quick(frame, y).predict(frame).shape == y.shape
+
+
+def test_dates_are_refused_by_name():
+    X, y = MOONS
+    frame = pd.DataFrame({"a": X[:, 0], "day": pd.date_range("2024-01-01", periods=y.size)})
+    with pytest.raises(ValueError, match="Columns that hold dates: day"):
+        quick(frame, y)
+    assert any("other things than numbers" in str(f) for f in mercer.doctor(frame, y).findings)

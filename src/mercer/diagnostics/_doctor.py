@@ -172,8 +172,8 @@ def _read_rows(X: Any) -> tuple[Any, Sequence[str] | None, list[Finding]]:
 
 def _is_numeric(column: Any) -> bool:
     values = np.asarray(column)
-    if values.dtype.kind in "biuf":
-        return True
+    if values.dtype.kind in "biufmM":
+        return values.dtype.kind not in "mM"  # dates and durations
     try:
         values.astype(np.float64)
     except (TypeError, ValueError):

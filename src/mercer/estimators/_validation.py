@@ -142,7 +142,7 @@ def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray,
             raise ValueError(one_left)
         raise ValueError(
             f"The number of classes has to be greater than one; got {classes.size} class "
-            f"({classes[0]!r})."
+            f"({classes[0].item() if hasattr(classes[0], 'item') else classes[0]!r})."
         )
     return classes, codes
 

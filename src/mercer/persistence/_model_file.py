@@ -150,7 +150,8 @@ def _describe_one(
     if name is None:
         raise TypeError(
             f"model must be an estimator of Mercer, got {type(model).__name__}. mercer.save knows "
-            f"{', '.join(among)}, and pipelines of them after {', '.join(TRANSFORMERS)}."
+            f"{', '.join(among)}, and pipelines of them after {', '.join(TRANSFORMERS)}. For "
+            "pipelines with other steps use skops.io.dump or joblib.dump."
         )
     parameters = model.get_params(deep=False)
     fitted = {key: value for key, value in model.__getstate__().items() if key not in parameters}

@@ -18,7 +18,7 @@ from mercer.data._column_statistics import total_variance
 from mercer.estimators import SVC, SVR, LinearSVC, LinearSVR, LogisticRegression
 from mercer.kernels import Normalize
 from mercer.kernels._registry import KERNELS, KernelEntry
-from mercer.tuning._look import Look
+from mercer.tuning._look import Look, array_of
 from mercer.tuning._settings import AutofitSettings
 
 __all__ = ["Family", "families", "key_of"]
@@ -110,8 +110,7 @@ def families(
     kernels = [
         entry for entry in KERNELS.values() if any(kind in entry.tried_on for kind in look.kinds)
     ]
-    prepared = make_pipeline(*map(clone, steps), None).fit_transform(X) if steps else X
-    prepared = np.asarray(prepared) if hasattr(prepared, "columns") else prepared
+    prepared = make_pipeline(*map(clone, steps), None).fit_transform(X) if steps else array_of(X)
     unit = 1.0 if look.task == "classification" else float(np.std(y)) or 1.0
     Cs = [_short(C) for C in np.logspace(*settings.log_C, settings.n_C) * unit]
     own: dict[str, list[Any]] = {}

@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
     QuantileTransformer,
     StandardScaler,
 )
-from sklearn.utils import _safe_indexing, check_consistent_length, column_or_1d
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _num_samples
 
 from mercer.data._column_statistics import Columns, survey, uneven
@@ -29,7 +29,7 @@ from mercer.estimators._validation import as_numbers
 from mercer.kernels._registry import KERNELS
 from mercer.tuning._settings import AutofitSettings
 
-__all__ = ["Look", "look", "stratified_order"]
+__all__ = ["Look", "array_of", "look", "stratified_order"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,20 +97,30 @@ def look(
         return Look(X, y, n, task, (sample_type or "sequences",), [[]], words)
     if hasattr(X, "columns") and not sp.issparse(X):
         names = list(X.columns)
+        dates = [str(name) for name in names if np.asarray(X[name]).dtype.kind in "mM"]
+        if dates:
+            raise ValueError(
+                f"Columns that hold dates: {', '.join(dates)}. Turn them into numbers (days since "
+                "some day, day of the year, hour), or leave them out."
+            )
         others = [name for name in names if not _is_numeric(X[name])]
         if others:
             numeric = [name for name in names if name not in others]
             found = _mixed(X, numeric, others)
             words = f"{n:,} rows, {len(numeric)} numeric columns, {len(others)} categories, {told}"
             return Look(X, y, n, task, ("numbers",) * bool(numeric) + ("categories",), found, words)
-    numbers = as_numbers(X)
-    kinds, found = _numeric(
-        np.asarray(numbers, np.float64) if hasattr(numbers, "columns") else numbers, settings
-    )
+    kinds, found = _numeric(array_of(as_numbers(X)), settings)
     if not hasattr(X, "columns") or sp.issparse(X):
         X = X.tocsr() if sp.issparse(X) else as_numbers(X)
     words = f"{n:,} {'sparse ' if sp.issparse(X) else ''}rows of {X.shape[1]:,} columns, {told}"
     return Look(X, y, n, task, kinds, found, words)
+
+
+def array_of(X: Any) -> Any:
+    """A frame of numbers as an array, its missing values as NaN; all else as it is."""
+    if sp.issparse(X) or not hasattr(X, "columns"):
+        return X
+    return check_array(X, dtype=np.float64, ensure_all_finite=False)
 
 
 def _are_texts(X: Any) -> bool:

@@ -208,7 +208,7 @@ class _State:
         self.max_visits = solver.max_visits * design.n
         self.max_epochs = solver.max_iter if solver.max_iter >= 0 else np.iinfo(np.int64).max
         # Changed by `descend`, which says what they are.
-        self.numbers, self.counts = np.zeros(4), np.zeros(6, np.int64)
+        self.numbers, self.counts = np.zeros(5), np.zeros(6, np.int64)
         self.random = np.random.default_rng(solver.seed).integers(1, 1 << 63, 1, np.uint64)
         visits = settings.squared_cg_visits if is_squared else settings.interval_cg_visits
         uses_cg = is_squared or design.d > design.n  # otherwise few duals are free
