@@ -140,23 +140,13 @@ def _shuffle(order, count, random):
 def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
     """Epochs over the active rows until the running gap is small; w, β and b change in place.
 
-<<<<<<< HEAD
     ``norms`` are ‖x‖² of the rows, s² (by which a unit of β changes b), whether b is free, and D or
     None; the model is w, β and the active rows. ``numbers`` are b, the distance at which rows
-    become inactive, and the gap terms and the largest change of a score in this epoch. ``counts``
-    are the next position, rows kept so far, active rows, rows visited in the last epoch, all epochs
-    and all visits. ``limits`` are those of the visits in this call, of all visits and of all
-    epochs, the fraction of the largest change that gives the distance, and the relative gap to be
-    checked.
-=======
-    ``norms`` are ‖x‖² of the rows, s² (by which a unit of β changes b) and whether b is free; the
-    model is w, β and the active rows. ``numbers`` are b, the distance at which rows become
-    inactive, the gap terms and the largest change of a score in this epoch, and the dual value
-    without the term of a penalised b. ``counts`` are the next position, rows kept so far, active
-    rows, rows visited in the last epoch, all epochs and all visits. ``limits`` are those of the
-    visits in this call, of all visits and of all epochs, the fraction of the largest change that
-    gives the distance, and the relative gap to be checked.
->>>>>>> dropin
+    become inactive, the gap terms and the largest change of a score in this epoch, and the dual
+    value without the term of a penalised b. ``counts`` are the next position, rows kept so far,
+    active rows, rows visited in the last epoch, all epochs and all visits. ``limits`` are those of
+    the visits in this call, of all visits and of all epochs, the fraction of the largest change
+    that gives the distance, and the relative gap to be checked.
     Returns whether an epoch is complete, and whether its running gap is within that of the limits.
     """
     sq_norm, sq_ones, is_free, diagonal = norms
@@ -167,14 +157,9 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
     b, distance, gap, worst, dual = numbers
     k, stay, size = counts[0], counts[1], counts[2]
     visits, is_large = 0, values.size >= PREFETCHED_FROM
-<<<<<<< HEAD
-    # The dual value less the term of a penalised b; follows the changes within a call.
-    dual = dual_gain(kind, beta, low, high, C)
-    dual -= (_sq_length(w) + _diagonal_form(diagonal, beta)) / 2
-=======
     if k == 0:
-        dual = dual_gain(kind, beta, low, high, C) - _sq_length(w) / 2
->>>>>>> dropin
+        dual = dual_gain(kind, beta, low, high, C)
+        dual -= (_sq_length(w) + _diagonal_form(diagonal, beta)) / 2
     while True:
         if k == 0:
             _shuffle(active, size, random)  # in one order for all, twice as many epochs are needed
