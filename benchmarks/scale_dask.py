@@ -104,8 +104,9 @@ def _a9a(options: argparse.Namespace) -> list[dict[str, Any]]:
     data = load("a9a")
     X, y = data.X, data.y
     X = np.asarray(X.todense(), dtype=np.float64)
-    rows, models = [], {}
-    cases = {
+    rows: list[dict[str, Any]] = []
+    models: dict[str, Any] = {}
+    cases: dict[str, Any] = {
         "squared hinge": lambda: LinearSVC(tol=1e-3),
         "hinge": lambda: LinearSVC(loss="hinge", tol=1e-3),
         "logistic": lambda: LogisticRegression(tol=1e-3),
@@ -194,7 +195,10 @@ def _seconds_per_task(n_chunks: int = 128) -> float:
     times: list[float] = []
     with _cluster(2) as cluster, Client(cluster):
         chunks = da.from_array(X, chunks=(4, 2))
-        given = {"tol": 1e-9, "callback": lambda progress: times.append(progress.seconds)}
+        given: dict[str, Any] = {
+            "tol": 1e-9,
+            "callback": lambda progress: times.append(progress.seconds),
+        }
         LinearSVC(**given).fit(chunks, y)
     return float(np.diff(times).min()) / (n_chunks * (1 + 1 / 7))
 
@@ -252,7 +256,7 @@ def _spark(options: argparse.Namespace) -> list[dict[str, Any]]:
     with _cluster(2) as cluster, Client(cluster) as client:
         X, y = _lazy_rows(n)
         X, y = client.persist([X, y])
-        given = {"loss": "hinge", "C": C, "tol": 1e-3, "intercept_scaling": None}
+        given: dict[str, Any] = {"loss": "hinge", "C": C, "tol": 1e-3, "intercept_scaling": None}
         LinearSVC(**given).fit(*_lazy_rows(2 * CHUNK_ROWS))
         model = LinearSVC(**given)
         row = {"case": "mercer.dask", "rows": n, **_fit(client, model, X, y)}

@@ -29,10 +29,7 @@ from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
 
-__all__ = [
-    "as_gamma", "build", "fit", "held_out_rows", "output_of", "parameters_of", "read_test",
-    "report", "run", "task_of",
-]  # fmt: skip
+__all__ = ["as_gamma", "held_out_rows", "output_of", "read_test", "run"]
 
 # The options that are parameters of estimators.
 PARAMETERS = (

@@ -40,7 +40,7 @@ class DistributedEstimator:
         -------
         model : estimator
         """
-        check_is_fitted(self)  # type: ignore[arg-type]
+        check_is_fitted(self)
         own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         plain = self._plain()
         state = {key: value for key, value in vars(self).items() if key not in own}
@@ -60,7 +60,7 @@ class DistributedEstimator:
         model.__dict__.pop("feature_names_in_", None)
         if not hasattr(X, "map_blocks"):  # a data frame
             X = X.to_dask_array()
-        probe = getattr(model, method)(np.zeros((1, self.n_features_in_)))  # type: ignore[attr-defined]
+        probe = getattr(model, method)(np.zeros((1, self.n_features_in_)))
         shape = (
             {"chunks": (X.chunks[0], (probe.shape[1],))} if probe.ndim == 2 else {"drop_axis": 1}
         )
@@ -70,7 +70,7 @@ class DistributedEstimator:
     def _or_by_chunks(self, method: str, X: Any) -> Any:
         """By chunks where X is a Dask collection, else the method of the other base."""
         if is_dask(X):
-            check_is_fitted(self)  # type: ignore[arg-type]
+            check_is_fitted(self)
             return self._by_chunks(method, X)
         return getattr(super(), method)(X)
 
@@ -106,9 +106,11 @@ def classes_of(summaries: Sequence[ChunkSummary]) -> tuple[np.ndarray, np.ndarra
             "y holds numbers in some chunks and text in others: give all labels one type "
             "(y.astype(str))."
         )
-    classes = np.unique(np.concatenate([s.labels for s in found]))  # type: ignore[misc]
+    classes = np.unique(np.concatenate([s.labels for s in found]))
     totals = np.zeros(classes.size)
     for summary in found:
+        assert summary.labels is not None
+        assert summary.label_weights is not None
         totals[np.searchsorted(classes, summary.labels)] += summary.label_weights
     if classes.size < 2:
         raise ValueError(

@@ -93,7 +93,7 @@ class DistributedLinear(DistributedEstimator):
             fit.constant = self._constant(summaries)
             weight = sum(summary.total_weight for summary in summaries)
             fit.solve(weight, [summary.n for summary in summaries], model._seed())
-            self._keep(fit, summaries, stopping)  # type: ignore[misc]
+            self._keep_rounds(fit, summaries, stopping)
         return self
 
     def _refuse_parameters(self) -> None:
@@ -184,7 +184,7 @@ class DistributedLinear(DistributedEstimator):
             return 0.0
         return low + (high - low) / 2 if model._intercept_penalty() == 0 else None
 
-    def _keep(  # type: ignore[misc]
+    def _keep_rounds(
         self, fit: LinearFit, summaries: Sequence[ChunkSummary], stopping: Stopping
     ) -> None:
         model: Any = self

@@ -215,11 +215,13 @@ def _solve_sample(chunk: Chunk, payload: Any) -> Any:
 
 
 def _evaluate(chunk: Chunk, payload: Any, centers: list, before: list) -> Any:
-    return evaluate_chunk(chunk, *payload.value, centers, before)
+    estimator, requests = payload.value
+    return evaluate_chunk(chunk, estimator, requests, centers, before)
 
 
 def _recenter(chunk: Chunk, payload: Any, center: Any) -> Any:
-    return recenter(chunk, *payload.value[:2], center, payload.value[2])
+    estimator, task, point = payload.value
+    return recenter(chunk, estimator, task, center, point)
 
 
 def gather_duals(fit: LinearFit) -> sp.csr_matrix:
@@ -257,4 +259,5 @@ def _remove_drift(beta: np.ndarray) -> None:
 
 
 def _chunk_duals(chunk: Chunk, payload: Any, center: Any) -> Any:
-    return chunk_duals(chunk, *payload.value, center)
+    estimator, task, certify = payload.value
+    return chunk_duals(chunk, estimator, task, certify, center)

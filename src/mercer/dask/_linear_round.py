@@ -278,8 +278,8 @@ def _terms(
 
     def extreme(k: int) -> Extreme:
         interval = 0.0 if problem.interval_error is None else problem.interval_error[k]
-        at = (values[k] for values in (beta, g, error, *problem.arrays))
-        return Extreme(*map(float, at), float(interval), float(norms[k]))
+        of_row = beta[k], g[k], error[k], problem.low[k], problem.high[k], problem.C[k]
+        return Extreme(*map(float, (*of_row, interval, norms[k])))
 
     return Terms(
         np.array(losses),

@@ -264,7 +264,8 @@ class DistributedNewton:
 
     def save(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and plain values from which `load` continues."""
-        arrays, values = {f"{name}.w": self.w}, {}
+        arrays = {f"{name}.w": self.w}
+        values: dict[str, Any] = {}
         if self.step_w is not None:
             arrays[f"{name}.step_w"] = self.step_w
         if self.centers:
@@ -349,7 +350,7 @@ def bounds_of_terms(shape: TaskShape, certify: Certify, terms: Terms) -> tuple[f
 
 def _absorbing_cost(kind: int, row: Extreme, left: float) -> float:
     """By how much the term of a row grows at most if its dual absorbs ``left``."""
-    ends = (np.array([value]) for value in (row.low, row.high, row.C))
-    one = LinearPrimal(kind, *ends, 0.0, np.array([row.interval_error]))
+    low, high, C, off = (np.array([v]) for v in (row.low, row.high, row.C, row.interval_error))
+    one = LinearPrimal(kind, low, high, C, 0.0, off)
     at = np.array([row.g]), np.array([row.error])
     return one._absorbing_cost(np.array([row.beta]), at, (0.0, left), (0,))

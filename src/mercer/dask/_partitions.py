@@ -40,10 +40,11 @@ def partitions(X: Any, y: Any = None, weight: Any = None) -> Partitions:
             "dask.array.from_array(X, chunks=(rows, -1)), or the estimator of the same name in "
             "mercer for data in memory."
         )
-    names = None
+    names, sizes = None, None
+    n_columns: int | None = None
     if _is_frame(X):
         names = np.array([str(name) for name in X.columns], dtype=object)
-        blocks, n_columns, sizes = X.to_delayed(), len(X.columns), None
+        blocks, n_columns = X.to_delayed(), len(X.columns)
     else:
         if X.ndim != 2:
             raise ValueError(f"X must have rows and columns, got an array of {X.ndim} dimensions.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,7 +62,7 @@ class PegasosClassifier(DistributedEstimator, LocalPegasosClassifier):
 
         def batches() -> Iterator[tuple]:
             for i in filled:
-                chunk: Chunk = rounds.run(lambda i=i: rounds.chunks[i], halts=False)
+                chunk: Chunk = rounds.run(partial(_chunk_of, rounds, i), halts=False)
                 yield chunk.X, chunk.y, chunk.weight
 
         plain.fit_stream(Batches(batches), classes=classes, passes=self.passes)
@@ -145,7 +146,8 @@ class_weight, fit_intercept, loss
     def _merge(self, parts: list[dict[str, Any]]) -> None:
         """The results of all cells as one table; the first of the best is best."""
         names = [name for name in parts[0] if all(name in part for part in parts)]
-        merged = {name: np.ma.concatenate([part[name] for part in parts]) for name in names}
+        join: Any = np.ma.concatenate
+        merged = {name: join([part[name] for part in parts]) for name in names}
         merged = {
             name: values if np.ma.is_masked(values) or name.startswith("param_") else values.data
             for name, values in merged.items()
@@ -162,6 +164,10 @@ class_weight, fit_intercept, loss
     def _cell_of_best(self, found: list[tuple]) -> int:
         sizes = np.cumsum([len(results["params"]) for results, _ in found])
         return int(np.searchsorted(sizes, self.best_index_, side="right"))
+
+
+def _chunk_of(rounds: Rounds, i: int) -> Any:
+    return rounds.chunks[i]
 
 
 def _search(rounds: Rounds, cells: list[Any]) -> Any:
