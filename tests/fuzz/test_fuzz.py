@@ -28,3 +28,12 @@ def test_an_input_is_a_function_of_its_number(kind):
     if kind != "changed model":  # whose arrays are drawn through temporary files as well
         assert make(kind, 1000) == make(kind, 1000)
     assert make(kind, 1001) != make(kind, 1002) or kind == "parquet"
+
+
+@pytest.mark.parametrize("kind", ["svmlight", "csv"])
+def test_long_lines_take_time_in_proportion(kind, tmp_path):
+    """A line that is no svmlight only at its end; a number of very many digits."""
+    pairs = b"0 " + b"12:34 " * 3000 + b"x\n"
+    digits = b"a,b\n" + b"7" * 100_000 + b"x,1\n2,3\n"
+    for content in (pairs, digits, b"1 1:" + b"7" * 100_000 + b"x\n"):
+        assert failure_of(kind, content, tmp_path / "f") == ""

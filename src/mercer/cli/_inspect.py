@@ -149,9 +149,10 @@ def _show_data(reporter: Reporter, file: str) -> None:
 
 def _read_without(file: str, error: FileError) -> DataTable:
     """The table without a target, or with formats that have no missing values; else the error."""
-    for options in ({"target": False, "missing": "median"}, {}, {"target": False}):
+    tries: list[dict[str, Any]] = [{"target": False, "missing": "median"}, {}, {"target": False}]
+    for options in tries:
         try:
-            return read_table(file, **options)  # type: ignore[arg-type]
+            return read_table(file, **options)
         except FileError:
             continue
     raise error

@@ -32,7 +32,7 @@ __all__ = [
 
 # Names that say that a column is the target.
 TARGET_NAMES = {"target", "label", "labels", "class", "y", "outcome"}
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)

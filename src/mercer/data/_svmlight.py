@@ -21,7 +21,7 @@ from mercer.exceptions import FileError
 
 __all__ = ["Svmlight", "SvmlightReader"]
 
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 class Svmlight(Stream):
@@ -145,7 +145,9 @@ class SvmlightReader:
     def _diagnose(self, text: bytes) -> str:
         """What is wrong with the first line of ``text``."""
         line = text.split(b"\n", 1)[0].split(b"#")[0]
-        words = line.decode(errors="replace").split()
+        words = [word.decode(errors="replace") for word in line.split()]
+        if not words:
+            return f"expected a target, got {_short(repr(line.decode(errors='replace')))}."
         if not _is_number(words[0]):
             return f"the target must be a finite number, got {_short(words[0])}."
         before = self._first - 1

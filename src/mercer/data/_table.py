@@ -27,7 +27,8 @@ __all__ = ["FORMATS", "Table", "read_columns", "read_table"]
 TASKS = ("classification", "regression")
 SCALINGS = ("standard", "minmax", "maxabs", "auto")
 FILLS = ("median", "mean", "zero")
-_NUMBER = rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# There is one way to match a text: with two for each number, lines could take 2ⁿ steps.
+_NUMBER = rb"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _SVMLIGHT = re.compile(rb"\s*%b(\s+(qid:\S+|\d+:%b)(?=\s|$))+\s*(#.*)?" % (_NUMBER, _NUMBER))
 # How files that are not data begin, and what to say of them.
 _OTHERS = {
@@ -275,6 +276,8 @@ def _recognise(source: Source) -> str:
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     lines = lines[:-1] if len(lines) > 1 and len(head) > 1000 else lines
     full = [line for line in lines[:50] if line.split(b"#")[0].strip()]
+    if not full:
+        raise FileError(source.name, None, "has no rows, only comments.")
     pairs = [bool(_SVMLIGHT.fullmatch(line)) for line in full]
     return "svmlight" if 2 * sum(pairs) >= len(full) and pairs[0] else "csv"
 

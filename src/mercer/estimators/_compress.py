@@ -47,6 +47,7 @@ class Compressible:
     """A kernel model whose vectors can be made fewer."""
 
     expansion_: Expansion
+    compression_: Compression
     kernel_: Any
     n_jobs: int | None
 

@@ -79,7 +79,9 @@ def _pursue(
     most = min(most, n)
     left = np.asarray(gram.diag(), np.float64).copy()
     least = IN_SPAN * float(left.max(initial=0.0))
-    residual, alpha, pivots = values.copy(), [], []
+    residual = values.copy()
+    alpha: list[np.ndarray] = []
+    pivots: list[int] = []
     L = np.empty((min(most, 64), n))
     while len(pivots) < most:
         norm2 = (coef * residual).sum(axis=1)

@@ -66,7 +66,7 @@ class FitCheckpoint:
         self._failed = False
         saved = self.file.load()
         if saved is not None:
-            self._resume(*saved, problems)
+            self._resume(saved[0], problems)
         try:
             self._write()  # a path that cannot be written is refused before the fit
         except OSError as error:
@@ -124,9 +124,7 @@ class FitCheckpoint:
         values = {"tasks": len(self.sizes), "tasks_done": len(self.done)}
         self.file.save(arrays, values)
 
-    def _resume(
-        self, arrays: dict[str, np.ndarray], values: dict[str, Any], problems: Sequence[BoxQP]
-    ) -> None:
+    def _resume(self, arrays: dict[str, np.ndarray], problems: Sequence[BoxQP]) -> None:
         for task, problem in enumerate(problems):
             beta = arrays.get(f"beta{task}")
             if beta is None:
