@@ -12,6 +12,7 @@
     return n;
   }
   let now = show(Number(location.hash.slice(1)) - 1 || 0);
+  window.addEventListener("hashchange", () => { now = show(Number(location.hash.slice(1)) - 1 || 0); });
   const turn = (by) => { now = show(now + by); };
   document.getElementById("back").addEventListener("click", () => turn(-1));
   document.getElementById("next").addEventListener("click", () => turn(1));
