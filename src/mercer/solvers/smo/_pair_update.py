@@ -208,13 +208,6 @@ def _row(K, i, is_filled, first, cross, second, index, m):
 
 
 @compiled(inner=True)
-def _mark(k, beta, lower, upper, rise, fall):
-    """Whether variable k may rise and may fall, into the masks."""
-    rise[k] = _YES if beta[k] < upper[k] else -1
-    fall[k] = _YES if beta[k] > lower[k] else -1
-
-
-@compiled(inner=True)
 def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
     """Diagonal, gradients and masks of a group; returns what was added to its gradients.
 
@@ -228,7 +221,8 @@ def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
         if K.itemsize == 4:
             shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
         g[k] = shifted
-        _mark(k, beta, lower, upper, rise, fall)
+        rise[k] = _YES if beta[k] < upper[k] else -1
+        fall[k] = _YES if beta[k] > lower[k] else -1
     return level
 
 
@@ -289,8 +283,9 @@ def pair_steps(
         delta = smaller(smaller(newton, room_i), room_j)
         beta[i] = upper[i] if delta == room_i else beta[i] + delta
         beta[j] = lower[j] if delta == room_j else beta[j] - delta
-        _mark(i, beta, lower, upper, rise, fall)
-        _mark(j, beta, lower, upper, rise, fall)
+        for k in (i, j):
+            rise[k] = _YES if beta[k] < upper[k] else -1
+            fall[k] = _YES if beta[k] > lower[k] else -1
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
