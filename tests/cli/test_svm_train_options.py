@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mercer.cli._errors import UsageError
-from mercer.cli._options import SVM_TRAIN_OPTIONS, join_weights
-from mercer.cli._options import translate_svm_train_options as translate
+from mercer.cli._libsvm import SVM_TRAIN_OPTIONS
+from mercer.cli._libsvm import translate_svm_train_options as translate
+from mercer.cli._options import join_weights
 
 NOTHING = dict.fromkeys(
     [

@@ -20,7 +20,6 @@ ESTIMATORS = [
     EmpiricalKernelMap(),
     EmpiricalKernelMap(kernel="precomputed"),
     Nystroem(random_state=0),
-    Nystroem(kernel="precomputed", random_state=0),
     Nystroem(landmarks="leverage", random_state=0),
     RandomFourierFeatures(random_state=0),
     RandomFourierFeatures(method="quasi", random_state=0),
@@ -29,7 +28,6 @@ ESTIMATORS = [
     LaplacianEigenmaps(),
     LaplacianEigenmaps(affinity=RBF(0.1)),
     LocallyLinearEmbedding(),
-    LocallyLinearEmbedding(kernel=RBF(0.1)),
     LocallyLinearEmbedding(kernel="precomputed"),
 ]
 

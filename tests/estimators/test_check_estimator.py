@@ -24,8 +24,6 @@ ESTIMATORS = [
     NuSVR(),
     OneClassSVM(),
     SVC(kernel="precomputed"),
-    SVR(kernel="precomputed"),
-    SVC(kernel="linear", n_jobs=2),
     KernelKMeans(),
     KernelPerceptron(),
     KernelPerceptron(average="voted"),

@@ -30,7 +30,6 @@ EXPECTED = {
 @parametrize_with_checks(
     [
         PegasosClassifier(max_iter=50),
-        PegasosClassifier(lam=0.01, max_iter=50, batch_size=4, project=True),
         PegasosClassifier(kernel="rbf", max_iter=50),
         PegasosClassifier(kernel="precomputed", max_iter=50),
     ],

@@ -1,6 +1,7 @@
 """The stated bound on the rounding of kernel values holds, against extended precision."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -54,31 +55,32 @@ def hard_rows(kind: str, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["plain", "offset", "far", "column", "tiny", "zeros", "integers"])
-def test_bound_holds(kernel, container, dtype, kind):
+def test_bound_holds(kernel, kind):
     for seed in range(2):
         X = hard_rows(kind, seed)
         if isinstance(kernel, Chi2):
             X = np.abs(X)
-        points = make_samples(container(X), kernel)
         try:
-            kernel.check(points)
+            kernel.check(make_samples(X, kernel))
         except ValueError:
             continue  # values beyond what is computed with
-        out = np.empty((9, 9), dtype)
-        block = points.take(slice(0, 9), dtype)
-        kernel.tile(block, block, out)
         exact = exact_matrix(kernel, X, X)
-        rounding = kernel.rounding(points, dtype)
-        assert (rounding.relative <= MODEL.largest_relative).all()
-        rho = rounding.relative
-        bound = np.abs(out.astype(np.float64)) * (rho[:, None] + rho)
-        for p, q in rounding.pairs:
-            bound += np.outer(p, q) + np.outer(q, p)
-        error = [[abs(float(exact[i][j] - float(out[i, j]))) for j in range(9)] for i in range(9)]
-        assert (np.array(error) <= bound).all()
+        for container, dtype in product((np.asarray, sp.csr_matrix), (np.float32, np.float64)):
+            points = make_samples(container(X), kernel)
+            out = np.empty((9, 9), dtype)
+            block = points.take(slice(0, 9), dtype)
+            kernel.tile(block, block, out)
+            rounding = kernel.rounding(points, dtype)
+            assert (rounding.relative <= MODEL.largest_relative).all()
+            rho = rounding.relative
+            bound = np.abs(out.astype(np.float64)) * (rho[:, None] + rho)
+            for p, q in rounding.pairs:
+                bound += np.outer(p, q) + np.outer(q, p)
+            error = [
+                [abs(float(exact[i][j] - float(out[i, j]))) for j in range(9)] for i in range(9)
+            ]
+            assert (np.array(error) <= bound).all()
 
 
 def test_diagonal_of_far_rows_is_one():

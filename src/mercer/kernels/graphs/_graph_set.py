@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels._samples import Samples
 from mercer.kernels.graphs._graph import Graph
 from mercer.kernels.graphs._reading import read_graphs
 from mercer.kernels.structured._sample_types import as_objects
@@ -157,8 +156,3 @@ def require_labels_of_both(mine: GraphSet, theirs: GraphSet, owner: str) -> None
                 f"compared with (of the training set) have {'none' if have else 'some'}. Give "
                 "labels to both or to none."
             )
-
-
-def graph_set(samples: Samples) -> GraphSet:
-    """What `prepare` has made of the samples."""
-    return samples.prepared["graphs"]

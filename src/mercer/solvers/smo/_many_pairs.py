@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mercer._numba import compiled
+from mercer._numba import compiled, larger, smaller
 from mercer._result import Result, Status
 from mercer.gram import BlockedGram
 from mercer.gram._sum_error import SumError
@@ -82,7 +82,7 @@ def _solve_some(
             if not has_ended:
                 gap = estimated_gap(own_beta, grad, own_target, low, high, None, m, True)
                 has_ended = not gap > tols[2]
-                tol = max(tol * min(0.5, tols[2] / gap), tols[1])
+                tol = larger(tol * smaller(0.5, tols[2] / gap), tols[1])
         for p in range(n):
             beta[begin + p] = own_beta[p]
             weight[p] = abs(own_beta[p]) * scale[i + p if p < n_first else j + p - n_first]
