@@ -75,8 +75,9 @@ np.add.at(confusion, (y[test], predicted), 1)
 print("rows: true class, columns: predicted\n", confusion)
 
 # %%
-# A few of them: the letters around the point in question. Most ends of exons are followed by GT,
-# most beginnings come after AG; a sequence without its mark is hard for any rule of this kind.
+# A few of them: the letters around the point in question. Ends of exons are mostly followed by GT,
+# beginnings come after AG. In UCI's data many of the mistakes carry both marks, or a mark where
+# there is no junction.
 
 wrong = test[predicted != y[test]]
 for i, said in list(zip(wrong, predicted[predicted != y[test]], strict=True))[:8]:
