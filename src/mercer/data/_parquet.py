@@ -236,6 +236,8 @@ def _is_finite(values: np.ndarray) -> bool:
 def _common_type(file: Path, schema: Any, names: list[str]) -> np.dtype:
     """float32 if all columns are, else float64."""
     for name in names:
+        if name not in schema.names:
+            raise FileError(str(file), None, f"there is no column {name!r}; give columns=[...].")
         if _kind(schema.field(name).type) != "numbers":
             what = (
                 f"column {name!r} holds {schema.field(name).type}, not numbers. Leave it out with "
