@@ -206,7 +206,9 @@ def accuracies(options: argparse.Namespace) -> list[Row]:
         matrices = [kernel(data.X) for kernel in kernels]
         folds = selection.StratifiedKFold(10, shuffle=True, random_state=0)
         parts = folds.split(matrices[0], data.y)
-        scores = np.array([nested_score(matrices, data.y, *part, Cs=Cs, cv=3) for part in parts])
+        scores = np.array(
+            [nested_score(matrices, data.y, train, test, Cs=Cs, cv=3) for train, test in parts]
+        )
         seconds = time.perf_counter() - start
         shown = ", ".join(f"{kernel!r}" for kernel in kernels)
         spread = f"{scores.mean():.4f} ± {scores.std():.4f}"

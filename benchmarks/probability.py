@@ -211,7 +211,7 @@ def _coverage(options: argparse.Namespace) -> None:
 def _loo(options: argparse.Namespace) -> None:
     rows = []
     for name in ("covtype-two", "a9a", "spambase", "mnist-two"):
-        seconds = {}
+        seconds: dict[str, Any] = {}
         for who in ("mercer", EARLIER):
             missing = PEERS[who].missing()
             with tempfile.TemporaryDirectory(prefix="mercer-bench-") as folder:

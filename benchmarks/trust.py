@@ -33,7 +33,7 @@ __all__ = ["add_command"]
 PROCESSES = 4
 
 MOST_GROWTH = 0.05
-FIT = {"C": 300.0, "gamma": 0.1, "tol": 1e-3}
+FIT: dict[str, Any] = {"C": 300.0, "gamma": 0.1, "tol": 1e-3}
 
 
 def add_command(commands: Any) -> None:

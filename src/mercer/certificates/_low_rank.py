@@ -148,4 +148,4 @@ def _at_variables(problem: BoxQP, result: Result) -> tuple[np.ndarray, np.ndarra
 
 def _answer(beta: np.ndarray, diag: np.ndarray) -> Result:
     empty = np.empty(0)
-    return Result(beta, empty, 0.0, empty, empty, np.inf, Status.NOT_REACHED, 0, 0, 0.0, diag=diag)
+    return Result(beta, empty, 0.0, empty, np.inf, Status.NOT_REACHED, 0, 0, 0.0, diag=diag)

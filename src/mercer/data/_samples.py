@@ -70,7 +70,7 @@ def _samples(name: str, raw: Raw, schema: Schema) -> tuple[Any, list[str]]:
             columns.append(_days(raw.words[k], column, notes))
         else:
             columns.append(_words(raw.words[k], column, notes))
-    return Rows([column.name for column in schema.columns or ()], columns), notes
+    return Rows(tuple(column.name for column in schema.columns or ()), tuple(columns)), notes
 
 
 def _words(words: Words, column: Column, notes: list[str]) -> np.ndarray:

@@ -190,7 +190,8 @@ def _parameters(model: Any, name: str) -> dict[str, Any]:
         return changed
     entry = kernel_entry(model.kernel_)
     kernel = entry.names[0] if entry is not None and entry.names else None
-    if kernel in _KERNEL_NAMES and (name not in _KERNEL_SVMS or entry.libsvm_name):
+    is_named = kernel in _KERNEL_NAMES
+    if entry is not None and is_named and (name not in _KERNEL_SVMS or entry.libsvm_name):
         numbers = {key: getattr(model.kernel_, key) for key in entry.parameters}
         return changed | {"kernel": kernel, "kernel_params": None, **numbers}
     if name not in _KERNEL_SVMS:

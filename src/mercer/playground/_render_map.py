@@ -30,8 +30,8 @@ def held_out_columns(found: HeldOut | None, state: State) -> dict[str, Columns]:
 
 
 def _map(found: HeldOut | None, state: State) -> dict[str, Columns]:
-    cells = {name: [] for name in ("x", "y", "width", "height", "colour", "note")}
-    marks = {name: [] for name in ("x", "y", "marker", "size", "fill", "line")}
+    cells: Columns = {name: [] for name in ("x", "y", "width", "height", "colour", "note")}
+    marks: Columns = {name: [] for name in ("x", "y", "marker", "size", "fill", "line")}
     if found is None or found.map is None:
         return {"map": cells, "map-marks": marks}
     errors = found.map

@@ -33,7 +33,10 @@ def make_server(port: int = 0) -> Any:
         port = _free_port()
     origins = [f"{host}:{port}" for host in HOSTS]
     pages = {"/": Application(FunctionHandler(add_page))}
-    limits = {"websocket_max_message_size": MESSAGE_BYTES, "allow_websocket_origin": origins}
+    limits: dict[str, Any] = {
+        "websocket_max_message_size": MESSAGE_BYTES,
+        "allow_websocket_origin": origins,
+    }
     try:
         server = Server(pages, address=ADDRESS, port=port, **limits)
         _refuse_other_hosts(server)

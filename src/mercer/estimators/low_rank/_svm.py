@@ -226,7 +226,6 @@ class LowRankFit:
             np.empty(0),
             0.0,
             np.empty(0) if problem.group is None else np.array([float(found.b)]),
-            np.empty(0),
             np.inf,
             found.status,
             found.iterations,

@@ -16,7 +16,8 @@ from enum import IntEnum
 import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
-from mercer.solvers.smo._pair_update import _FAR, LANE, pair_steps
+from mercer.solvers._violation import _FAR
+from mercer.solvers.smo._pair_update import LANE, pair_steps
 
 __all__ = ["Count", "Number", "add_columns", "rescale", "rounds"]
 

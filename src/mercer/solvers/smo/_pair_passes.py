@@ -19,6 +19,7 @@ from mercer._numba import (
     order_key,
     smaller,
 )
+from mercer.solvers._violation import _FAR
 
 __all__ = [
     "TINY_CURVATURE",
@@ -34,7 +35,6 @@ TINY_CURVATURE = 1e-12
 # The violation of a pair must be at least this fraction of the largest one: among duplicates, whose
 # curvature is zero, the rounding of equal gradients would look like an unbounded gain.
 LEAST_VIOLATION = 1e-3
-_FAR = 1e300  # stands for "no such variable"
 # In the masks of variables that may rise or fall; also above all keys of gains.
 _YES = 2**31 - 1
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from mercer._numba import compiled, larger, smaller
+from mercer.solvers._violation import _FAR
 from mercer.solvers.smo._pair_passes import (
-    _FAR,
     _YES,
     TINY_CURVATURE,
     best_in_group,
@@ -209,9 +209,9 @@ def pair_steps(
         delta = smaller(smaller(newton, room_i), room_j)
         beta[i] = upper[i] if delta == room_i else beta[i] + delta
         beta[j] = lower[j] if delta == room_j else beta[j] - delta
-        for k in (i, j):  # as `_mark`, whose call takes longer
-            rise[k] = _YES if beta[k] < upper[k] else -1
-            fall[k] = _YES if beta[k] > lower[k] else -1
+        for moved in (i, j):  # as `_mark`, whose call takes longer
+            rise[moved] = _YES if beta[moved] < upper[moved] else -1
+            fall[moved] = _YES if beta[moved] > lower[moved] else -1
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
         if is_endless and delta > UNBOUNDED_STEP and curvature <= resolution * pair_scale:
             flags |= _UNBOUNDED
