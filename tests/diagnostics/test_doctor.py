@@ -351,7 +351,7 @@ def test_a_long_fit_is_reported_with_alternatives():
     settings = Settings(sample_rows=200, sample_seconds=60.0, long_seconds=0.0)
     (finding,) = found(examine(X, y, settings=settings), "minutes")
     assert finding.severity == "note"
-    assert "Nystroem" in finding.remedy
+    assert "a linear estimator" in finding.remedy  # low rank is judged by its residual
 
 
 def test_the_sample_has_every_class():
