@@ -31,7 +31,9 @@ PRIVATE = {
     "PegasosClassifier": {"_states"},  # iterates, for partial_fit
     "PegasosRegressor": {"_states"},
     "EmpiricalKernelMap": KERNEL,
-    "Nystroem": KERNEL,
+    **dict.fromkeys(("Nystroem", "RandomFourierFeatures", "TensorSketch"), KERNEL),
+    # How many features; samples that are objects, whose features are the columns.
+    "ExplicitFeatures": {*KERNEL, "_count", "_seen"},
     **{name: set() for name in SEARCHES},
     "LaplacianEigenmaps": {"_k", "_rows", "_search"},  # the neighbours of new rows are searched
     "LocallyLinearEmbedding": {"_k", "_rows", "_search"},

@@ -80,12 +80,16 @@ def _pursue(
     left = np.asarray(gram.diag(), np.float64).copy()
     least = IN_SPAN * float(left.max(initial=0.0))
     residual = values.copy()
+    # Below this ‖w − w̃‖² cannot be told from the rounding of its sum.
+    noise = n * np.finfo(np.float64).eps * np.abs(coef * values).sum(axis=1)
     alpha: list[np.ndarray] = []
     pivots: list[int] = []
     L = np.empty((min(most, 64), n))
     while len(pivots) < most:
         norm2 = (coef * residual).sum(axis=1)
         if max_change is not None and norm2.max(initial=0.0) <= SAFETY * max_change**2:
+            break
+        if (norm2 <= noise).all():
             break
         gain = (residual**2).sum(axis=0)
         gain = np.divide(gain, left, out=np.zeros(n), where=left > least)
