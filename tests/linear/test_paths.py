@@ -190,7 +190,7 @@ def test_a_rescaled_model_has_a_gap_of_its_own():
     exact = CoordinateDescent(1e-7).solve(problem, rows, Stopping())
     w = exact.w * (1 - 1e-4)
     short = evaluate(problem, rows, w, 0.0, exact.beta, exact.w_beta)
-    found = _rescaled(problem, short)
+    found = _rescaled(problem, short, 1e-7)
     again = evaluate(problem, rows, found.w, found.b, found.beta)
     assert found.gap < 0.1 * short.gap
     assert found.gap == pytest.approx(again.gap, rel=1e-6)
