@@ -73,7 +73,8 @@ def targets_of(name: str):
 def values(model, rows) -> dict:
     # A copy: of the very array that the model keeps, against itself, BLAS computes one half.
     rows = rows.copy()
-    return {method: getattr(model, method)(rows) for method in METHODS if hasattr(model, method)}
+    found = {method: getattr(model, method)(rows) for method in METHODS if hasattr(model, method)}
+    return {name: X.toarray() if sp.issparse(X) else X for name, X in found.items()}
 
 
 def there_and_back(model, folder, **options):

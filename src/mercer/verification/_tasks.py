@@ -146,6 +146,11 @@ def stored_duals(model: Any, n: int, rows: np.ndarray) -> np.ndarray | None:
     """The dual variables of a linear model, where they do not follow from its scores."""
     kept = getattr(model, "dual_coef_", None)
     if kept is None:
+        if getattr(model, "loss", "") in ("hinge", "epsilon_insensitive"):
+            raise ValueError(
+                f"The model has no dual_coef_, without which a model with loss={model.loss!r} "
+                "cannot be verified: fit it again."
+            )
         return None
     if kept.shape[1] != n:
         raise ValueError(
