@@ -49,7 +49,7 @@ FORMULATIONS = {
 def as_result(problem, K, beta, b, f_error=0.0):
     f = K @ problem.at_points(beta, K.shape[0])
     return Result(
-        beta, f, f_error, b, np.zeros((len(b), 2)), 0.0, Status.SOLVED, iterations=7, rounds=3,
+        beta, f, f_error, b, 0.0, Status.SOLVED, iterations=7, rounds=3,
         seconds=0.5,
     )  # fmt: skip
 

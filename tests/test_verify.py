@@ -70,9 +70,7 @@ def certificate_of_libsvm(name, model, weight):
     beta = np.where(np.isclose(beta, problem.lower, rtol=1e-12), problem.lower, beta)
     b = np.repeat(b, 2) if name == "nu-svr" else b
     violation = largest_violation(problem, beta, problem.target - problem.at_variables(K @ coef))
-    return certify(
-        problem, Result(beta, K @ coef, 0.0, b, None, violation, Status.SOLVED, 1, 1, 0.0)
-    )
+    return certify(problem, Result(beta, K @ coef, 0.0, b, violation, Status.SOLVED, 1, 1, 0.0))
 
 
 def largest_violation(problem, beta, e):
