@@ -100,7 +100,8 @@ class _KernelDisplay(Display):
         elif kernel.sample_type != OBJECTS:
             kernel = kernel.resolved(X)
             X = kernel.read(X)
-        points = kernel.prepare(Samples(X))
+        gram = BlockedGram(kernel, Samples(X))
+        points = gram.points
         kernel.check(points)
         rows = _sample(points.n, labels if names else None, most)
         starts = np.array([0, rows.size])
@@ -109,7 +110,7 @@ class _KernelDisplay(Display):
             rows = rows[order]
         elif labels is not None:  # targets
             rows = rows[np.argsort(labels[rows], kind="stable")]
-        K = np.asarray(BlockedGram(kernel, points).take(rows).matrix(), dtype=np.float64)
+        K = np.asarray(gram.take(rows).matrix(), dtype=np.float64)
         numbers = cls._numbers(K, rows, starts, names or ())
         caveat = f"{rows.size:,} of {points.n:,} rows, at random, stratified by class."
         return cls(**numbers, title=title, caveat=caveat if rows.size < points.n else "")
