@@ -72,9 +72,10 @@ def test_time_limit(dense, Machine, labels):
 def test_time_limit_covers_all_tasks_of_a_multiclass_fit():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 30, len(X))
-    began = now()
-    with pytest.warns(ConvergenceWarning, match=r"time limit.*of 435 tasks"):
-        model = SVC(time_limit=0.2, **HARD).fit(X, labels)
+    for _ in range(2):  # the first may compile, which no limit interrupts
+        began = now()
+        with pytest.warns(ConvergenceWarning, match=r"time limit.*of 435 tasks"):
+            model = SVC(time_limit=0.2, **HARD).fit(X, labels)
     assert elapsed(began) < 1.2
     assert model.predict(X[:5]).shape == (5,)
     assert np.isfinite(model.certificate_.gap)
