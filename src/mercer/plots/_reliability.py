@@ -52,7 +52,7 @@ class ReliabilityDisplay(Display):
     event: str = "the positive class"
     brier: float = np.nan  #: mean squared difference of probability and event
     log_loss: float = np.nan
-    calibration_error: float = np.nan  #: mean |observed − predicted| of the rows' bins
+    calibration_error: float = np.nan  #: mean absolute difference of both, by rows
 
     @classmethod
     def from_predictions(
