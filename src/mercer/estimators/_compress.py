@@ -64,10 +64,10 @@ class Compressible:
         Parameters
         ----------
         max_vectors : int, optional
-            Keep at most so many.
+            The largest number of vectors that are kept.
         tolerance : float, optional
             Keep no more than it takes for ‖w − w̃‖ √k(z, z) ≤ tolerance at every vector z: with a
-            kernel such as RBF, whose k(x, x) is 1, f changes by at most so much anywhere.
+            kernel such as RBF, whose k(x, x) is 1, f changes by at most ``tolerance`` anywhere.
         X : {array-like, sparse matrix}, optional
             Rows at which the largest change of f is computed (``compression_.largest_change``).
 
