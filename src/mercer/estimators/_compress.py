@@ -58,8 +58,8 @@ class Compressible:
 
         The vectors are some of those that the model has, chosen one by one so that each reduces the
         change of f in the norm of the kernel's feature space most; their coefficients are the best
-        ones for that norm. All outputs of a model of several classes share them. The time of a
-        prediction is proportional to their number.
+        ones for that norm. All outputs of a model of several classes share them. A prediction
+        evaluates the kernel at these vectors only.
 
         Parameters
         ----------
