@@ -395,3 +395,11 @@ def test_plot_writes_by_the_suffix(here, mercer, suffix):
     assert f"b.{suffix}" in out
     start = (here / f"b.{suffix}").read_bytes()[:400].lower()
     assert {"png": b"\x89png", "svg": b"<svg", "html": b"<html"}[suffix] in start
+
+
+def test_inspect_says_that_a_model_is_compressed(here, mercer):
+    package.save(package.load("demo/tumours.mercer").compress(5), "small.mercer")
+    code, out, _ = mercer("inspect", "small.mercer")
+    assert code == 0
+    assert "compressed from" in out
+    assert "to 5 vectors" in out

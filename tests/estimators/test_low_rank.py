@@ -160,6 +160,7 @@ def test_a_stopped_fit_states_no_distance():
         (SVC(C=np.inf, **LOW), Y, "needs a finite C"),
         (SVC(solver="platt", **LOW), Y, "leave solver='auto'"),
         (SVC(warm_start=True, **LOW), Y, "cannot be combined with warm_start"),
+        (SVC(checkpoint="file", **LOW), Y, "cannot be combined with checkpoint"),
         (SVC(probability="platt", **LOW), Y, "use CalibratedClassifierCV"),
         (SVC(kernel="cosine", approximation="fourier"), Y, "No spectral density"),
         (SVC(kernel=RBF(1.0), approximation="sketch"), Y, "TensorSketch is for polynomial"),

@@ -64,6 +64,12 @@ def describe_certificate(model: Any, full: bool, certificate: Any = None) -> str
     """The sentence about a model's certificate (or another one of it), and all numbers of it."""
     certificate = certificate_of(model) if certificate is None else certificate
     model = last_step(model)
+    if hasattr(model, "compression_"):
+        counts = model.compression_
+        return (
+            f"compressed from {counts.n_vectors_before:,} to {counts.n_vectors:,} vectors: no "
+            "longer the solution of its problem, so there is no certificate."
+        )
     if certificate is None:
         return f"{type(model).__name__} minimises no objective, so there is no certificate."
     text = headline(certificate, model.tol if measure_of(model) == "violation" else None)

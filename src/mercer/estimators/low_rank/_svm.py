@@ -121,6 +121,8 @@ class LowRankFit:
             raise ValueError(f"{name} has its own solvers: leave solver='auto'.")
         if self.warm_start:
             raise ValueError(f"{name} cannot be combined with warm_start=True.")
+        if self.checkpoint is not None:
+            raise ValueError(f"{name} cannot be combined with checkpoint: leave it None.")
         if getattr(self, "_is_calibrated", False):
             raise ValueError(
                 f"{name} cannot be combined with probability={self.probability!r}: use "
