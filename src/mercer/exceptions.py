@@ -16,7 +16,10 @@ or a TypeError, methods before ``fit`` scikit-learn's ``NotFittedError``.
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -88,8 +91,28 @@ class WarmStartWarning(UserWarning):
     """A warm start began anew, and why."""
 
 
+_thread = threading.local()
+
+
+@contextmanager
+def silent_thread() -> Iterator[None]:
+    """`warn_user` says nothing in this thread.
+
+    ``warnings.catch_warnings`` changes the filters of all threads: where two of them leave it in
+    another order than they entered it, the filters of one stay.
+    """
+    before = getattr(_thread, "is_silent", False)
+    _thread.is_silent = True
+    try:
+        yield
+    finally:
+        _thread.is_silent = before
+
+
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that led here, past this package and scikit-learn."""
+    if getattr(_thread, "is_silent", False):
+        return
     level, frame = 2, sys._getframe(1)
     ours = ("mercer", "sklearn")
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ours:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,13 @@ def test_what_is_not_solved_by_parts_is_refused(rows):
     for parameters in ({"C": np.inf}, {"kernel": "precomputed"}):
         with pytest.raises(ValueError, match=r"not solved by parts: use mercer\.SVC"):
             SVC(**parameters).fit(cut(rows[0]), rows[1])
+
+
+def test_fits_of_workers_leave_the_filters_of_warnings_alone(client, rows):
+    """Two threads of one process, whose fits overlap."""
+    X, y = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        SVC().fit(cut(X), y)
+        assert list(warnings.filters) == before

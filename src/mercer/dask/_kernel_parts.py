@@ -9,7 +9,6 @@ violate it most, which join the next joint problem.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import _sum_rounding
 from mercer.certificates._certificate import EPS, ROUNDING
 from mercer.dask._chunk import Chunk
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import silent_thread
 from mercer.gram import BlockedGram
 from mercer.gram._bounded_products import bounded_columns
 from mercer.kernels._binding import bind_samples
@@ -88,8 +87,7 @@ def _fitted(estimator: Any, chunk: Chunk, **parameters: Any) -> Any:
     """A fit whose warnings are the distributed one's business."""
     model = clone(estimator).set_params(**parameters)
     y = np.ones(chunk.n) if chunk.y is None else chunk.y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with silent_thread():
         return model.fit(chunk.X, y, chunk.weight)
 
 
