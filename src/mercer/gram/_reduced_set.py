@@ -21,7 +21,7 @@ from mercer.gram._blocked import BlockedGram
 
 __all__ = ["ReducedSet", "reduce_set"]
 
-# A vector is in the span of those before it if this part of k(z, z), or less, is left of it.
+# A vector z is in the span of those before it if its residual is at most IN_SPAN · max k(z, z).
 IN_SPAN = 1e-12
 # What is asked for is approached by estimates; the final bound includes rounding.
 SAFETY = 0.99
