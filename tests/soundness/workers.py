@@ -25,6 +25,9 @@ ORACLE = 120.0
 PATIENCE = 10.0
 # Seconds until a new process has imported and compiled everything.
 START = 180.0
+# The parent looks five times a second. If it has not looked for longer than this, all of them were
+# paused, and the seconds in between count as this many only.
+LONGEST_LOOK = 2.0
 
 
 def processor_seconds(pid: int | None) -> float:
@@ -93,7 +96,7 @@ class _Worker:
         self._enter("start")
 
     def _enter(self, stage: str) -> None:
-        self.stage, self.since = stage, time.monotonic()
+        self.stage, self.taken, self.looked = stage, 0.0, time.monotonic()
         work = self._work()
         self.before += work if math.isfinite(work) else 0.0
 
@@ -120,8 +123,9 @@ class _Worker:
             self._enter(message)
             return None
         limit = {"start": START, "ready": self.watchdog, "fitted": ORACLE}[self.stage]
-        taken = time.monotonic() - self.since
-        if taken > limit and (taken > PATIENCE * limit or self._work() > limit):
+        now = time.monotonic()
+        self.taken, self.looked = self.taken + min(now - self.looked, LONGEST_LOOK), now
+        if self.taken > limit and (self.taken > PATIENCE * limit or self._work() > limit):
             kind = "undecided" if self.stage == "fitted" else "hang"
             return self._lost(kind, f"no answer after {limit:.0f} s")
         return None
