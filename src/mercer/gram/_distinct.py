@@ -6,7 +6,7 @@ on one column share P, so that a weighted sum of them is formed among the distin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,8 +96,10 @@ class DistinctGram:
         """βᵀKβ, given `sums`."""
         return float(np.bincount(self.index, weights=coef, minlength=self.n_distinct) @ sums)
 
-    def bounded_form(self, coef: np.ndarray) -> tuple[float, float]:
-        """βᵀKβ and a rigorous bound on its error, in float64.
+    def bounded_form(
+        self, coef: np.ndarray, stop: Callable[[], bool] = lambda: False
+    ) -> tuple[float, float]:
+        """βᵀKβ and a rigorous bound on its error, in float64; neither once ``stop()``.
 
         Sums of β over equal samples are rounded, too: by at most their number times the sum of |β|.
         """
@@ -108,7 +110,7 @@ class DistinctGram:
         lost = np.where(count > 1, 1.01 * count * u * size, 0.0)
         used = np.flatnonzero(size)
         part = self.gram.take(self.kept)
-        f, error = part.bounded_sums(b, used)
+        f, error = part.bounded_sums(b, used, np.float64, stop)
         b, lost = b[used], lost[used]
         terms = np.abs(b) * (np.abs(f) + error)
         largest = self.gram.kernel.magnitude(self.gram.points)[self.kept[used]]

@@ -65,10 +65,13 @@ class LowRankSettings:
         Solvers stop at this multiple of the tolerance: rounding of the features is not theirs.
     visits : float
         Epochs, at the most, of the duals that the distance is computed from.
+    grace_seconds : float
+        For the certificate of a fit that was stopped.
     """
 
     solver_tol: float = 0.8
     visits: float = 10.0
+    grace_seconds: float = 0.3
 
 
 SETTINGS = LowRankSettings()
@@ -153,7 +156,7 @@ class LowRankFit:
                     for task, problem, answer in zip(tasks, problems, answers, strict=True)
                 ]
             )
-            sums = embedding.sums(W, betas)
+            sums = embedding.sums(W, betas, stopping.grace(SETTINGS.grace_seconds))
             seconds = time.perf_counter() - began
             certificates = [
                 self._certify_task(
@@ -349,7 +352,8 @@ class LowRankFit:
 
 def _mean_residual(squares: np.ndarray, diagonal: np.ndarray) -> float:
     """The mean of diag(K − FFᵀ) over that of diag(K)."""
-    left, whole = float(np.maximum(diagonal - squares, 0.0).sum()), float(diagonal.sum())
+    known = np.where(np.isfinite(squares), squares, 0.0)
+    left, whole = float(np.maximum(diagonal - known, 0.0).sum()), float(diagonal.sum())
     return left / whole if whole > 0 else 0.0
 
 
