@@ -122,3 +122,16 @@ def test_what_an_indefinite_matrix_may_cost_a_regression():
     )
     without = certify(problem, replace(result, psd_delta=0.0))
     assert certify(problem, result).gap - without.gap >= 4 * delta * C**2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_compressed_model_of_an_indefinite_kernel_states_no_bound(seed):
+    """Without a feature space ‖w − w̃‖² may be 0, and f another function."""
+    X, y, _ = draw(seed, 40, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mercer.SVC(kernel="sigmoid", gamma=0.1, coef0=-0.5, C=30.0).fit(np.round(2 * X), y)
+    small = model.compress(max_vectors=4, X=X)
+    assert all(change == np.inf for change in small.compression_.change)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        model.compress(tolerance=0.1)

@@ -129,7 +129,7 @@ def _factored(gram: BlockedGram, stop: Callable[[], bool]) -> PSDBound:
 
 
 def _filled(gram: BlockedGram, stop: Callable[[], bool]) -> np.ndarray:
-    """K, the lower half of it computed; the other one only to check that a function is symmetric."""
+    """K, the lower half of it computed; of functions the other one is compared with it."""
     n = gram.n
     K = np.empty((n, n))
     whole = gram.sample_block(slice(0, n), np.float64)

@@ -21,7 +21,7 @@ Reference: Keerthi, Duan, Shevade and Poo, Machine Learning 61, 2005 (the dual).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -105,7 +105,6 @@ class LowRankFit:
     tol: float
     max_iter: int
     n_jobs: int | None
-    random_state: Any
     expansion_: Any
     _duals: Any
 
@@ -306,8 +305,7 @@ class LowRankFit:
             self.expansion_ = FeatureFunction(self.kernel_, embedding.map, Samples(empty), W.T, b)
             self.support_ = np.empty(0, np.int32)
             self.dual_coef_: Any = np.empty((len(tasks), 0))
-            for name in ("support_vectors_",):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("support_vectors_", None)
             support = self.support_
         else:
             A, _ = embedding.coefficients(W)
@@ -318,8 +316,7 @@ class LowRankFit:
         self._n_support = self._count_support(support)
         self._support_rows, self._duals = support, None
         self.shape_fit_ = data.shape
-        iterations = [answer.result for answer in answers]
-        self.n_iter_ = self._iterations(iterations)
+        self.n_iter_ = self._iterations([answer.result for answer in answers])
         others = [
             _over_all(task, problem.at_points(answer.beta, _n(task, gram)), gram.n)
             for task, problem, answer in zip(tasks, problems, answers, strict=True)

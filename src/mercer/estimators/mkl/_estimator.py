@@ -18,7 +18,7 @@ from mercer.estimators.mkl._point import Machine, Point
 from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
-from mercer.exceptions import ConvergenceWarning, warn_user
+from mercer.exceptions import ConvergenceWarning, silent_thread, warn_user
 from mercer.gram._distinct import DistinctGrams
 from mercer.gram._machine import memory_bytes
 from mercer.kernels import Kernel
@@ -216,15 +216,16 @@ class MKL(BaseEstimator):
         n = data.n
         if 8 * n**2 > memory_bytes():
             raise ValueError(
-                f"MKL holds the kernel matrix of all {n:,} rows, {8e-9 * n**2:.0f} GB, which is more "
-                "than this computer has. Fit it to some of the rows."
+                f"MKL holds the kernel matrix of all {n:,} rows, {8e-9 * n**2:.0f} GB, which is "
+                "more than this computer has. Fit it to some of the rows."
             )
         tasks = machine._encode(data)
         machines = [
             Machine(machine._pose(task, data), np.arange(n) if task.rows is None else task.rows)
             for task in tasks
         ]
-        grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers)
+        stop = stopping.is_stopped
+        grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers, stop)
         scales = np.ones(len(kernels))
         if self.scale == "trace":
             means = np.array([member.mean_diagonal() for member in grams.members])
@@ -247,7 +248,8 @@ class MKL(BaseEstimator):
         machine.set_params(kernel=self.kernel_, gap_tol=0.25 * self.gap_tol)
         gram = machine._bind(data)
         # From the β of the search, which is what remains of a fit that was stopped.
-        machine._fit_tasks(data, tasks, gram, self._last_limits(machine, stopping), point.betas)
+        with silent_thread():  # `fit` says it of both
+            machine._fit_tasks(data, tasks, gram, self._last_limits(machine, stopping), point.betas)
         if gram.borrowed:
             gram.release()
         self.estimator_ = machine
