@@ -150,8 +150,31 @@ def certify_ridge(
 ) -> RidgeCertificate:
     """The certificate of coefficients, by f = K coef and the bound on its error.
 
-    ``is_psd``: whether the kernel is known to be positive semidefinite.
+    ``is_psd``: whether the kernel is known to be positive semidefinite. Where numbers overflow,
+    nothing is known.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        primal, dual, gap, ratios = _ridge_values(problem, solution)
+    # A system with α = 0 is also solved if the gradient of least squares is small.
+    reached = ratios if solution.gradient is None else np.minimum(ratios, solution.gradient)
+    if not np.isfinite([primal, gap]).all():
+        primal, dual, gap, reached = np.inf, 0.0, np.inf, np.full(ratios.size, np.inf)
+    return RidgeCertificate.of(
+        primal,
+        dual,
+        gap,
+        float(np.nan_to_num(ratios, nan=np.inf, posinf=np.inf).max(initial=0.0)),
+        status=final_status(solution.status, float(reached.max(initial=0.0)), tol, is_psd),
+        solver=solution.solver,
+        iterations=solution.iterations,
+        seconds=seconds,
+    )
+
+
+def _ridge_values(
+    problem: Ridge, solution: RidgeSolution
+) -> tuple[float, float, float, np.ndarray]:
+    """Primal and dual value, gap, and ‖r‖ / ‖y‖ of each target."""
     D, coef, f = problem.scale[:, np.newaxis], solution.coef, solution.f
     units, safety = ROUNDING.units * EPS, ROUNDING.norms
     shift = problem.alpha * coef / (D * D)
@@ -174,15 +197,4 @@ def certify_ridge(
     rounding = (len(f) + 8) * units * primal
     primal, least = primal + rounding, least - rounding
     ratios = np.divide(norms, sizes, out=np.zeros_like(norms), where=sizes > 0)
-    # A system with α = 0 is also solved if the gradient of least squares is small.
-    reached = ratios if solution.gradient is None else np.minimum(ratios, solution.gradient)
-    return RidgeCertificate.of(
-        primal,
-        max(least - gap, 0.0),
-        gap,
-        float(ratios.max(initial=0.0)),
-        status=final_status(solution.status, float(reached.max(initial=0.0)), tol, is_psd),
-        solver=solution.solver,
-        iterations=solution.iterations,
-        seconds=seconds,
-    )
+    return primal, max(least - gap, 0.0), gap, ratios

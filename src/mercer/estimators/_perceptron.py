@@ -202,5 +202,5 @@ def _bound(y: np.ndarray, updates: Updates, radius: float) -> float:
         return np.inf
     edge = y * (updates.f + updates.b)
     beta = updates.coefficients(y, averaged=False)
-    norm = float(beta @ (updates.f + updates.b))
-    return radius * norm / float(edge.min()) ** 2 if edge.min() > 0 else np.inf
+    norm, least = float(beta @ (updates.f + updates.b)), float(edge.min())
+    return radius / least * (norm / least) if least > 0 else np.inf

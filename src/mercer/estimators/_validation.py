@@ -42,6 +42,11 @@ __all__ = [
 DTYPES = [np.dtype(code).type for code in ["d", "f", "b", "B", "h", "H", "i", "I", "q"]]
 
 
+# What targets, and C, α and positive weights, must lie within: products of their squares with each
+# other and with kernel values are to be within the range of float64.
+LARGEST_TARGET = LARGEST_WEIGHT = 1e60
+SMALLEST_WEIGHT = 1e-150
+
 # Shown when positive weights are left on one class only.
 ONE_CLASS_LEFT = (
     "Invalid input - all samples with positive weights belong to the same class, "
@@ -126,7 +131,26 @@ def check_training(
             "Precomputed matrix must be a square matrix (one row and one column for each training "
             f"sample). Input is a {X.shape[0]}x{X.shape[1]} matrix."
         )
+    _refuse_extremes(estimator, y)
     return _drop_weightless(X, y, _check_weight(sample_weight, X.shape), precomputed)
+
+
+def _refuse_extremes(estimator: Any, y: np.ndarray) -> None:
+    """Targets, C and α with which sums of squares would leave the range of float64."""
+    if y.dtype.kind == "f" and max(-float(y.min()), float(y.max())) > LARGEST_TARGET:
+        row = int(np.argmax(np.abs(y).reshape(y.shape[0], -1).max(axis=1)))
+        raise ValueError(
+            f"The targets y have values above {LARGEST_TARGET:g} in size (largest: row {row}), "
+            "more than can be computed with. Scale them."
+        )
+    for name in ("C", "alpha"):
+        value = getattr(estimator, name, 1.0)
+        is_number = isinstance(value, (int, float, np.number)) and 0 < value < np.inf
+        if is_number and not SMALLEST_WEIGHT <= value <= LARGEST_WEIGHT:
+            raise ValueError(
+                f"{name} must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, or the "
+                f"objective leaves the range of float64; got {value!r}."
+            )
 
 
 def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray, np.ndarray]:
@@ -309,6 +333,13 @@ def _check_weight(sample_weight: Any, shape: tuple) -> np.ndarray | None:
         raise ValueError(
             f"sample_weight must be finite; {bad.size} of {weight.size} are NaN or infinite, "
             f"the first at row {bad[0]}."
+        )
+    bad = np.flatnonzero((weight > 0) & ~((weight >= SMALLEST_WEIGHT) & (weight <= LARGEST_WEIGHT)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight must be 0 or lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, "
+            f"or the objective leaves the range of float64; {bad.size} of {weight.size} do not, "
+            f"the first at row {bad[0]}. Multiply all by a factor, or set the smallest to 0."
         )
     return weight
 

@@ -220,7 +220,7 @@ def _recompute_hard_margin(task: _Task, precise: bool) -> _Recomputed:
         plain = total(apart**2) / 2 + total(alpha * np.maximum(t * margin - 1, 0.0))
         primal = t * t * square * (1 + 8 * UNIT_ROUNDOFF)
     return _Recomputed(
-        primal=(square / most**2 * (1 - 8 * UNIT_ROUNDOFF) if most > 0 else 0.0, primal),
+        primal=(square / most / most * (1 - 8 * UNIT_ROUNDOFF) if most > 0 else 0.0, primal),
         gap=gap,
         plain_gap=plain,
         is_infeasible=is_infeasible,

@@ -29,6 +29,8 @@ __all__ = ["MKL", "weighted_sum"]
 
 # For the certificate of a fit that was stopped.
 GRACE_SECONDS = 0.3
+# A kernel whose mean k(x, x) is not above this is not scaled: its inverse would overflow.
+SMALLEST_SCALE = 1e-290
 
 
 def weighted_sum(weights: np.ndarray, kernels: Sequence[Kernel]) -> Kernel:
@@ -229,7 +231,7 @@ class MKL(BaseEstimator):
         scales = np.ones(len(kernels))
         if self.scale == "trace":
             means = np.array([member.mean_diagonal() for member in grams.members])
-            scales = np.where(means > 0, means, 1.0)
+            scales = np.where(means > SMALLEST_SCALE, means, 1.0)
         search = WeightSearch(
             grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol,
             stopping.quiet(), self.max_iter, np.empty((n, n)),

@@ -169,6 +169,7 @@ class KernelMachine(
 
     def _largest_value(self, n: int) -> float:
         is_float64 = self.solver in ("auto", "smo") and 2 * n <= SMOSettings().dense_variables
+        is_float64 = is_float64 and self.approximation is None  # features are float32
         return LARGEST_FLOAT64 if is_float64 else LARGEST
 
     @property

@@ -253,7 +253,8 @@ feature_names_in_, shape_fit_
     def _coefficients(self, problem: BoxQP, result: Result) -> tuple[np.ndarray, float]:
         """Divide by ρ, half the difference of the multipliers: the margin becomes ±1."""
         rho = _rho(result) if _rho(result) > 0 else 1.0
-        return result.beta / rho, float(result.b.mean() / rho)
+        with np.errstate(over="ignore"):  # what is not finite is refused
+            return result.beta / rho, float(result.b.mean() / rho)
 
 
 def _rho(result: Result) -> float:

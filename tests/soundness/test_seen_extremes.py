@@ -1,0 +1,84 @@
+"""Numbers at the ends of float64: refused with the reason, or fitted without a word."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.exceptions import ConvergenceWarning
+
+ROWS = np.random.default_rng(12).normal(size=(12, 3))
+LABELS, TARGETS = np.arange(12) % 2, np.sin(np.arange(12.0))
+
+REGRESSIONS = [
+    mercer.SVR(time_limit=1.0),
+    mercer.NuSVR(time_limit=1.0),
+    mercer.KernelRidge(kernel="rbf"),
+    mercer.KernelRidge("loo", kernel="rbf"),
+    mercer.KernelRidge(kernel="rbf", approximation="nystroem", n_components=3),
+    mercer.LinearSVR(time_limit=1.0),
+    mercer.LinearSVR(loss="squared_epsilon_insensitive", time_limit=1.0),
+]
+CLASSIFIERS = [
+    mercer.SVC(time_limit=1.0),
+    mercer.SVC(loss="squared_hinge", time_limit=1.0),
+    mercer.NuSVC(nu=0.3, time_limit=1.0),
+    mercer.SVC(approximation="nystroem", n_components=3, time_limit=1.0),
+    mercer.KernelLogisticRegression(time_limit=1.0),
+    mercer.LinearSVC(time_limit=1.0),
+    mercer.LogisticRegression(time_limit=1.0),
+    mercer.MKL([mercer.kernels.RBF(1.0), mercer.kernels.Linear()], time_limit=1.0),
+]
+
+
+def fitted_or_refused(model, X, y, weight=None):
+    """The certificate and that of `verify` have no NaN; or a ValueError gives the reason."""
+    given = {} if weight is None else {"sample_weight": weight}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            model.fit(X, y, **given)
+        except ValueError as error:
+            return str(error)
+        own = model.estimator_ if isinstance(model, mercer.MKL) else model
+        for proof in (model.certificate_, mercer.verify(own, X, y, weight)):
+            assert not np.isnan([proof.primal, proof.gap]).any()
+            assert proof.gap >= 0
+    return ""
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e30, 1e59, 1e100, 1e160, 1e300])
+@pytest.mark.parametrize("model", REGRESSIONS, ids=repr)
+def test_targets(model, size):
+    said = fitted_or_refused(model, ROWS, size * TARGETS)
+    assert ("targets" in said) == (size > 1e60)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e-140, 1e50, 1e100, 1e300])
+@pytest.mark.parametrize("model", [*CLASSIFIERS, *REGRESSIONS[:3]], ids=repr)
+def test_weights(model, size):
+    y = TARGETS if model in REGRESSIONS else LABELS
+    for weight in (np.full(12, size), np.where(np.arange(12) % 3, 1.0, size)):
+        said = fitted_or_refused(model, ROWS, y, weight)
+        assert ("sample_weight" in said) == (not 1e-150 <= size <= 1e60)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-160, 1e-80, 1e14, 1e40, 1e49, 1e150])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("n", [2, 3, 12])
+def test_rows(kernel, scale, n):
+    """Kernel values from the smallest subnormal number to the largest that is taken."""
+    models = [model for model in [*CLASSIFIERS, *REGRESSIONS] if hasattr(model, "kernel")]
+    for model in models:
+        model = model.set_params(kernel=kernel)
+        y = TARGETS if model in REGRESSIONS else LABELS
+        fitted_or_refused(model, scale * ROWS[:n], y[:n])
+
+
+@pytest.mark.parametrize("n", [2, 3, 12])
+def test_a_hard_margin_of_subnormal_rows_is_verified(n):
+    model = mercer.LinearSVC(C=np.inf, intercept_scaling=None, time_limit=1.0)
+    fitted_or_refused(model, 5e-324 * np.round(9 * ROWS[:n]), LABELS[:n])
