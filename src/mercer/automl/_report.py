@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.automl._trials import Trial
 from mercer.data._column_statistics import Finding
 from mercer.plots import LandscapeDisplay, ValidationCurveDisplay
-from mercer.tuning._trials import Trial
 
 __all__ = ["AutofitReport"]
 
