@@ -50,9 +50,16 @@ def read_texts(
     y, task = learn_target(source.name, Raw(np.empty((0, 0)), raw, None, target=name), options.task)
     labels = tuple(np.unique(y).tolist()) if task == "classification" else None
     made = Schema(
-        None, 0, target=name, task=task, labels=labels, decimal=notation.decimal,
-        na=options.na, text=names[text], samples=samples,
-    )  # fmt: skip
+        None,
+        0,
+        target=name,
+        task=task,
+        labels=labels,
+        decimal=notation.decimal,
+        na=options.na,
+        text=names[text],
+        samples=samples,
+    )
     return _objects(texts), y, made, notes
 
 

@@ -115,8 +115,9 @@ class LowRankFit:
                 f"{type(self).__name__} is another problem. Use SVC or SVR with C."
             )
         if any(problem.is_hard for problem in problems):
-            raise ValueError(f"{name} needs a finite C: classes may be separable by the exact "
-                             "kernel only.")  # fmt: skip
+            raise ValueError(
+                f"{name} needs a finite C: classes may be separable by the exact kernel only."
+            )
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             raise ValueError(f"{name} has its own solvers: leave solver='auto'.")
         if self.warm_start:
