@@ -240,11 +240,6 @@ intercept_, classes_
         X : Dask array or data frame of shape (n_samples, n_features)
         y : Dask array or series of shape (n_samples,), or an array
         sample_weight : Dask array or series of shape (n_samples,), or an array, optional
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 

@@ -160,10 +160,6 @@ class KernelKMeans(
         y : Ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weight 2 counts as the row twice; rows of weight 0 (or less) are only labelled.
-
-        Returns
-        -------
-        self : object
         """
         with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, np.ones(number_of_samples(X)), sample_weight)

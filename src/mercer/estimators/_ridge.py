@@ -158,11 +158,6 @@ class KernelRidge(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : float or array-like of shape (n_samples,), optional
             Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         if isinstance(sample_weight, Real):
             sample_weight = np.full(_num_samples(X), float(sample_weight))
@@ -340,11 +335,6 @@ class KernelRidge(
 
     def predict(self, X: Any) -> np.ndarray:
         """f at each row, with float64 kernel values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
 
         Returns
         -------

@@ -239,14 +239,5 @@ n_jobs, callback, on_interrupt, warm_start
         self.coef_ = self.coef_[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """w·x + b at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """w·x + b at each row."""
         return self._scores(X)[:, 0]

@@ -189,11 +189,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
         Returns
         -------
         values : ndarray
@@ -216,11 +211,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def distance(self, X: Any) -> np.ndarray:
         """Signed distances f(x)/‖w‖ from the hyperplane in feature space.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
         Returns
         -------
         distances : ndarray of shape (n_samples,) for two classes, else (n_samples, n_tasks)
@@ -230,17 +220,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return values[:, 0] if self.classes_.size == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row."""
         check_is_fitted(self, "expansion_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
@@ -266,11 +246,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
@@ -291,11 +266,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     @available_if(_has_probability)
     def predict_proba_interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Venn–Abers intervals of the probability of ``classes_[1]``, of two classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
 
         Returns
         -------
