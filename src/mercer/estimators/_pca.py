@@ -37,6 +37,7 @@ from mercer.estimators._validation import (
 )
 from mercer.exceptions import NotFittedError
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.kernels import RBF, Linear
 from mercer.kernels._binding import make_samples
 from mercer.kernels._symmetry import require_symmetric, symmetric_part
@@ -194,7 +195,7 @@ class KernelPCA(
         if self.eigen_solver == "randomized" and self.iterated_power != "auto":
             limit = int(self.iterated_power) + 1  # the first product is no power yet
         way = self.eigen_solver if self.eigen_solver in ("auto", "dense") else "krylov"
-        return EigenSolver(way, self.tol, limit, int(self.cache_size * 2**20), self._settings)
+        return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE), self._settings)
 
     def _keep(
         self,
@@ -258,7 +259,7 @@ class KernelPCA(
         T = self._components()
         gram = BlockedGram(self.kernel_, make_samples(T, self.kernel_), workers)
         problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
-        solver = RidgeSolver(cache_bytes=int(self.cache_size * 2**20))
+        solver = RidgeSolver(cache_bytes=int(self.cache_size * MEGABYTE))
         self.dual_coef_ = solver.solve(problem, gram, stopping).coef
         gram.release()
         self.X_transformed_fit_ = T

@@ -22,6 +22,7 @@ from mercer.estimators._validation import Data, check_rows, check_training, is_p
 from mercer.estimators.low_rank._embedding import make_embedding
 from mercer.estimators.low_rank._ridge import solve_ridge
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import Ridge
 from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
@@ -217,7 +218,7 @@ class KernelRidge(
 
     def _solver(self) -> RidgeSolver:
         return RidgeSolver(
-            self.solver, self.tol, self.max_iter, int(self.cache_size * 2**20), self._settings
+            self.solver, self.tol, self.max_iter, int(self.cache_size * MEGABYTE), self._settings
         )
 
     def _check_alpha(self, n_targets: int) -> np.ndarray | None:

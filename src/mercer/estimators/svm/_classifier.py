@@ -31,6 +31,7 @@ from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, cla
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping
 
@@ -103,7 +104,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             gram,
             partial(self._pose_fold, data=data),
             self._coefficients,
-            self._make_solver(int(self.cache_size * (1 << 20))),
+            self._make_solver(int(self.cache_size * MEGABYTE)),
             check_random_state(self.random_state),
             self.n_jobs,
             stopping,
