@@ -140,7 +140,7 @@ def _lever(estimator: Any, data: Data, status: Status) -> str:
         return f"C={estimator.C:g} is very large: a smaller C is the most likely help."
     if status is Status.TIME_LIMIT:
         return (
-            f"Raise time_limit={estimator.time_limit:g}, or set warm_start=True and fit again to "
+            f"Raise time_limit={estimator.time_limit}, or set warm_start=True and fit again to "
             "go on from here."
         )
     if status is Status.ITERATION_LIMIT:

@@ -66,10 +66,13 @@ class LowRankSettings:
         Solvers stop at this multiple of the tolerance: rounding of the features is not theirs.
     visits : float
         Epochs, at the most, of the duals that the distance is computed from.
+    grace_seconds : float
+        For the certificate of a fit that was stopped.
     """
 
     solver_tol: float = 0.8
     visits: float = 10.0
+    grace_seconds: float = 0.3
 
 
 SETTINGS = LowRankSettings()
@@ -103,7 +106,6 @@ class LowRankFit:
     tol: float
     max_iter: int
     n_jobs: int | None
-    random_state: Any
     expansion_: Any
     _duals: Any
 
@@ -155,7 +157,7 @@ class LowRankFit:
                     for task, problem, answer in zip(tasks, problems, answers, strict=True)
                 ]
             )
-            sums = embedding.sums(W, betas)
+            sums = embedding.sums(W, betas, stopping.grace(SETTINGS.grace_seconds))
             seconds = time.perf_counter() - began
             certificates = [
                 self._certify_task(
@@ -305,8 +307,7 @@ class LowRankFit:
             self.expansion_ = FeatureFunction(self.kernel_, embedding.map, Samples(empty), W.T, b)
             self.support_ = np.empty(0, np.int32)
             self.dual_coef_: Any = np.empty((len(tasks), 0))
-            for name in ("support_vectors_",):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("support_vectors_", None)
             support = self.support_
         else:
             A, _ = embedding.coefficients(W)
@@ -317,8 +318,7 @@ class LowRankFit:
         self._n_support = self._count_support(support)
         self._support_rows, self._duals = support, None
         self.shape_fit_ = data.shape
-        iterations = [answer.result for answer in answers]
-        self.n_iter_ = self._iterations(iterations)
+        self.n_iter_ = self._iterations([answer.result for answer in answers])
         others = [
             _over_all(task, problem.at_points(answer.beta, _n(task, gram)), gram.n)
             for task, problem, answer in zip(tasks, problems, answers, strict=True)
@@ -351,7 +351,8 @@ class LowRankFit:
 
 def _mean_residual(squares: np.ndarray, diagonal: np.ndarray) -> float:
     """The mean of diag(K − FFᵀ) over that of diag(K)."""
-    left, whole = float(np.maximum(diagonal - squares, 0.0).sum()), float(diagonal.sum())
+    known = np.where(np.isfinite(squares), squares, 0.0)
+    left, whole = float(np.maximum(diagonal - known, 0.0).sum()), float(diagonal.sum())
     return left / whole if whole > 0 else 0.0
 
 

@@ -126,16 +126,21 @@ class KernelMachine(
     # ------------------------------------------------------------------ the six steps
 
     def _fit_tasks(
-        self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        gram: BlockedGram,
+        stopping: Stopping,
+        starts: Sequence[np.ndarray] | None = None,
     ) -> None:
-        """Pose, solve, keep."""
+        """Pose, solve, keep; ``starts`` are β to start from, instead of those of a warm start."""
         problems = [self._pose(task, data) for task in tasks]
         for name in LOW_RANK_ATTRIBUTES:  # an earlier fit's
             self.__dict__.pop(name, None)
         if self.approximation is not None:
             self._fit_low_rank(data, tasks, problems, gram, stopping)
             return
-        results = self._solve(data, tasks, problems, gram, stopping)
+        results = self._solve(data, tasks, problems, gram, stopping, starts)
         self._keep(data, tasks, problems, gram, results, stopping)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:
