@@ -52,14 +52,16 @@ class Expansion:
     ----------
     kernel : Kernel
     support : Samples
-        The support vectors. For a precomputed kernel only their number matters.
+        The support vectors, or rows that contain them if there are ``columns``. For a precomputed
+        kernel only their number matters.
     coef : float64 array of shape (m, n_support)
     b : float64 array of shape (n_outputs,)
     blocks : sequence of (start, stop, outputs), optional
         Row r of ``coef[:, start:stop]`` belongs to output ``outputs[r]``; by default row r is
         output r everywhere. One-vs-one models have one block per class.
     columns : int array, optional
-        For a precomputed kernel: which columns of the kernel matrix are the support vectors'.
+        Which columns of the kernel matrix with all training rows are the support vectors', for a
+        precomputed kernel and a function whose values depend on all training rows.
     """
 
     def __init__(

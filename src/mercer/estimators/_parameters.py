@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOpt
 from mercer.kernels import Callable, Kernel
 from mercer.kernels._binding import kernel_of
 from mercer.kernels._registry import KernelNames
-from mercer.kernels._user_defined import takes_pairs
+from mercer.kernels._user_defined import depends_on_the_set, takes_pairs
 from mercer.solvers._registry import NAMES
 
 __all__ = ["CONSTRAINTS", "COUNT", "NOT_NEGATIVE", "POSITIVE", "resolve_kernel"]
@@ -86,6 +86,8 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
     # Where scikit-learn has kernel_params, its kernel functions take two rows.
     if callable(kernel) and hasattr(estimator, "kernel_params") and takes_pairs(kernel, X):
         return Callable(kernel, on_pairs=True), 0.0
+    if callable(kernel) and depends_on_the_set(kernel, X):
+        return Callable(kernel, on_whole_set=True), 0.0
     how = estimator.gamma, estimator.degree, estimator.coef0
     made, number = kernel_of(kernel, X, weight, *how)
     return made.resolved(X), number

@@ -77,7 +77,8 @@ class KernelPCA(
         ``"dense"`` decomposes the whole matrix. The other names mean the same block Krylov method,
         which needs products alone and at most half of the matrix; ``"auto"`` takes it above 300
         rows if at most a tenth of all components are wanted. ``"randomized"`` stops after
-        ``iterated_power`` products, if that is a number.
+        ``iterated_power`` products, if that is a number, and refuses a matrix with a negative
+        eigenvalue of larger modulus than a component's.
     tol : float, default=0
         The fit is solved if all residuals ‖Kv − λv‖, rounding included, are proved to be at most
         tol times the largest eigenvalue. 0 is 1e-8, and iterations continue to 1e-12.
@@ -208,6 +209,9 @@ class KernelPCA(
         # A negative value within its own error bound says nothing about the kernel.
         is_rounding = (solution.values < 0) & (-solution.values <= solution.residuals)
         values = np.where(is_rounding, 0.0, solution.values)
+        if self.eigen_solver == "randomized" and -solution.lowest > values.min(initial=np.inf):
+            # scikit-learn's method takes the eigenvalues of largest modulus, and refuses these.
+            _check_psd_eigenvalues([*values, solution.lowest], enable_warnings=False)
         values = _check_psd_eigenvalues(values, enable_warnings=False)
         vectors, _ = svd_flip(u=solution.vectors, v=None)
         # Eigenvalues that are rounding are stored as zero: the residual is that of what is stored.
