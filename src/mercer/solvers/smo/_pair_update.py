@@ -32,8 +32,8 @@ from mercer.solvers.smo._pair_passes import (
 )
 
 __all__ = [
-    "LANE", "PairFlags", "estimated_gap", "gap_estimate", "pair_scratch", "pair_steps", "solve_class_pair",
-    "solve_pairs",
+    "LANE", "PairFlags", "estimated_gap", "gap_estimate", "pair_scratch", "pair_steps",
+    "solve_class_pair", "solve_pairs",
 ]  # fmt: skip
 
 
