@@ -20,7 +20,14 @@ from mercer.cli._kernel import make_kernel
 from mercer.cli._libsvm import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
-from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
+from mercer.cli._scores import (
+    SETTINGS,
+    baseline,
+    describe_constant,
+    describe_scores,
+    is_scored,
+    score,
+)
 from mercer.cli._verify import check, refuse
 from mercer.data import Schema, Table, read_table
 from mercer.estimators._registry import cli_names
@@ -338,7 +345,7 @@ def _check_bounds(model: Any, data: Table) -> None:
 def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> None:
     """Score a fit of most rows on the others, beside the best constant."""
     n, y, task = data.X.shape[0], data.y, data.schema.task
-    if y is None or getattr(model, "kernel", "") == "precomputed":
+    if y is None or getattr(model, "kernel", "") == "precomputed" or not is_scored(model, y):
         return
     rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
     parts = held_out_rows(y, task, rows, int(SETTINGS.held_out * rows.size))

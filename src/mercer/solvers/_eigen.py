@@ -96,7 +96,7 @@ class Centring:
 class EigenSolution:
     """Eigenvalues, largest first, unit eigenvectors (n, k), ‖HKHv − λv‖ of each.
 
-    ``lowest`` is the least Ritz value that was met: but for rounding, an eigenvalue is at most that.
+    ``lowest`` is the least Ritz value met: but for rounding, the least eigenvalue is at most that.
     """
 
     values: np.ndarray
