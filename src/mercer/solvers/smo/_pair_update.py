@@ -257,8 +257,22 @@ def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
     return gap / larger(abs(dual + gap), 1e-300)
 
 
-# The same for calls from Python.
-_pair_steps, gap_estimate = compiled(pair_steps.py_func), compiled(estimated_gap.py_func)
+@compiled
+def _pair_steps(
+    K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
+    diag, g, masks,
+):  # fmt: skip
+    """`pair_steps`, to be called from Python."""
+    return pair_steps(
+        K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
+        diag, g, masks,
+    )  # fmt: skip
+
+
+@compiled
+def gap_estimate(beta, grad, target, lower, upper, D, first_group, has_group):
+    """`estimated_gap`, to be called from Python."""
+    return estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group)
 
 
 def solve_pairs(
