@@ -104,7 +104,7 @@ def _in_file_units(kind: str, model: Any, schema: Schema | None, X: Any) -> tupl
     shift, factor = schema.shift, schema.factor
     if kind not in ("boundary", "tube") or shift is None or factor is None:
         names = [name + SCALED.get(schema.scaling, " (scaled)") for name in names]
-        model.feature_names_in_ = np.array(names, dtype=object)
+        steps[0][1].feature_names_in_ = np.array(names, dtype=object)  # a Pipeline has its first's
         return model, X
     scaling = FunctionTransformer(lambda rows: (np.asarray(rows) - shift) * factor)
     scaling.feature_names_in_ = np.array(names, dtype=object)

@@ -93,7 +93,7 @@ class Display:
             self.figure_ = self.ax_.figure
             self._draw(self.axes_, **options)
             for each in self.axes_:  # a common factor beside the certificate, not below it
-                each.yaxis.get_offset_text().set_horizontalalignment("right")
+                each.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.01)
             if self.title and not self.ax_.get_title(loc="left"):
                 self.ax_.set_title(self.title)
                 self._write_certificate()
