@@ -7,9 +7,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mercer._numba import private_folder
+from mercer._numba import compiled, private_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="POSIX permissions")
 NAME = f"mercer-numba-cache-{os.getuid() if hasattr(os, 'getuid') else 0}"
@@ -118,3 +119,53 @@ def test_files_that_were_there_first_are_not_executed(shared):
         index.write_bytes(pickle.dumps("any version") + pickle.dumps(Bomb()))
     (shared / NAME).chmod(0o777)
     assert run(shared) == ["NullCache"]  # compiled in memory
+
+
+PAIR = """
+import numpy as np
+from mercer._numba import compiled
+
+@compiled(inner=True)
+def square(x):
+    return x * x
+
+@compiled(inner=True)
+def fourth(x):
+    return square(square(x))
+
+@compiled
+def total(x):
+    out = 0.0
+    for k in range(x.size):
+        out += fourth(x[k]) + square(x[k])
+    return out
+
+print(total(np.array([1.0, 2.0])), sum(total.stats.cache_hits.values()))
+"""
+
+
+def test_inner_functions_are_cached_within_their_callers(tmp_path):
+    script, cache = tmp_path / "script.py", tmp_path / "cache"
+    script.write_text(PAIR)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    for hits in ("0", "1"):  # the second process compiles nothing
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            capture_output=True, text=True, timeout=120, env=environment, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == ["22.0", hits]
+    assert len(list(cache.rglob("*.nbi"))) == 1
+
+
+def test_a_general_function_may_have_closures_and_expressions_of_arrays():
+    def weighted(x, z):
+        scale = [2.0 * k for k in range(2)]
+
+        def difference(a, b):
+            return a - b
+
+        return np.sum(difference(x, z) * difference(x, z) * scale[1])
+
+    value = compiled(weighted, cached=False, general=True)
+    assert value(np.array([1.0, 3.0]), np.array([0.0, 1.0])) == 10.0

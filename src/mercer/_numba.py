@@ -29,9 +29,15 @@ import numba
 import numba.core.config
 import numba.core.event as numba_events
 from llvmlite import ir
+from numba import _dynfunc
 from numba.core import types
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
 from numba.core.runtime.nrt import rtsys
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 from numba.extending import intrinsic
 
 __all__ = [
@@ -50,24 +56,31 @@ def compiled(
     inline: bool = False,
     inner: bool = False,
     cached: bool = True,
+    general: bool = False,
 ) -> Callable:
     """``numba.njit`` with the GIL released and the machine code cached on disk.
 
     ``inline`` puts a small function into its callers, where calls would take most of the time. An
     ``inner`` function is called by compiled ones only: the code for a call from Python, which takes
-    as long to compile as a loop or two, is left out. The cache needs a file as the source of the
-    function; without one it must not be ``cached``.
+    as long to compile as a loop or two, is left out, and so is its own machine code: it is
+    optimised in its callers. The cache needs a file as the source of the function; without one it
+    must not be ``cached``. Only a ``general`` function, as users write them, may have closures,
+    comprehensions, prints, and expressions of whole arrays that must be computed in one loop.
     """
     if function is None:
-        return lambda f: compiled(f, fastmath=fastmath, inline=inline, inner=inner, cached=cached)
+        return functools.partial(
+            compiled, fastmath=fastmath, inline=inline, inner=inner, cached=cached, general=general
+        )
     flags = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
     options: dict[str, Any] = {
         "nogil": True, "fastmath": flags, "error_model": "numpy", "no_cfunc_wrapper": True,
         "no_cpython_wrapper": inner, "inline": "always" if inline else "never",
     }  # fmt: skip
+    if not general:
+        options["pipeline_class"] = _InnerCompiler if inner else _OuterCompiler
     dispatcher = numba.njit(**options)(function)
     dispatcher.compile = _without_collection(dispatcher.compile)
-    if not cached:
+    if inner or not cached:
         return dispatcher
     try:
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
@@ -153,6 +166,62 @@ class _Cache(FunctionCache):
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+
+class _InnerLibrary(JITCodeLibrary):
+    """The LLVM code of an inner function, which is linked into its callers and optimised there.
+
+    No machine code of its own is generated.
+    """
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+class _InnerLowering(NativeLowering):
+    """Numba's types to LLVM code, of an inner function."""
+
+    _name = "inner_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        name = state.func_id.func_qualname
+        state.library = library = _InnerLibrary(state.targetctx.codegen(), name)
+        state.flags.no_compile = True
+        super().run_pass(state)  # type: ignore[no-untyped-call]
+        lowered = state["cr"]
+        # Numba finds the code of a function by this object; Python cannot call it.
+        module, address = lowered.fndesc.lookup_module(), 0
+        key = _dynfunc.make_function(module, name, "", address, lowered.env, (library,))
+        state.targetctx.insert_user_function(key, lowered.fndesc, [library])
+        state["cr"] = lowered._replace(cfunc=key)
+        return True
+
+
+class _OuterCompiler(CompilerBase):
+    """Numba's compiler without the passes for closures and for expressions of whole arrays."""
+
+    lowering: type = NativeLowering
+
+    def define_pipelines(self) -> list[Any]:
+        default = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
+        default.passes = [
+            (self.lowering if step is NativeLowering else step, text)
+            for step, text in default.passes
+            if step not in (InlineClosureLikes, NopythonRewrites)
+        ]
+        default.finalize()
+        return [default]
+
+
+class _InnerCompiler(_OuterCompiler):
+    """Its machine code is that of its callers."""
+
+    lowering = _InnerLowering
 
 
 @functools.cache

@@ -34,6 +34,7 @@ from mercer.estimators.low_rank._design import TiledFeatures
 from mercer.estimators.low_rank._embedding import Embedding, FeatureSums, make_embedding
 from mercer.features._function import FeatureFunction
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.kernels import Linear
 from mercer.kernels._samples import Samples
 from mercer.problems import BoxQP
@@ -117,8 +118,9 @@ class LowRankFit:
                 f"{type(self).__name__} is another problem. Use SVC or SVR with C."
             )
         if any(problem.is_hard for problem in problems):
-            raise ValueError(f"{name} needs a finite C: classes may be separable by the exact "
-                             "kernel only.")  # fmt: skip
+            raise ValueError(
+                f"{name} needs a finite C: classes may be separable by the exact kernel only."
+            )
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             raise ValueError(f"{name} has its own solvers: leave solver='auto'.")
         if self.warm_start:
@@ -183,7 +185,7 @@ class LowRankFit:
         stopping: Stopping,
     ) -> tuple[list[Answer], np.ndarray]:
         """The answers to all tasks, and ‖φ(x)‖² of every row."""
-        budget = int(self.cache_size * (1 << 20))
+        budget = int(self.cache_size * MEGABYTE)
         is_linear = all(problem.start.any() == 0 for problem in problems)
         fits = 4 * embedding.n * embedding.n_features <= budget
         if fits or not is_linear:
@@ -243,7 +245,7 @@ class LowRankFit:
         features = design.X.astype(np.float64)
         gram = BlockedGram(Linear(), Samples(features), design.workers)
         solver = make_solver(
-            "smo", self.tol, self.max_iter, int(self.cache_size * (1 << 20)), True, self.gap_tol
+            "smo", self.tol, self.max_iter, int(self.cache_size * MEGABYTE), True, self.gap_tol
         )
         result = solver.solve(problem, gram, stopping, None)
         self.solver_ = Choice("smo", "the linear kernel of the features")

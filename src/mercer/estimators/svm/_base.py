@@ -66,22 +66,7 @@ class KernelMachine(
     _needs_intercept = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachine:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Class labels, or target values for regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Fit the model."""
         with self._limits() as stopping, single_threaded_blas():
             data = self._validate(X, y, sample_weight)
             tasks = self._encode(data)

@@ -17,6 +17,7 @@ from mercer.estimators._validation import Data
 from mercer.estimators._warm_start import feasible, warm_starts
 from mercer.estimators.svm._checkpoint import FitCheckpoint
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping, choose, make_solver, require
 from mercer.solvers._solution import solve_within_reach
@@ -56,9 +57,6 @@ class FitSettings:
     sample_points: int = 200
     checkpoint_seconds: float = 3.0
     certified_from: int = 20_000
-
-
-MEGABYTE = 1 << 20
 
 
 class SolvesTasks:

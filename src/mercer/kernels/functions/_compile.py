@@ -115,12 +115,12 @@ def _compiled(definition: Definition, value: str | None, of_dots: bool) -> Compi
     loops = (_OF_DOTS if of_dots else _OF_VECTORS).replace("{p}", parameters)
     names = _names(definition)
     if value is None:  # no source: the function itself
-        names["value"] = compiled(definition.function, inner=True, cached=False)
+        names["value"] = compiled(definition.function, inner=True, cached=False, general=True)
     file = None if value is None else _file(definition, value + loops)
     # The user's own function, as it was read or rewritten, and the loops above.
     exec(compile((value or "") + loops, file or "<kernel>", "exec"), names)
     if value is not None:
-        names["value"] = compiled(names["value"], inner=True, cached=False)
+        names["value"] = compiled(names["value"], inner=True, cached=False, general=True)
     tile, diagonal = (compiled(names[n], cached=file is not None) for n in ("tile", "diagonal"))
     return CompiledTiles(_guarded(tile), _guarded(diagonal), of_dots)
 

@@ -124,6 +124,23 @@ def _diagonal_form(diagonal, beta):
 
 
 @compiled(inner=True)
+def _gap_term(kind, beta, under, over, C):
+    """The gap of a row."""
+    if kind != SQUARED:
+        return interval_gap(beta, under, over, C)
+    off = beta - 2 * C * (max(under, 0.0) - max(over, 0.0))
+    return off * off / (4 * C)
+
+
+@compiled(inner=True)
+def _total(beta):
+    total = 0.0
+    for i in range(beta.size):
+        total += beta[i]
+    return total
+
+
+@compiled(inner=True)
 def _shuffle(order, count, random):
     """Fisher and Yates's shuffle of the first entries; ``random[0]`` is the state of xorshift64."""
     x = random[0]
@@ -174,11 +191,7 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
             score = _row_dot(columns, values, w, start, end) + own * old
             g = b + score
             under, over = low[i] - g, g - high[i]
-            if kind != SQUARED:
-                gap += interval_gap(old, under, over, c)
-            else:
-                off = old - 2 * c * (max(under, 0.0) - max(over, 0.0))
-                gap += off * off / (4 * c)
+            gap += _gap_term(kind, old, under, over, c)
             if not _stays_active(kind, old, under, over, c, distance):
                 continue
             active[stay] = i
@@ -200,10 +213,7 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
             counts[0], counts[1], counts[2], counts[5] = k, stay, size, counts[5] + visits
             return False, False
         if is_free:  # b₀ of the next epoch
-            total = 0.0
-            for i in range(beta.size):
-                total += beta[i]
-            b += sq_ones * total
+            b += sq_ones * _total(beta)
         distance = max(shrink_fraction * worst, 1e-12)
         is_small = gap <= check * (max(dual, 0.0) + gap) or stay == 0
         counts[3], counts[4] = size, counts[4] + 1

@@ -14,6 +14,7 @@ scores at once, so that a change of the sum would leave a short step only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,25 +112,32 @@ def cg_step_on_free_variables(
         gap = np.abs(old + step) @ np.abs(r) if is_bounded else float(C @ (r * r))
         return bool(rho <= end_rho or gap <= settings.gap_fraction * target_gap)
 
-    def clip_keeping_sum(step: np.ndarray) -> np.ndarray:
-        """Clipped, and what that takes from the sum spread over the duals within their bounds."""
-        total, clipped = float(step.sum()), clip(step)
-        for _ in range(settings.clippings if penalty else 0):
-            inside = (clipped == step) & used
-            missing = total - float(clipped.sum())
-            if not inside.any() or abs(missing) <= 1e-12 * float(np.abs(clipped).sum()):
-                break
-            step = np.where(inside, clipped + missing / np.count_nonzero(inside), clipped)
-            clipped = clip(step)
-        return clipped
-
-    step = clip_keeping_sum(conjugate_gradient(apply, residual, stop, settings.max_steps))
+    step = conjugate_gradient(apply, residual, stop, settings.max_steps)
+    step = _clip_keeping_sum(step, clip, used, settings.clippings if penalty else 0)
     step_w, total = some.rmatvec(step), float(step.sum())
     curvature = float(step_w @ step_w + inverse_penalty * total * total + diagonal @ (step * step))
     fraction = min(max(float(residual @ step) / curvature, 0.0), 1.0) if curvature > 0 else 0.0
     beta = found.beta.copy()
     beta[index] += fraction * step
     return FreeVariableStep(beta, found.w_beta + fraction * step_w, reads, fraction)
+
+
+def _clip_keeping_sum(
+    step: np.ndarray,
+    clip: Callable[[np.ndarray], np.ndarray],
+    used: np.ndarray,
+    clippings: int,
+) -> np.ndarray:
+    """Clipped, and what that takes from the sum spread over the duals within their bounds."""
+    total, clipped = float(step.sum()), clip(step)
+    for _ in range(clippings):
+        inside = (clipped == step) & used
+        missing = total - float(clipped.sum())
+        if not inside.any() or abs(missing) <= 1e-12 * float(np.abs(clipped).sum()):
+            break
+        step = np.where(inside, clipped + missing / np.count_nonzero(inside), clipped)
+        clipped = clip(step)
+    return clipped
 
 
 def _free_signs(problem: LinearPrimal, found: LinearResult) -> np.ndarray:

@@ -28,7 +28,7 @@ from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
-from mercer.solvers.smo._pair_update import LANE, PairFlags, estimated_gap, solve_pairs
+from mercer.solvers.smo._pair_update import LANE, PairFlags, gap_estimate, solve_pairs
 from mercer.solvers.smo._settings import SMOSettings
 from mercer.solvers.smo._working_set import align_to_lanes, pad_to_lanes
 
@@ -123,7 +123,7 @@ class DenseSMO:
             beta, grad, lower, upper = box
             D = None if p.diag is None else p.at_variables(p.diag)[ws] / self.scale
             lanes = split * LANE, p.n_groups > 0
-            gap = estimated_gap(beta, grad, p.target[ws], lower, upper, D, *lanes)
+            gap = gap_estimate(beta, grad, p.target[ws], lower, upper, D, *lanes)
         self.inner_tol = self.settings.reduced_tol(before, self.tol, gap)
         return self.inner_tol < before
 

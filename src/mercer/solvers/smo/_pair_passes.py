@@ -40,52 +40,36 @@ _YES = 2**31 - 1
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def _shift_and_extremes(g, K, i, j, delta, rise, fall):
-    """g += delta (K_i − K_j); the largest −g that may rise, the largest g that may fall: keys."""
-    least = least_key(g[0])
+def shift(g, K, i, j, delta, rise, fall):
+    """g += delta (K_i − K_j); the largest −g that may rise, and the least that may fall.
+
+    They are −_FAR and 0 if one of the two has no variables.
+    """
+    least, factor = least_key(g[0]), g.dtype.type(delta)
     top = bottom = least
     for k in range(g.size):
-        x = g[k] + delta * (K[i, k] - K[j, k])
+        x = g[k] + factor * (K[i, k] - K[j, k])
         g[k] = x
         top = larger(top, order_key(-x) if rise[k] > 0 else least)
         bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
-    return top, bottom
+    if top == least or bottom == least:
+        return -_FAR, 0.0
+    return np.float64(key_value(top)), -np.float64(key_value(bottom))
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def _shift_and_extremes_of_rows(g, Ka, Kb, delta, rise, fall):
-    """`_shift_and_extremes` with parts of the rows of K."""
-    least = least_key(g[0])
+def _shift_group(g, Ka, Kb, delta, rise, fall):
+    """`shift` of one of two groups, with its parts of the rows of K."""
+    least, factor = least_key(g[0]), g.dtype.type(delta)
     top = bottom = least
     for k in range(g.size):
-        x = g[k] + delta * (Ka[k] - Kb[k])
+        x = g[k] + factor * (Ka[k] - Kb[k])
         g[k] = x
         top = larger(top, order_key(-x) if rise[k] > 0 else least)
         bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
-    return top, bottom
-
-
-@compiled(inner=True)
-def _violation(g, high, low):
-    """The largest −g that may rise, and the least that may fall; −_FAR and 0 if one has none."""
-    least = least_key(g[0])
-    if high == least or low == least:
+    if top == least or bottom == least:
         return -_FAR, 0.0
-    return np.float64(key_value(high)), -np.float64(key_value(low))
-
-
-@compiled(inner=True)
-def shift(g, K, i, j, delta, rise, fall):
-    """Shift the gradients of all variables; then their `_violation`."""
-    high, low = _shift_and_extremes(g, K, i, j, g.dtype.type(delta), rise, fall)
-    return _violation(g, high, low)
-
-
-@compiled(inner=True)
-def _shift_group(g, Ka, Kb, delta, rise, fall):
-    """`shift` of one of two groups."""
-    high, low = _shift_and_extremes_of_rows(g, Ka, Kb, g.dtype.type(delta), rise, fall)
-    return _violation(g, high, low)
+    return np.float64(key_value(top)), -np.float64(key_value(bottom))
 
 
 @compiled(inner=True)

@@ -32,8 +32,8 @@ from mercer.solvers.smo._pair_passes import (
 )
 
 __all__ = [
-    "LANE", "PairFlags", "estimated_gap", "pair_scratch", "pair_steps", "solve_class_pair",
-    "solve_pairs",
+    "LANE", "PairFlags", "estimated_gap", "gap_estimate", "pair_scratch", "pair_steps",
+    "solve_class_pair", "solve_pairs",
 ]  # fmt: skip
 
 
@@ -122,13 +122,6 @@ def _fill(K, i, is_filled, first, cross, second, index):
 
 
 @compiled(inner=True)
-def _mark(k, beta, lower, upper, rise, fall):
-    """Whether variable k may rise and may fall, into the masks."""
-    rise[k] = _YES if beta[k] < upper[k] else -1
-    fall[k] = _YES if beta[k] > lower[k] else -1
-
-
-@compiled(inner=True)
 def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
     """Diagonal, gradients and masks of a group; returns what was added to its gradients.
 
@@ -142,11 +135,12 @@ def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
         if K.itemsize == 4:
             shifted = smaller(larger(shifted, -_FLOAT32_MAX), _FLOAT32_MAX)
         g[k] = shifted
-        _mark(k, beta, lower, upper, rise, fall)
+        rise[k] = _YES if beta[k] < upper[k] else -1
+        fall[k] = _YES if beta[k] > lower[k] else -1
     return level
 
 
-@compiled
+@compiled(inner=True)
 def pair_steps(
     K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
     diag, g, masks,
@@ -168,14 +162,11 @@ def pair_steps(
     level = other_level = _start(K, np.int64(0), first_group, *state)
     if split is not None:
         other_level = _start(K, first_group, m, *state)
-    flags = steps = 0
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
-    delta, i, j = 0.0, np.int64(0), np.int64(0)  # the first shift is by zero
+    delta, i, j, flags, steps = 0.0, np.int64(0), np.int64(0), 0, 0  # the first shift is by zero
     if is_filled is not None and not is_filled[0]:  # its entries need not be numbers yet
-        for k in range(1, m):
-            K[0, k] = 0.0
+        _fill(K, i, is_filled, first, cross, second, index)
     while True:
-        begin, end = np.int64(0), m
         if split is None:
             top, bottom = shift(g, K, i, j, delta, rise, fall)
         else:
@@ -209,7 +200,7 @@ def pair_steps(
         delta = smaller(smaller(newton, room_i), room_j)
         beta[i] = upper[i] if delta == room_i else beta[i] + delta
         beta[j] = lower[j] if delta == room_j else beta[j] - delta
-        for moved in (i, j):  # as `_mark`, whose call takes longer
+        for moved in (i, j):
             rise[moved] = _YES if beta[moved] < upper[moved] else -1
             fall[moved] = _YES if beta[moved] > lower[moved] else -1
         is_endless = upper[i] == np.inf and lower[j] == -np.inf
@@ -219,16 +210,19 @@ def pair_steps(
 
 
 @compiled(inner=True)
-def _gap_term(beta, r, lower, upper, D):
-    """`BoxQP.gap_terms` of one variable; r is less Dβ with squared slack."""
-    if D == 0.0:
-        return (upper - beta) * larger(r, 0.0) + (beta - lower) * larger(-r, 0.0)
-    e = r if upper > 0.0 else -r
-    alpha = abs(beta)
-    return e * e / (2.0 * D) if e + D * alpha > 0.0 else -alpha * e - D * alpha * alpha / 2.0
+def _gap_term(beta, r, lower, upper, D, k):
+    """`BoxQP.gap_terms` of variable k; r is less Dβ with squared slack."""
+    if D is not None:  # noqa: SIM102 (else nothing of this is compiled)
+        if D[k] != 0.0:
+            e = r if upper > 0.0 else -r
+            d, alpha = D[k], abs(beta)
+            return (
+                e * e / (2.0 * d) if e + d * alpha > 0.0 else -alpha * e - d * alpha * alpha / 2.0
+            )
+    return (upper - beta) * larger(r, 0.0) + (beta - lower) * larger(-r, 0.0)
 
 
-@compiled
+@compiled(inner=True)
 def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
     """The relative duality gap, about.
 
@@ -238,7 +232,7 @@ def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
     are not counted.
     """
     gap = dual = 0.0
-    begin, m = 0, beta.size
+    begin, m = np.int64(0), beta.size
     while begin < m:
         end = first_group if begin < first_group else m
         middle = mean = 0.0
@@ -255,12 +249,30 @@ def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
         for k in range(begin, end):
             d = 0.0 if D is None else D[k]
             if d > 0.0 or (lower[k] > -np.inf and upper[k] < np.inf):
-                of_middle += _gap_term(beta[k], -grad[k] - middle, lower[k], upper[k], d)
-                of_mean += _gap_term(beta[k], -grad[k] - mean, lower[k], upper[k], d)
+                of_middle += _gap_term(beta[k], -grad[k] - middle, lower[k], upper[k], D, k)
+                of_mean += _gap_term(beta[k], -grad[k] - mean, lower[k], upper[k], D, k)
                 dual += 0.5 * beta[k] * (target[k] - grad[k])
         gap += smaller(of_middle, of_mean)
         begin = end
     return gap / larger(abs(dual + gap), 1e-300)
+
+
+@compiled
+def _pair_steps(
+    K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
+    diag, g, masks,
+):  # fmt: skip
+    """`pair_steps`, to be called from Python."""
+    return pair_steps(
+        K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
+        diag, g, masks,
+    )  # fmt: skip
+
+
+@compiled
+def gap_estimate(beta, grad, target, lower, upper, D, first_group, has_group):
+    """`estimated_gap`, to be called from Python."""
+    return estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group)
 
 
 def solve_pairs(
@@ -290,7 +302,7 @@ def solve_pairs(
     lane = None if split * LANE == beta.size else split
     state, limits = (beta, grad, lower, upper), (lane, tol, max_steps)
     scratch = pair_scratch(beta.size, K.dtype)
-    return pair_steps(K, None, None, None, None, None, *state, *limits, *scratch)
+    return _pair_steps(K, None, None, None, None, None, *state, *limits, *scratch)
 
 
 def solve_class_pair(
@@ -311,7 +323,7 @@ def solve_class_pair(
     """
     state, limits = (beta, grad, lower, upper), (None, tol, max_steps)
     scratch = pair_scratch(beta.size, K.dtype)
-    return pair_steps(K, is_filled, *blocks, None, *state, *limits, *scratch)
+    return _pair_steps(K, is_filled, *blocks, None, *state, *limits, *scratch)
 
 
 def pair_scratch(m: int, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
