@@ -9,7 +9,7 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("qp",)
+EXTRAS = ("qp", "tables")
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 wanted = project["dependencies"] + [

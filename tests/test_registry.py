@@ -37,7 +37,11 @@ def toys():
     kernels.register_kernel(KERNEL)
     estimators.register_estimator(ESTIMATOR)
     yield
-    del kernels.KERNELS["ToyKernel"], kernels._BY_NAME["toy"], estimators.ESTIMATORS["ToySVC"]
+    del (
+        kernels.KERNELS["ToyKernel"],
+        kernels.KERNELS_BY_NAME["toy"],
+        estimators.ESTIMATORS["ToySVC"],
+    )
 
 
 class TestToyKernel(KernelConformance):

@@ -96,6 +96,23 @@ def test_imports_point_left():
     assert backwards == []
 
 
+TABLES = [
+    path
+    for path in sorted(PACKAGE.rglob("__init__.py"))
+    if "\n====" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: str(path.parent.relative_to(PACKAGE)))
+def test_the_table_of_a_package_has_its_modules(path):
+    """Commands of the command line have one line for all of them."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    named = set(re.findall(r"\w+\.py", docstring))
+    modules = {module.name for module in path.parent.glob("*.py")} - {path.name, "__main__.py"}
+    assert named <= modules
+    assert modules <= named or path.parent.name == "cli"
+
+
 @pytest.mark.parametrize(
     "page",
     [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))],

@@ -14,7 +14,7 @@ from mercer.data import Table
 from mercer.diagnostics import Finding
 from mercer.diagnostics._report import sorted_by_severity
 from mercer.exceptions import FileError
-from mercer.kernels._registry import kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME
 
 __all__ = ["run"]
 
@@ -25,7 +25,7 @@ REPEATED = ("categorical", "drop", "na")
 
 def run(json: bool, **given: Any) -> None:
     options = {name: value for name, value in given.items() if value is not None}
-    if "kernel" in options and kernel_named(options["kernel"]).sample_type != "vectors":
+    if "kernel" in options and KERNELS_BY_NAME[options["kernel"]].sample_type != "vectors":
         raise UsageError(
             f"doctor checks rows of numbers: leave --kernel {options['kernel']} out; mercer train "
             "checks the samples of that kernel itself"

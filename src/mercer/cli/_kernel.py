@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.cli._errors import UsageError
-from mercer.kernels._registry import kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME
 
 __all__ = ["make_kernel", "samples_of", "takes_texts"]
 
@@ -15,18 +15,18 @@ SAMPLES = {"tables": "table", "series": "series", "sets": "sets"}
 
 def takes_texts(name: str | None) -> bool:
     """Whether a kernel's samples are sequences or sets, so that a column of texts is read."""
-    return name is not None and kernel_named(name).sample_type in ("sequences", "sets")
+    return name is not None and KERNELS_BY_NAME[name].sample_type in ("sequences", "sets")
 
 
 def samples_of(name: str | None) -> str | None:
     """``samples`` of `read_table` for a kernel."""
-    return None if name is None else SAMPLES.get(kernel_named(name).sample_type)
+    return None if name is None else SAMPLES.get(KERNELS_BY_NAME[name].sample_type)
 
 
 def make_kernel(options: dict[str, Any]) -> Any:
     """The name of a kernel on rows of numbers; a kernel on structures itself, with parameters."""
     name, given = options["kernel"], options["kernel_parameter"] or []
-    if name is None or kernel_named(name).sample_type == "vectors":
+    if name is None or KERNELS_BY_NAME[name].sample_type == "vectors":
         if given:
             raise UsageError(
                 "--kernel-parameter is for kernels on texts, tables, series and sets; see --gamma "
@@ -41,7 +41,7 @@ def make_kernel(options: dict[str, Any]) -> Any:
                 f"--{option} is for kernels on rows of numbers; --kernel {name} has "
                 "--kernel-parameter NAME=VALUE"
             )
-    cls = kernel_named(name).load()
+    cls = KERNELS_BY_NAME[name].load()
     valid = sorted(set(cls().get_params()) - {"columns", "why"})
     parameters = {}
     for word in given:

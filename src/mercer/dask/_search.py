@@ -18,7 +18,7 @@ from mercer.data import Batches
 from mercer.estimators import PegasosClassifier as LocalPegasosClassifier
 from mercer.estimators._fields import COUNT, POSITIVE, estimator
 from mercer.gram._cached import MEGABYTE
-from mercer.kernels._registry import kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME
 from mercer.model_selection import SVCCV as LocalSVCCV
 from mercer.solvers import Stopping
 
@@ -136,7 +136,7 @@ class_weight, fit_intercept, loss
             gammas = np.logspace(-3, 1, int(gammas)) / self.n_features_in_
         cells = []
         for kernel in self.kernel if is_list else [self.kernel]:
-            has_gamma = isinstance(kernel, str) and "gamma" in kernel_named(kernel).parameters
+            has_gamma = isinstance(kernel, str) and "gamma" in KERNELS_BY_NAME[kernel].parameters
             for gamma in np.ravel(gammas) if has_gamma else [1.0]:
                 given = {"kernel": [kernel] if is_list else kernel, "gammas": [float(gamma)]}
                 cells.append(self._plain().set_params(**given, refit=False, n_jobs=1))

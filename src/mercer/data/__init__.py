@@ -1,23 +1,26 @@
 """Where X and y come from: tables in files, and streams of batches.
 
-=======================  =======================================================================
-_table.py                `read_table`: rows and targets from files of any common format
-_csv.py                  CSV and its relatives: by pyarrow, or by the standard library's `csv`
-_parquet.py              Parquet: a table, and the stream `Parquet` over one file or a folder
-_svmlight.py             LIBSVM's text format: a table, and the stream `Svmlight`
-_svmlight_core.py        its lines and numbers, compiled
-_arrays.py               ``.npy`` and ``.npz``; checks of CSR arrays
-_columns.py              columns of a file: their roles, their numbers and words
-_schema.py               `Schema`: how a file's columns become the columns of X
-_learn.py                the `Schema` of a file that a model is trained on
-_dates.py                dates and times of day as numbers
-_write.py                `write_predictions`, `write_table`
-_files.py                opening, decompressing and replacing files
-_stream.py               `Stream`, `Batches`, `Npy`; `as_stream`, `read_ahead`, `StreamProgress`
-_memmap.py               `to_memmap`: any source as a memory-mapped file
-_checkpoint.py           files that are replaced whole
-_column_statistics.py    statistics of columns, and warnings about their scales
-=======================  =======================================================================
+=====================  =======================================================================
+_table.py              `read_table`: rows and targets from files of any common format
+_csv.py                CSV and its relatives: by pyarrow, or by the standard library's `csv`
+_layout.py             delimiter, names and a sample of delimited text
+_parquet.py            Parquet: a table, and the stream `Parquet` over one file or a folder
+_svmlight.py           LIBSVM's text format: a table, and the stream `Svmlight`
+_svmlight_core.py      its lines and numbers, compiled
+_arrays.py             ``.npy`` and ``.npz``; checks of CSR arrays
+_columns.py            columns of a file: their roles, their numbers and words
+_schema.py             `Schema`: how a file's columns become the columns of X
+_samples.py            rows as kernels on tables and time series take them
+_texts.py              a column of texts as samples
+_learn.py              the `Schema` of a file that a model is trained on
+_dates.py              dates and times of day as numbers
+_write.py              `write_predictions`, `write_table`
+_files.py              opening, decompressing and replacing files
+_stream.py             `Stream`, `Batches`, `Npy`; `as_stream`, `read_ahead`, `StreamProgress`
+_memmap.py             `to_memmap`: any source as a memory-mapped file
+_checkpoint.py         files that are replaced whole
+_column_statistics.py  statistics of columns, and warnings about their scales
+=====================  =======================================================================
 
 CSV and Parquet take one path: file → Arrow table → columns → `Schema` → X and y. A stream gives the
 same batches every time it is started, so that a run can be resumed after any of them.

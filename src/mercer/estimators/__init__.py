@@ -1,6 +1,32 @@
 """Estimators with scikit-learn's interface.
 
-=================  ========================================================="""
+===============  ====================================================================
+_registry.py     one entry for each estimator; all lists of estimators derive from it
+_fields.py       parameters as fields, from which `estimator` writes the constructor
+_parameters.py   what parameters may be, and the kernel that they mean
+_methods.py      sections of docstrings, and methods that depend on parameters
+_validation.py   rows, targets and weights, checked once
+_kernel_base.py  what every kernel estimator shares
+_one_vs_rest.py  classifiers of one class against the rest
+_convergence.py  progress lines, the convergence warning, the error with a proof
+_warm_start.py   the duals of the last fit as a start
+_dual_view.py    `dual_view`: the dual variables of a fitted model
+_task_duals.py   `TaskDuals`: those of one binary task
+_path.py         `path`: models along C or γ
+_compress.py     `compress`: a kernel model with fewer vectors
+_ridge.py        `KernelRidge`
+_logistic.py     `KernelLogisticRegression`
+_perceptron.py   `KernelPerceptron`
+_kmeans.py       `KernelKMeans`
+_pca.py          `KernelPCA`
+_pre_image.py    pre-images for the RBF kernel
+svm/             SVC, NuSVC, SVR, NuSVR, OneClassSVM
+linear/          LinearSVC, LinearSVR, LogisticRegression
+pegasos/         Pegasos
+low_rank/        kernel SVMs and ridge on features
+mkl/             MKL: weights of kernels
+===============  ====================================================================
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

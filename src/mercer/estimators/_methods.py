@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
@@ -76,7 +77,7 @@ def document_methods(cls: type) -> None:
             text = inspect.getdoc(method) if inspect.isfunction(method) else None
             if text is None:
                 continue
-            sections = _sections(method, "kernel" in cls.__dataclass_fields__)
+            sections = _sections(method, "kernel" in {f.name for f in fields(cls)})
             parts = {
                 title: f"{title}\n{'-' * len(title)}\n{own}" for title, own in sections.items()
             }

@@ -21,7 +21,7 @@ from mercer.kernels import Kernel, Precomputed
 from mercer.kernels._base import OBJECTS, VECTORS
 from mercer.kernels._binding import SETTINGS
 from mercer.kernels._compiled.products import DENSE_FROM
-from mercer.kernels._registry import KernelNames, kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME
 from mercer.kernels.structured._sample_types import as_objects, is_frame
 
 __all__ = [
@@ -298,7 +298,7 @@ def _sample_type(kernel: Any) -> str:
     if isinstance(kernel, Kernel):
         return kernel.sample_type
     if isinstance(kernel, str):
-        return kernel_named(kernel).sample_type if kernel in KernelNames() else VECTORS
+        return KERNELS_BY_NAME[kernel].sample_type if kernel in KERNELS_BY_NAME else VECTORS
     return VECTORS if kernel is None else OBJECTS
 
 
@@ -312,7 +312,7 @@ def _is_numeric_frame(X: Any) -> bool:
 def read_objects(kernel: Any, X: Any) -> Any:
     """One object for each sample; kernels that take anything get the rows of frames as tuples."""
     if isinstance(kernel, str):
-        kernel = kernel_named(kernel).make()
+        kernel = KERNELS_BY_NAME[kernel].make()
     if isinstance(kernel, Kernel) and kernel.sample_type != OBJECTS:
         X = kernel.read(X)
     elif is_frame(X):

@@ -1,11 +1,12 @@
 """Features whose dot products are a kernel, or nearly: frozen maps that know no data but their own.
 
-=============  ======================================================================
+=============  =========================================================================
 _landmarks.py  which rows are landmarks
 _maps.py       `NystromMap`, `FourierMap`, `SketchMap`: ``transform(rows)``
+_function.py   `FeatureFunction`: f(x) = w·φ(x) + b
 _fourier.py    frequencies of a stationary kernel: independent, orthogonal, quasi-random
 _sketch.py     hashes of TensorSketch
-=============  ======================================================================
+=============  =========================================================================
 """
 
 from mercer.features._fourier import draw_fourier

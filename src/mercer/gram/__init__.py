@@ -1,9 +1,11 @@
 """K of a data set, however it is computed.
 
-======================  ===========================================================
+======================  ========================================================
 _base.py                `Gram`, the contract
 _blocked.py             `BlockedGram`: computed tile by tile, nothing kept
 _cached.py              `CachedGram`, `SymmetricGram`: kept within a byte budget
+_kernel_matrices.py     K of the same rows for many kernels
+_distinct.py            K by its distinct samples
 _row_cache.py           `RowCache`: float32 rows over the active columns
 _buffer_pool.py         memory for cached values that outlives a fit
 _machine.py             cache sizes, and the tile sizes derived from them
@@ -11,10 +13,12 @@ _tile_sums.py           compiled sums over tiles and rows
 _sum_error.py           error bound of sums f = Σ c_j k(x_i, x_j)
 _entry_error.py         error bound of kernel values in products K V
 _bounded_products.py    K V with a bound on each error
-_landmarks.py           rows for low-rank approximations
+_expansion_sums.py      sums over the support vectors of an expansion, bounded
+_low_rank.py            the Nyström factor, k-means++ seeds
+_reduced_set.py         functions by fewer of their own vectors
 _psd.py, _psd_bound.py  is it a kernel: smallest eigenvalue, bounds on it
 _cholesky.py            Cholesky factorisation with an error bound
-======================  ===========================================================
+======================  ========================================================
 """
 
 from mercer.gram._base import Gram

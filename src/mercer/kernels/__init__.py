@@ -1,8 +1,9 @@
 """Kernels: k(x, z). Frozen values that compose with ``+``, ``*``, ``**`` and numbers.
 
-=====================  ==================================================================
+=====================  ============================================================================
 _registry.py           one entry for each kernel; all lists of kernels derive from it
 _samples.py            `Samples` and `SampleBlock`: the rows kernels are evaluated on
+_sample_block.py       some samples in one precision: what `Kernel.tile` receives
 _parameters.py         checks of numbers
 _base.py               `Kernel`: the contract, parameters, operators
 _composite.py          sums, products, multiples, powers, constants
@@ -25,7 +26,7 @@ tables/                kernels on rows of a table, with columns of several kinds
 graphs/                kernels on graphs, and between the nodes of a graph
 series/                kernels on time series
 _compiled/             compiled tiles
-=====================  ==================================================================
+=====================  ============================================================================
 
 The names are imported when one of them is first used, so that the command line can read the
 registry without NumPy.

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.kernels._base import LARGEST, Kernel
-from mercer.kernels._registry import kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME
 from mercer.kernels._samples import SAMPLED_ROWS, Samples, centre
 from mercer.kernels._symmetry import require_symmetric_kernel
 from mercer.kernels._user_defined import as_kernel
@@ -54,7 +54,7 @@ def kernel_of(
     kernel: Any, X: Any, weight: np.ndarray | None, gamma: Any, degree: int, coef0: float
 ) -> tuple[Kernel, float]:
     """The Kernel of a name or a function on these rows, and γ as a number (0 where it has none)."""
-    if callable(kernel) or "gamma" not in kernel_named(kernel).parameters:
+    if callable(kernel) or "gamma" not in KERNELS_BY_NAME[kernel].parameters:
         return as_kernel(kernel, 1.0, degree, coef0), 0.0
     gamma = _gamma(gamma, X, weight)
     return as_kernel(kernel, gamma, degree, coef0), gamma

@@ -15,11 +15,11 @@ from typing import Any
 
 __all__ = [
     "KERNELS",
+    "KERNELS_BY_NAME",
     "ClassPath",
     "KernelEntry",
     "KernelNames",
     "kernel_entry",
-    "kernel_named",
     "load_path",
     "register_kernel",
 ]
@@ -84,38 +84,35 @@ class KernelEntry(ClassPath):
 
 #: Entries by the name of the class.
 KERNELS: dict[str, KernelEntry] = {}
-_BY_NAME: dict[str, KernelEntry] = {}
+#: Entries by their names and aliases, the values of ``kernel="…"``.
+KERNELS_BY_NAME: dict[str, KernelEntry] = {}
 
 
 def register_kernel(entry: KernelEntry) -> None:
     """Add a kernel. Its class name and its names must be new."""
-    for name, taken in ((entry.class_name, KERNELS), *((name, _BY_NAME) for name in entry.names)):
+    named = [(name, KERNELS_BY_NAME) for name in entry.names]
+    for name, taken in ((entry.class_name, KERNELS), *named):
         if name in taken:
             raise ValueError(f"there is a kernel {name!r} already: {taken[name].path}.")
     KERNELS[entry.class_name] = entry
-    _BY_NAME.update(dict.fromkeys(entry.names, entry))
+    KERNELS_BY_NAME.update(dict.fromkeys(entry.names, entry))
 
 
 class KernelNames(Set[str]):
     """All names and aliases: a view of the registry that can be pickled."""
 
     def __contains__(self, name: object) -> bool:
-        return name in _BY_NAME
+        return name in KERNELS_BY_NAME
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_BY_NAME)
+        return iter(KERNELS_BY_NAME)
 
     def __len__(self) -> int:
-        return len(_BY_NAME)
+        return len(KERNELS_BY_NAME)
 
     @classmethod
     def _from_iterable(cls, names: Iterable[str]) -> set[str]:  # type: ignore[override]
         return set(names)  # results of set operations are plain sets
-
-
-def kernel_named(name: str) -> KernelEntry:
-    """The entry with this name or alias."""
-    return _BY_NAME[name]
 
 
 def kernel_entry(kernel: Any) -> KernelEntry | None:

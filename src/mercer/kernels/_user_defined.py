@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
-from mercer.kernels._registry import KernelNames, kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME, KernelNames
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel", "depends_on_the_set", "takes_pairs"]
@@ -229,4 +229,4 @@ def as_kernel(kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0
             f"kernel must be a Kernel, a callable, or one of {sorted(KernelNames())}; "
             f"got {kernel!r}."
         )
-    return kernel_named(kernel).make(gamma=gamma, degree=degree, coef0=coef0)
+    return KERNELS_BY_NAME[kernel].make(gamma=gamma, degree=degree, coef0=coef0)

@@ -14,7 +14,7 @@ from mercer.estimators.svm._one_class import OneClassSVM
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
 from mercer.kernels import Kernel
-from mercer.kernels._registry import kernel_named
+from mercer.kernels._registry import KERNELS_BY_NAME
 from mercer.model_selection._base import BaseSearch, SearchParameters, values_of
 
 __all__ = ["SVCCV", "SVRCV", "KernelGrid", "KernelSearchParameters", "OneClassSVMCV"]
@@ -80,7 +80,7 @@ class KernelGrid(BaseSearch):
             part: dict[str, list] = {name: values}
             if kernels:
                 part["kernel"] = [kernel]
-            if isinstance(kernel, str) and "gamma" in kernel_named(kernel).parameters:
+            if isinstance(kernel, str) and "gamma" in KERNELS_BY_NAME[kernel].parameters:
                 shape = X.shape if hasattr(X, "shape") else np.shape(X)
                 columns = shape[1] if len(shape) == 2 else 1  # the fits refuse other shapes
                 part["gamma"] = values_of("gammas", self.gammas, (-3.0, 1.0), 1 / max(columns, 1))
@@ -108,7 +108,7 @@ def _has_parameter(kernel: Any, name: str) -> bool:
         nested = kernel.get_params() if isinstance(kernel, Kernel) else {}
         return name.removeprefix("kernel__") in nested
     if name in ("degree", "coef0"):
-        return isinstance(kernel, str) and name in kernel_named(kernel).parameters
+        return isinstance(kernel, str) and name in KERNELS_BY_NAME[kernel].parameters
     return True
 
 

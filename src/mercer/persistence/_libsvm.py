@@ -34,7 +34,7 @@ __all__ = ["is_libsvm", "read_libsvm", "with_columns", "write_libsvm"]
 SVM_TYPES = {entry.libsvm_name: entry for entry in ESTIMATORS.values() if entry.libsvm_name}
 KERNEL_TYPES = {entry.libsvm_name: entry for entry in KERNELS.values() if entry.libsvm_name}
 # Columns of a model: LIBSVM numbers them by 32-bit integers.
-LARGEST_INDEX = 2**31 - 1
+LARGEST_INDEX = np.iinfo(np.int32).max
 NUMBERS = (
     "degree",
     "gamma",

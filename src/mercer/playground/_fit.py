@@ -6,7 +6,7 @@ The estimators are Mercer's own with the arguments of `recipe`, which the export
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +66,7 @@ class Fit:
 
 
 @contextmanager
-def quiet():
+def quiet() -> Iterator[None]:
     """Without warnings: the explanation says the same of the picture."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -135,7 +135,7 @@ class SimplexDuals(ABC):
 
 
 @compiled
-def _exact_rows(codes, C, beta):
+def _exact_rows(codes: np.ndarray, C: np.ndarray, beta: np.ndarray) -> None:
     """Clip β to their bounds; make the one of a row's own class the exact sum of the others.
 
     From the largest on, s' = s + a is rounded and a replaced by s' − s, which is exact as s ≥ a

@@ -122,7 +122,9 @@ def _circulation(flows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _terms(codes, C, beta, g):
+def _terms(
+    codes: np.ndarray, C: np.ndarray, beta: np.ndarray, g: np.ndarray
+) -> tuple[float, float]:
     """Σ C max_r u_r, and Σ a_r (max_s u_s − u_r)."""
     loss, gap = 0.0, 0.0
     for i in range(codes.size):
@@ -140,7 +142,9 @@ def _terms(codes, C, beta, g):
 
 
 @compiled
-def _bounded_terms(codes, C, beta, g, error):
+def _bounded_terms(
+    codes: np.ndarray, C: np.ndarray, beta: np.ndarray, g: np.ndarray, error: np.ndarray
+) -> tuple[float, float, float]:
     """Smallest and largest Σ C max_r u_r, and the largest Σ a_r (max_s u_s − u_r)."""
     least, most, gap = 0.0, 0.0, 0.0
     first, k = 0, g.shape[1]

@@ -25,13 +25,15 @@ __all__ = ["CoordinateAscent", "best_coordinate", "greedy", "sweep"]
 
 
 @compiled(fastmath=REASSOCIATE)
-def _add(f, K_row, delta):
+def _add(f: np.ndarray, K_row: np.ndarray, delta: float) -> None:
     for j in range(f.size):
         f[j] += delta * K_row[j]
 
 
 @compiled
-def best_coordinate(e, curvature, beta, lower, upper, flat):
+def best_coordinate(
+    e: float, curvature: float, beta: float, lower: float, upper: float, flat: float
+) -> float:
     """The maximiser of the parabola within the bounds; a curvature up to ``flat`` is zero.
 
     An infinite value says that D is unbounded.
@@ -44,7 +46,17 @@ def best_coordinate(e, curvature, beta, lower, upper, flat):
 
 
 @compiled
-def sweep(K, row, target, lower, upper, beta, f, flat, max_steps):
+def sweep(
+    K: np.ndarray,
+    row: np.ndarray,
+    target: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    beta: np.ndarray,
+    f: np.ndarray,
+    flat: float,
+    max_steps: int,
+) -> tuple[int, float]:
     """Every variable once, in order, at most ``max_steps`` steps; f = Kβ is updated.
 
     Returns the steps, −1 where D is unbounded, and the largest slope of a variable that moved.
@@ -68,7 +80,18 @@ def sweep(K, row, target, lower, upper, beta, f, flat, max_steps):
 
 
 @compiled
-def greedy(K, row, target, lower, upper, beta, f, flat, max_steps, slope_tol):
+def greedy(
+    K: np.ndarray,
+    row: np.ndarray,
+    target: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    beta: np.ndarray,
+    f: np.ndarray,
+    flat: float,
+    max_steps: int,
+    slope_tol: float,
+) -> int:
     """At most ``max_steps`` steps, each of the variable with the largest gain.
 
     Returns the steps, −1 where D is unbounded. Ends once no slope exceeds ``slope_tol``.

@@ -7,7 +7,6 @@ _logistic_regression.py  `LogisticRegression`
 _multiclass.py           all classes in one problem (``multi_class="crammer_singer"``)
 _multinomial.py          softmax over all classes (``multi_class="multinomial"``)
 _hard_margin.py          ``LinearSVC(C=inf)``
-_path.py                 `path`: a sequence of fits along C
 =======================  ===============================================================
 """
 
