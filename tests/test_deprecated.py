@@ -43,6 +43,13 @@ def test_an_old_path_warns_and_gives_the_new_objects(old):
             sys.modules[name] = before
 
 
+def test_the_warning_names_the_line_that_imports():
+    sys.modules.pop("mercer.tuning", None)
+    with pytest.warns(DeprecationWarning, match=r"use mercer\.automl") as found:
+        import mercer.tuning  # noqa: F401
+    assert found[0].filename == __file__
+
+
 def test_what_was_never_there_is_not_found():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("mercer.never_there")

@@ -27,7 +27,6 @@ from mercer import (
 )
 from mercer._threads import Workers
 from mercer.gram import BlockedGram
-from mercer.gram import _psd as psd
 from mercer.gram._psd import psd_bound
 from mercer.kernels import (
     RBF,
@@ -104,9 +103,8 @@ def test_a_function_that_is_not_symmetric():
 
 
 @pytest.mark.parametrize(("function", "expected"), [(tanh, False), (RBF(0.3), True)])
-def test_many_rows(monkeypatch, function, expected):
-    monkeypatch.setattr(psd, "EXACT_ROWS", 20)
-    check = check_kernel(function, X)
+def test_many_rows(function, expected):
+    check = check_kernel(function, X, max_rows=20)
     assert check.is_psd is expected
     assert not check.is_exact
     assert "Lanczos" in repr(check)
@@ -116,11 +114,10 @@ def test_many_rows(monkeypatch, function, expected):
         assert check.witness @ tanh(X, X) @ check.witness == pytest.approx(check.witness_value)
 
 
-def test_one_negative_direction_hidden_from_parts(monkeypatch):
+def test_one_negative_direction_hidden_from_parts():
     """K = I − 1.5 uuᵀ with u spread over all rows: parts of 20 rows are positive definite."""
-    monkeypatch.setattr(psd, "EXACT_ROWS", 20)
     u = np.full(60, 60**-0.5)
-    check = check_kernel(np.eye(60) - 1.5 * np.outer(u, u))
+    check = check_kernel(np.eye(60) - 1.5 * np.outer(u, u), max_rows=20)
     assert check.min_eigenvalue == pytest.approx(-0.5)
     assert not check.is_psd
 

@@ -48,6 +48,7 @@ def test_public_names():
         "data",
         "doctor",
         "duality",
+        "automl",
         "conformal",
         "embeddings",
         "export",
@@ -63,7 +64,6 @@ def test_public_names():
         "playground",
         "plots",
         "save",
-        "tuning",
         "verify",
     }
     assert set(KERNELS) < set(mercer.kernels.__all__)
@@ -71,6 +71,7 @@ def test_public_names():
 
 MODULES = [
     mercer,
+    mercer.automl,
     mercer.conformal,
     mercer.dask,
     mercer.kernels,
@@ -81,7 +82,6 @@ MODULES = [
     mercer.persistence,
     mercer.playground,
     mercer.plots,
-    mercer.tuning,
 ]
 
 

@@ -41,7 +41,7 @@ ORDER = [
     "export",
     "diagnostics",
     "plots",
-    "tuning",
+    "automl",
     "duality",
     "dask",
     "playground",

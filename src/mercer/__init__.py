@@ -11,6 +11,7 @@ from mercer._deprecated import MOVED, install
 from mercer.estimators._registry import ESTIMATORS as _ESTIMATORS
 
 if TYPE_CHECKING:
+    from mercer import automl as automl
     from mercer import conformal as conformal
     from mercer import dask as dask
     from mercer import data as data
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from mercer import persistence as persistence
     from mercer import playground as playground
     from mercer import plots as plots
-    from mercer import tuning as tuning
     from mercer._expansion import Expansion as Expansion
     from mercer._linear_function import LinearFunction as LinearFunction
     from mercer._result import Status as Status
+    from mercer.automl import autofit as autofit
     from mercer.certificates._certificate import Certificate as Certificate
     from mercer.diagnostics import doctor as doctor
     from mercer.estimators import SVC as SVC
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from mercer.model_selection import leave_one_out as leave_one_out
     from mercer.persistence import load as load
     from mercer.persistence import save as save
-    from mercer.tuning import autofit as autofit
     from mercer.verification._verify import verify as verify
 
 __version__ = "0.1.0"
@@ -79,7 +79,7 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "MKL": "mercer.estimators.mkl._estimator",
     "NotSeparableError": "mercer.exceptions",
     "Status": "mercer._result",
-    "autofit": "mercer.tuning",
+    "autofit": "mercer.automl",
     "check_kernel": "mercer.gram._psd",
     "doctor": "mercer.diagnostics",
     "geometry": "mercer.estimators.svm._geometry",
@@ -92,8 +92,8 @@ _HOMES = {entry.class_name: entry.module for entry in _ESTIMATORS.values() if en
     "verify": "mercer.verification",
 }
 _PACKAGES = [
-    "conformal", "dask", "data", "duality", "embeddings", "export", "kernels", "model_selection",
-    "persistence", "playground", "plots", "tuning",
+    "automl", "conformal", "dask", "data", "duality", "embeddings", "export", "kernels",
+    "model_selection", "persistence", "playground", "plots",
 ]  # fmt: skip
 __all__ = sorted([*_HOMES, *_PACKAGES])
 

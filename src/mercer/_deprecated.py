@@ -35,6 +35,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "multiclass": ("_multiclass",),
     "result": ("_result",),
     "style": ("plots.style",),
+    "tuning": ("automl",),
     "plots.gap": ("plots._gap", "certificates._trace"),
     "plots.kinds": ("plots",),
     "solvers.descent": (
@@ -104,17 +105,8 @@ class _Loader(Loader):
         module.__all__ = public  # type: ignore[attr-defined]
         places = " and ".join(f"mercer.{new}" for new in MOVED[old] if "._" not in f".{new}")
         remedy = f"use {places}" if places else "its public names are in mercer"
-        warnings.warn(
-            f"{module.__name__} has moved; {remedy}.", DeprecationWarning, stacklevel=_depth()
-        )
-
-
-def _depth() -> int:
-    """How many frames above `_Loader.exec_module` the statement that imports is."""
-    frame, depth = sys._getframe(2), 2
-    while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
-        frame, depth = frame.f_back, depth + 1
-    return depth
+        # The frames of importlib between here and the import statement do not count.
+        warnings.warn(f"{module.__name__} has moved; {remedy}.", DeprecationWarning, stacklevel=2)
 
 
 class _Finder(MetaPathFinder):

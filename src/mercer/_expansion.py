@@ -8,7 +8,6 @@ Tiles are the same whatever the number of threads, so values do not depend on it
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,24 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.gram._sum_error import SumError
-from mercer.gram._tile_sums import add_tile_bounded, terms_of_sum
+from mercer.gram._expansion_sums import ROWS_PER_TILE, ExpansionSums
+from mercer.gram._machine import pieces
 from mercer.kernels import Kernel
-from mercer.kernels._rounding import unit
-from mercer.kernels._samples import SampleBlock, Samples
+from mercer.kernels._compiled.products import DENSE_FROM
+from mercer.kernels._samples import SampleBlock, Samples, centre
 from mercer.kernels.structured._feature_sums import sums_by_features
 
 __all__ = ["Expansion"]
 
 Decided = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# A tile of 256 × 512 float64 values is 1 MB: it stays in the second-level cache between product,
-# kernel map and sum with the coefficients, also where two threads share a core.
-ROWS_PER_TILE = 256
-VECTORS_PER_TILE = 512
-# TERMS_PER_SUM products of float32 values are summed in float32, then in float64: a sum over all
-# vectors of one class is large, and its rounding would dominate once the classes cancel.
-TERMS_PER_SUM = 128
+# Rows are cut into CHUNKS parts of at least FEWEST_ROWS rows, into more if a part would be larger
+# than a tile. The fewer parts, the less do threads wait for Python between compiled functions.
+CHUNKS, FEWEST_ROWS = 10, 256
 # float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row are
 # evaluated in float64; the exponential or other map of a kernel value counts as 64 of them.
 WORTH_FLOAT32 = 100_000
@@ -52,14 +47,16 @@ class Expansion:
     ----------
     kernel : Kernel
     support : Samples
-        The support vectors. For a precomputed kernel only their number matters.
+        The support vectors, or rows that contain them if there are ``columns``. For a precomputed
+        kernel only their number matters.
     coef : float64 array of shape (m, n_support)
     b : float64 array of shape (n_outputs,)
     blocks : sequence of (start, stop, outputs), optional
         Row r of ``coef[:, start:stop]`` belongs to output ``outputs[r]``; by default row r is
         output r everywhere. One-vs-one models have one block per class.
     columns : int array, optional
-        For a precomputed kernel: which columns of the kernel matrix are the support vectors'.
+        Which columns of the kernel matrix with all training rows are the support vectors', for a
+        precomputed kernel and a function whose values depend on all training rows.
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class Expansion:
         self.blocks = blocks or [(0, self.coef.shape[1], np.arange(self.coef.shape[0]))]
         self.columns = columns
         self._prepared: dict[Any, Any] = {}
-        self._scratch = threading.local()
 
     @property
     def n_support(self) -> int:
@@ -90,10 +86,10 @@ class Expansion:
         return f"Expansion: f(x) = Σ c k(z, x) + b, {self.kernel!r}, {self.n_support:,} z{many}{b}"
 
     def __getstate__(self) -> dict:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_prepared", "_scratch")}
+        return {k: v for k, v in self.__dict__.items() if k != "_prepared"}
 
     def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state, _prepared={}, _scratch=threading.local())
+        self.__dict__.update(state, _prepared={})
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """f at the rows of X (dense or CSR, like the support vectors): shape (n, n_outputs)."""
@@ -174,9 +170,6 @@ class Expansion:
             return np.asarray(centred @ W.T) + self.b
         out = np.tile(self.b, (n, 1))
         self._add_shift_terms(X, out)
-        pieces = self._pieces(dtype)
-        chunks = [slice(i, min(i + ROWS_PER_TILE, n)) for i in range(0, n, ROWS_PER_TILE)]
-
         # Objects are prepared all at once: they are brought into the support vectors' terms once.
         objects = self._samples(X) if self.support.are_objects else None
         if objects is not None:
@@ -184,16 +177,20 @@ class Expansion:
             if sums is not None:
                 return out + sums
 
+        expansion_sums = self._sums(dtype)
+
         def one(rows: slice) -> None:
             if objects is not None:
                 block = objects.take(rows, dtype)
             else:
                 samples = self._samples(X[rows])
                 block = samples.take(slice(0, samples.n), dtype)
-            self._add(block, pieces, out[rows], None if error is None else error[rows])
+            expansion_sums.add(block, out[rows], None if error is None else error[rows])
 
-        if len(chunks) == 1:  # a small input needs no threads
-            one(chunks[0])
+        chunks = pieces(n, min(ROWS_PER_TILE, max(FEWEST_ROWS, -(-n // CHUNKS))))
+        if len(chunks) <= 1:  # a small input needs no threads
+            for rows in chunks:
+                one(rows)
             return out
         with single_threaded_blas(), Workers(thread_count(n_jobs)) as workers:
             workers.map(one, chunks)
@@ -285,113 +282,35 @@ class Expansion:
 
     def _samples(self, X: Any) -> Samples:
         """Rows as the kernel takes them, in the coordinates of the support vectors."""
-        return self.kernel.prepare(Samples(X, self.support.origin)).compared()
+        origin = self._given.origin
+        if self.support.is_sparse and not self._given.is_sparse:
+            X = X.toarray()
+        return self.kernel.prepare(Samples(X, origin)).compared()
+
+    @property
+    def _given(self) -> Samples:
+        """The support vectors; sparse ones of which many entries are nonzero as a dense array."""
+        if "given" not in self._prepared:
+            given, X = self.support, self.support.X
+            if given.is_sparse and X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
+                X = X.toarray()
+                given = Samples(X, centre(X) if self.kernel.is_shift_invariant else None)
+            self._prepared["given"] = given
+        return self._prepared["given"]
 
     @property
     def _support(self) -> Samples:
         """The support vectors as the kernel takes them."""
         if "support" not in self._prepared:
-            self._prepared["support"] = self.kernel.prepare(self.support).compared()
+            self._prepared["support"] = self.kernel.prepare(self._given).compared()
         return self._prepared["support"]
 
-    def _add(
-        self, block: SampleBlock, pieces: list, out: np.ndarray, error: np.ndarray | None = None
-    ) -> None:
-        """Add the kernel sums at some rows to ``out``, and write the bound on their error."""
-        tile = self._tile(block.dtype)
-        sums = np.zeros(out.shape)
-        for vectors, products in pieces:
-            K = tile[: len(block), : len(vectors)]
-            self.kernel.tile(block, vectors, K)
-            if self.b.size == 1:
-                add_tile_bounded(K, *products, out[:, 0], sums[:, 0])
-                continue
-            for outputs, terms in products:
-                total = np.zeros((len(block), len(outputs) + 1))
-                for part, coef in terms:
-                    total += K[:, part] @ coef
-                out[:, outputs] += total[:, :-1]
-                sums[:, outputs] += total[:, -1:]
-        if error is not None:
-            error[...] = self._error(block, sums)
-
-    def _error(self, block: SampleBlock, sums: np.ndarray) -> np.ndarray:
-        """The bound of `SumError` at some rows, for every output."""
-        dtype = block.dtype
-        rows = self.kernel.rounding(block.points, dtype).take(block.index)
-        error = 1.001 * self._sum_error(dtype).factor_of(rows)[:, None] * sums
-        for (p, q), (left, right) in zip(rows.pairs, self._pair_sums(dtype), strict=True):
-            error += 1.001 * (np.outer(p, right) + np.outer(q, left))
-        return error + 4 * np.finfo(np.float64).eps * np.abs(self.b)
-
-    def _sum_error(self, dtype: Any) -> SumError:
-        key = "sum error", dtype
-        if key not in self._prepared:
-            rounding = self.kernel.rounding(self._support, dtype)
-            terms = terms_of_sum(self.n_support, VECTORS_PER_TILE)
-            if dtype == FLOAT32 and self.b.size > 1:  # sums of products in float32
-                terms += int((TERMS_PER_SUM + 4) * (unit(FLOAT32) / unit(FLOAT64)))
-            self._prepared[key] = SumError(rounding, rounding, terms)
-        return self._prepared[key]
-
-    def _pair_sums(self, dtype: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Σ|c| p and Σ|c| q of every output, for the pairs of the rounding."""
-        key = "pair sums", dtype
-        if key not in self._prepared:
-            found = []
-            for pair in self._sum_error(dtype).columns.pairs:
-                sums = np.zeros((2, self.b.size))
-                for start, stop, outputs in self.blocks:
-                    for row, values in zip(sums, pair, strict=True):
-                        row[outputs] += np.abs(self.coef[:, start:stop]) @ values[start:stop]
-                found.append((sums[0], sums[1]))
-            self._prepared[key] = found
-        return self._prepared[key]
-
-    def _tile(self, dtype: Any) -> np.ndarray:
-        """Scratch of this thread; fresh memory costs more than the kernel values put into it."""
-        tile = getattr(self._scratch, dtype.name, None)
-        if tile is None:
-            width = min(VECTORS_PER_TILE, self.n_support)
-            tile = np.empty((ROWS_PER_TILE, width), dtype=dtype)
-            setattr(self._scratch, dtype.name, tile)
-        return tile
-
-    def _pieces(self, dtype: Any) -> list:
-        """The support vectors in tiles: their block, and the coefficients that each tile meets."""
+    def _sums(self, dtype: np.dtype) -> ExpansionSums:
         if dtype not in self._prepared:
-            tiles = [
-                slice(i, min(i + VECTORS_PER_TILE, self.n_support))
-                for i in range(0, self.n_support, VECTORS_PER_TILE)
-            ]
-            self._prepared[dtype] = [
-                (self._vectors(tile, dtype), self._products(tile, dtype)) for tile in tiles
-            ]
+            self._prepared[dtype] = ExpansionSums(
+                self.kernel, self._support, self._vectors, self.coef, self.b, self.blocks, dtype
+            )
         return self._prepared[dtype]
-
-    def _products(self, tile: slice, dtype: Any) -> Any:
-        """The coefficients of a tile, and the weights of the bound on the error of their sums.
-
-        With several outputs: for each block that it meets its outputs, and (columns, coefficients)
-        of matrix products short enough that float32 sums lose little. The last coefficient is the
-        largest weight over the outputs: one more column instead of twice as many.
-        """
-        error = self._sum_error(dtype)
-        if self.b.size == 1:
-            return self.coef[0, tile].copy(), error.weight(self.coef[0, tile], tile)
-        products = []
-        length = TERMS_PER_SUM if dtype == FLOAT32 else VECTORS_PER_TILE
-        for first, last, outputs in self.blocks:
-            terms = []
-            for start in range(max(first, tile.start), min(last, tile.stop), length):
-                part = slice(start, min(start + length, last, tile.stop))
-                weight = error.weight(self.coef[:, part], part).max(axis=0)
-                coef = np.vstack([self.coef[:, part], weight]).T
-                here = slice(part.start - tile.start, part.stop - tile.start)
-                terms.append((here, np.ascontiguousarray(coef, dtype=dtype)))
-            if terms:
-                products.append((outputs, terms))
-        return products
 
     def _vectors(self, which: slice, dtype: Any) -> SampleBlock:
         if self.columns is None:

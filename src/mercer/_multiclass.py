@@ -144,23 +144,29 @@ def _tasks_of_class(n_classes: int) -> np.ndarray:
 
 def votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
     """How many tasks each class wins, from the decision values of all tasks."""
-    count = np.zeros((decisions.shape[0], n_classes), dtype=np.int32)
-    for t, (i, j) in enumerate(pairs(n_classes)):
-        first_wins = decisions[:, t] > 0
-        count[:, i] += first_wins
-        count[:, j] += ~first_wins
+    first_wins = decisions > 0
+    return _count(first_wins, ~first_wins, n_classes)
+
+
+def _count(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
+    """How many tasks count for each class: for their first class, and for their second one.
+
+    The tasks whose first class is i are consecutive, their second classes i + 1, …, k − 1.
+    """
+    count = np.zeros((first.shape[0], n_classes), dtype=np.int32)
+    start = 0
+    for i in range(n_classes - 1):
+        tasks = slice(start, start + n_classes - 1 - i)
+        count[:, i] += np.count_nonzero(first[:, tasks], axis=1)
+        count[:, i + 1 :] += second[:, tasks]
+        start = tasks.stop
     return count
 
 
 def winner_is_certain(decisions: np.ndarray, error: np.ndarray, n_classes: int) -> np.ndarray:
     """Whether the class with most votes is the same for all decision values within ± error."""
-    sure, possible = np.zeros((2, decisions.shape[0], n_classes), dtype=np.int32)
-    for t, (i, j) in enumerate(pairs(n_classes)):
-        first, second = decisions[:, t] > error[:, t], decisions[:, t] < -error[:, t]
-        sure[:, i] += first
-        sure[:, j] += second
-        possible[:, i] += ~second
-        possible[:, j] += ~first
+    first, second = decisions > error, decisions < -error
+    sure, possible = _count(first, second, n_classes), _count(~second, ~first, n_classes)
     rows, leader = np.arange(decisions.shape[0]), np.argmax(sure, axis=1)
     most = sure[rows, leader]
     possible[rows, leader] = -1
@@ -173,10 +179,11 @@ def ovr_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:
     The sum s moves a score by s / (3(|s|+1)), less than a third, so it never outweighs a vote
     (scikit-learn's one-vs-rest shape).
     """
-    total = np.zeros((decisions.shape[0], n_classes))
-    for t, (i, j) in enumerate(pairs(n_classes)):
-        total[:, i] += decisions[:, t]
-        total[:, j] -= decisions[:, t]
+    sums = np.zeros((n_classes, decisions.shape[0]))
+    for values, (i, j) in zip(np.ascontiguousarray(decisions.T), pairs(n_classes), strict=True):
+        sums[i] += values
+        sums[j] -= values
+    total = sums.T
     # A decision value of exactly zero is a win of the first class here, of the second in `votes`
     # (and so in predict): both as in scikit-learn.
     count = votes(np.where(decisions == 0, 1.0, decisions), n_classes)

@@ -104,6 +104,14 @@ def test_an_option_in_words_is_still_refused(mercer, files):
     assert "--nu" in error
 
 
+def test_classes_are_no_score_of_a_one_class_machine(mercer, files):
+    """It predicts ±1, which no other label is."""
+    code, out, _ = mercer("train", "-s", 2, "train", "m.mercer")
+    assert code == 0
+    assert "held out" not in out
+    assert "held out" in mercer("train", "-s", 0, "train", "m.mercer")[1]
+
+
 def test_gamma_zero_is_one_over_the_columns(mercer, files):
     assert mercer("train", "-g", 0, "train", "m.mercer", "-q")[0] == 0
     assert_allclose(mercer_load("m.mercer").kernel_.gamma, 1 / 3)

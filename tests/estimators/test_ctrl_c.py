@@ -22,7 +22,7 @@ FITS = {
     "kernel logistic": (KernelLogisticRegression(C=1e3, tol=1e-15), "dual_coef_"),
     "logistic": (LogisticRegression(C=1e3, tol=1e-15), "coef_"),
     "hinge": (LinearSVC(loss="hinge", dual=True, C=1e3, tol=1e-15), "coef_"),
-    "interior point": (LinearSVC(loss="hinge", dual=False, C=1e3, tol=1e-15), "coef_"),
+    "newton": (LinearSVC(loss="hinge", C=1e3, tol=1e-15), "coef_"),
     "all classes": (
         LinearSVC(multi_class="crammer_singer", loss="hinge", C=1e3, tol=1e-15),
         "coef_",

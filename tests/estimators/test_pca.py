@@ -237,3 +237,20 @@ def test_a_linear_kernel_on_sparse_rows_keeps_no_weights():
     tracemalloc.stop()
     np.testing.assert_allclose(T, model.eigenvectors_ * np.sqrt(model.eigenvalues_), atol=1e-10)
     assert peak < 8 * k * d / 10
+
+
+@pytest.mark.parametrize("n", [12, 60])  # decomposed, and by the Krylov method
+def test_randomized_refuses_a_negative_eigenvalue_of_larger_modulus(n):
+    """As scikit-learn's method does, which would return it; the other solvers leave it out."""
+    rng = np.random.default_rng(0)
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(n), rng.standard_normal((n, 3))]))
+
+    def fit(lowest, solver):
+        K = (basis[:, 1:] * [5.0, 2.0, lowest]) @ basis[:, 1:].T
+        model = KernelPCA(2, kernel="precomputed", eigen_solver=solver, random_state=0)
+        return model.fit((K + K.T) / 2).eigenvalues_
+
+    np.testing.assert_allclose(fit(-3.0, "arpack"), [5, 2])
+    np.testing.assert_allclose(fit(-1.0, "randomized"), [5, 2])
+    with pytest.raises(ValueError, match="There are significant negative eigenvalues"):
+        fit(-3.0, "randomized")

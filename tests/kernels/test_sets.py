@@ -122,12 +122,12 @@ def test_a_mean_embedding_of_the_linear_kernel_is_that_of_the_means():
     np.testing.assert_allclose(K, means @ means.T, atol=1e-14)
 
 
-def test_many_large_bags_are_cut_into_pieces(monkeypatch):
-    from mercer.kernels.sets import _mean_embedding
-
-    kernel, whole = MeanEmbedding(RBF(0.7)), MeanEmbedding(RBF(0.7))(BAG_EXAMPLES)
-    monkeypatch.setattr(_mean_embedding, "SETTINGS", _mean_embedding.EmbeddingSettings(9))
-    np.testing.assert_allclose(kernel(BAG_EXAMPLES), whole, rtol=0, atol=1e-15)
+def test_many_large_bags_are_cut_into_pieces():
+    """Bags of more than 1,024 samples in all, against the mean over all pairs at once."""
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(size, 2)) for size in (700, 600, 3, 1100)]
+    expected = [[RBF(0.7)(x, z).mean() for z in bags] for x in bags]
+    np.testing.assert_allclose(MeanEmbedding(RBF(0.7))(bags), expected, rtol=0, atol=1e-15)
 
 
 def test_related_rows_as_a_column_of_the_main_table(tmp_path):

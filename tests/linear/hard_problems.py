@@ -98,6 +98,8 @@ def problem(seed):
             params["multi_class"] = "crammer_singer"
     if name != "LogisticRegression":
         params["dual"] = [True, False, "auto", "auto"][rng.integers(4)]
+    if params.get("loss") == "hinge" and params["dual"] is False:  # which is refused
+        params["dual"] = "auto"
     if "multi_class" in params:  # which has one loss and one method
         params.update(loss="hinge", dual="auto")
     weight = None

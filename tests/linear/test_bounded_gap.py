@@ -137,7 +137,7 @@ HARD_LABELS = [0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 1]
 def test_the_dual_value_is_that_of_the_stored_duals(C):
     scaling, weights = 5.10160320188294, {0: 363.58627840870355, 1: 0.024222908914953507}
     model = LinearSVC(
-        C=C, loss="hinge", dual=False, tol=3.1e-5, intercept_scaling=scaling, max_iter=200,
+        C=C, loss="hinge", tol=3.1e-5, intercept_scaling=scaling, max_iter=200,
         class_weight=weights,
     )  # fmt: skip
     with warnings.catch_warnings():

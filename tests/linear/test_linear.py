@@ -55,7 +55,7 @@ def test_defaults_and_default_models_are_scikit_learns(name):
     assert_allclose(found.intercept_, expected.intercept_, atol=1e-4)
 
 
-@pytest.mark.parametrize("dual", ROUTES)
+@pytest.mark.parametrize("dual", [True, "auto"])
 @pytest.mark.parametrize("C", [0.05, 1.0, 30.0])
 def test_hinge_is_the_dense_qp_and_the_linear_kernel(dual, C):
     model = LinearSVC(loss="hinge", C=C, dual=dual, intercept_scaling=None, **TIGHT)
@@ -78,7 +78,7 @@ def test_epsilon_insensitive_is_the_dense_qp(dual, epsilon):
     )
 
 
-@pytest.mark.parametrize("dual", ROUTES)
+@pytest.mark.parametrize("dual", [True, "auto"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_liblinears_problem_gives_liblinears_answer(dual, loss):
     theirs = svm.LinearSVC(loss=loss, tol=1e-10, max_iter=1_000_000, intercept_scaling=2.0)

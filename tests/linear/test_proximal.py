@@ -125,7 +125,8 @@ def test_descent_hands_over_only_where_it_must():
 def test_uneven_weights_are_solved(rng, spread, intercept_scaling):
     weight = spread ** rng.uniform(-1, 1, N)
     params = {"loss": "hinge", "tol": 1e-6, "intercept_scaling": intercept_scaling}
-    model = LinearSVC(dual=False, **params).fit(X, Y, sample_weight=weight)
+    model = LinearSVC(**params).fit(X, Y, sample_weight=weight)
+    assert model.solver_.name == "newton"
     assert model.certificate_.status.is_solved
     assert model.certificate_.relative_gap <= 1.01e-6
 

@@ -58,9 +58,13 @@ def held_out_values(
             for fold, p in zip(wanted, problems, strict=True)
         ]
         found = cross_decision_values(
-            gram, paths, tol=solver.tol, cache_bytes=solver.cache_bytes, n_threads=threads,
+            gram,
+            paths,
+            tol=solver.tol,
+            cache_bytes=solver.cache_bytes,
+            n_threads=threads,
             stopping=stopping,
-        )  # fmt: skip
+        )
         for fold, values in zip(wanted, found, strict=True):
             if values:
                 out[fold.task][fold.held_out] = values[0].values

@@ -135,6 +135,8 @@ def _bounds(
     if apart and result.diag is not None:
         delta = delta + apart * np.sqrt(problem.at_variables(result.diag))
     gap += _drift_cost(problem, result, r, delta)
+    if np.any(beta < problem.lower) or np.any(beta > problem.upper):  # no dual point
+        gap = np.inf
     units = ROUNDING.units * EPS * (abs(middle) + abs(middle - gap))
     return float(primal + units), float(low - gap - units)
 
@@ -165,12 +167,17 @@ def _drift_cost(problem: BoxQP, result: Result, r: np.ndarray, delta: np.ndarray
 
 
 def _indefinite_cost(problem: BoxQP, result: Result) -> float:
-    """½ δ max ‖β* − β‖² where only K + δI is known to be positive semidefinite."""
+    """½ δ max ‖c* − c‖² where only K + δI is known to be positive semidefinite.
+
+    c are the coefficients of the points: those of regression are sums of two variables each.
+    """
     if not result.psd_delta:
         return 0.0
     if problem.diag is not None:  # nothing, where K + D is positive semidefinite
         return 0.0 if result.psd_delta <= problem.diag.min() else np.inf
-    far = np.maximum(result.beta - problem.lower, problem.upper - result.beta)
+    n = result.f.shape[0]
+    c, low, high = (problem.at_points(v, n) for v in (result.beta, problem.lower, problem.upper))
+    far = np.maximum(c - low, high - c)
     return float(result.psd_delta * (far @ far) / 2) * ROUNDING.margin
 
 

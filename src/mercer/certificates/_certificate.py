@@ -178,10 +178,12 @@ class Certificate(Statement):
         if said := distance_said(*distance):
             rows.append(("exact optimum", said))
         rows += [
-            ("coefficients", f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, "
-                             f"{self.n_bound:,} at the bound"),
+            (
+                "coefficients",
+                f"{n:,}: {self.n_zero:,} zero, {self.n_free:,} free, {self.n_bound:,} at the bound",
+            ),
             ("effort", f"{steps}, {rounds}, {self.seconds:.3g} s"),
-        ]  # fmt: skip
+        ]
         return rows
 
     @property

@@ -94,7 +94,10 @@ class RidgeCertificate(Statement):
     @classmethod
     def of(cls, primal: float, dual: float, gap: float, residual: float, **how: Any) -> Any:
         """With its relative gap; ``how``: status, solver, iterations, seconds."""
-        return cls(primal, dual, gap, gap / primal if primal > 0 else 0.0, residual, **how)
+        part = 0.0 if primal <= 0 else np.inf
+        if 0 < primal < np.inf:
+            part = gap / primal
+        return cls(primal, dual, gap, part, residual, **how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

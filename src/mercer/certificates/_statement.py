@@ -9,7 +9,7 @@ from typing import Any
 
 from mercer._result import Status
 
-__all__ = ["Statement", "counted", "distance_said"]
+__all__ = ["Statement", "counted", "distance_said", "percent"]
 
 # A distance from the exact optimum above this fraction of the primal value says nothing.
 LARGEST_DISTANCE = 0.2
@@ -21,6 +21,13 @@ def counted(n: int, nouns: str) -> str:
         first, *rest = nouns.split(" ")
         nouns = " ".join([first.removesuffix("s"), *rest])
     return f"{n:,} {nouns}"
+
+
+def percent(ratio: float) -> str:
+    """A ratio in percent, rounded up to two digits: it stays a bound."""
+    value = max(100 * ratio, 1e-4)
+    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{float(f'{math.ceil(round(value / digit, 6)) * digit:.2g}'):g} %"
 
 
 def distance_said(distance: float | None, primal: float, note: str) -> str:

@@ -5,6 +5,7 @@ The examples in the help texts use the files that ``mercer demo`` writes, and th
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -42,7 +43,8 @@ def start(arguments: Sequence[str] | None) -> int:
         return command.main(words, prog_name="mercer", standalone_mode=False) or 0
     except usage_error as error:
         place = " ".join(["mercer", *words[:1]]) if error.ctx and error.ctx.parent else "mercer"
-        print_error(f"{error.format_message().rstrip('.')}{_meant(error)} (see {place} --help)")
+        message = error.format_message().rstrip(".").replace("Value error, ", "")
+        print_error(f"{message}{_meant(error, message)} (see {place} --help)")
         return int(ExitCode.USAGE)
     except typer.Abort:
         return int(ExitCode.ERROR)
@@ -57,8 +59,12 @@ def _hide_types_of_flags(command: Any) -> None:
                 option.metavar = ""
 
 
-def _meant(error: Any) -> str:
-    """The option or command that a word of the command line is likely to stand for."""
+def _meant(error: Any, message: str) -> str:
+    """The option or value that a word of the command line is likely to stand for."""
+    choice = re.search(r"'([^']*)' is not one of (.*)", message)
+    if choice:
+        near = get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), 1)
+        return f"; did you mean {near[0]}?" if near else ""
     wrong = getattr(error, "option_name", None)
     if wrong is None or error.ctx is None:
         return ""

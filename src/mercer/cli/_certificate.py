@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from mercer.certificates._statement import percent
 from mercer.cli._output import table
 from mercer.cli._progress import measure_of
 
@@ -51,13 +52,6 @@ def headline(certificate: Any, tol: float | None = None) -> str:
             "a smaller --tol brings the objective closer)"
         )
     return text
-
-
-def percent(ratio: float) -> str:
-    """A ratio in percent, rounded up to two digits: it stays a bound."""
-    value = max(100 * ratio, 1e-4)
-    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{float(f'{math.ceil(round(value / digit, 6)) * digit:.2g}'):g} %"
 
 
 def describe_certificate(model: Any, full: bool, certificate: Any = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,37 +30,52 @@ DEMO = (
 )
 
 
-def warmup(machines: list[str] | None, quiet: bool) -> None:
+def warmup(machines: list[str] | None, quiet: bool) -> int:
     """``mercer warmup``: fit and check problems of every kind, to compile all that they use."""
     from mercer._numba import Compilation
-    from mercer.cli._output import Reporter
 
-    # rows, classes and storage: small and larger problems have other solvers
-    problems = ((80, 2, False), (90, 3, False), (80, 2, True), (2500, 2, False))
-    rng, total = np.random.default_rng(0), 0.0
-    reporter = Reporter(quiet=quiet)
-    reporter.write("compiling; this takes minutes, once on a computer")
-    for name in machines or cli_names():
+    names, total = machines or list(cli_names()), 0.0
+    for name in names:
         if name not in cli_names():
             raise UsageError(f"there is no machine {name!r}; there are {', '.join(cli_names())}")
-        entry = cli_names()[name]
-        with Compilation() as compilation, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for n, n_classes, is_sparse in problems:
-                X = rng.normal(size=(n, 4))
-                y: Any = X[:, 0] + rng.normal(size=n)
-                if entry.task == "classification":
-                    y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
-                rows = sp.csr_matrix(X * (X > 0)) if is_sparse else X
-                model = entry.load()()
-                if "time_limit" in model.get_params():
-                    model.set_params(time_limit=5.0)
-                model.fit(rows, y).predict(rows)
-                if entry.verify and n <= 100:
-                    verify(model, rows, y)
+    tell = partial(print, flush=True) if not quiet else lambda *words, **how: None
+    tell("compiling, once on a computer: a minute or two; Ctrl-C keeps what is done")
+    for done, name in enumerate(names):
+        tell(f"{name:<18}", end="")
+        try:
+            with Compilation() as compilation, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _compile(cli_names()[name])
+        except KeyboardInterrupt:
+            tell()
+            print_error(f"stopped by Ctrl-C; {done} of {len(names)} are compiled")
+            return ExitCode.STOPPED
         total += compilation.seconds
-        reporter.write(f"{name:<18}{compilation.seconds:6.1f} s")
-    reporter.write(f"compiled in {total:.3g} s; later fits on this computer load it")
+        tell(f"{compilation.seconds:6.1f} s")
+    tell(f"compiled in {total:.3g} s; later fits on this computer load it")
+    return ExitCode.OK
+
+
+def _compile(entry: Any) -> None:
+    """Fit, predict and verify small and larger, dense and sparse problems of an estimator."""
+    # rows, classes and storage: small and larger problems have other solvers
+    problems = ((80, 2, False), (90, 3, False), (80, 2, True), (2500, 2, False))
+    rng = np.random.default_rng(0)
+    for n, n_classes, is_sparse in problems:
+        X = rng.normal(size=(n, 4))
+        y: Any = X[:, 0] + rng.normal(size=n)
+        if entry.task == "classification":
+            y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+        rows = sp.csr_matrix(X * (X > 0)) if is_sparse else X
+        model = entry.load()()
+        known = model.get_params()
+        if "time_limit" in known:
+            model.set_params(time_limit=5.0)
+        if "probability" in known and n <= 100 and not is_sparse:
+            entry.load()(probability=True, random_state=0).fit(rows, y).predict_proba(rows)
+        model.fit(rows, y).predict(rows)
+        if entry.verify and n <= 100:
+            verify(model, rows, y)
 
 
 def play(data: str | None, port: int, browser: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 from mercer import diagnostics
@@ -37,10 +38,11 @@ def run(json: bool, **given: Any) -> None:
     if data.y is None:
         parameters.pop("epsilon", None)
     report = diagnostics.doctor(data.X, data.y, feature_names=names, **parameters)
-    for finding in report.findings:
-        _apply(finding.options, options, data)
-    findings = list(sorted_by_severity([*findings, *report.findings]))
-    errors = [finding for finding in report.findings if finding.severity == "error"]
+    checked = [_of_file(finding, data) for finding in report.findings]
+    for finding in checked:
+        _apply(finding.options, options)
+    findings = list(sorted_by_severity([*findings, *checked]))
+    errors = [finding for finding in checked if finding.severity == "error"]
     words = _command(data, options)
     lines = [describe(data), *(f"  {_line(finding)}" for finding in findings)]
     lines += [] if findings else ["  nothing found"]
@@ -108,14 +110,23 @@ def _read(
     return data, findings
 
 
-def _apply(repair: Any, options: dict[str, Any], data: Table | None = None) -> None:
-    """Add options to those of the command; columns that are none of the file are left alone."""
-    columns = data.schema.columns if data is not None else None
+def _of_file(finding: Finding, data: Table) -> Finding:
+    """A finding about columns of X, whose options name columns of the file.
+
+    A column of the file is dropped if all columns that it becomes are to be.
+    """
+    dropped = {value for name, value in finding.options if name == "drop"}
+    if not dropped:
+        return finding
+    whole = [c.name for c in data.schema.columns or () if dropped.issuperset(c.feature_names)]
+    others = [pair for pair in finding.options if pair[0] != "drop"]
+    return replace(finding, options=(*others, *(("drop", name) for name in whole)))
+
+
+def _apply(repair: Any, options: dict[str, Any]) -> None:
+    """Add options to those of the command."""
     for name, value in repair:
-        if name not in REPEATED:
-            options[name] = value
-        elif columns is None or any(column.name == value for column in columns):
-            options[name] = [*options.get(name, ()), value]
+        options[name] = [*options.get(name, ()), value] if name in REPEATED else value
 
 
 def _line(finding: Finding) -> str:

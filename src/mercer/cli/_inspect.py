@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,17 +120,13 @@ def _show_checkpoint(reporter: Reporter, file: str) -> None:
 
 def _show_data(reporter: Reporter, file: str) -> None:
     """Format, rows, columns and target of a table."""
-    try:
-        found = read_table(file, missing="median")
-    except FileError as error:
-        # Without a column that is known to be the target, or without missing values to fill in.
-        found = _read_without(file, error)
+    found = _read_data(file)
     y, schema = found.y, found.schema
     n, d = found.X.shape[0], schema.n_features
     rows = {
         "data": f"{file}: {found.format}, {count(n, 'rows')}, {count(d, 'columns')}",
         **_columns(schema),
-        **({} if y is not None else {"target": "none is named; give --target"}),
+        **({} if y is not None else {"target": "none by its name; mercer train takes --target"}),
         **({"missing": ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)}
            if any(found.n_missing.values()) else {}),
         **({"notes": "; ".join(found.notes)} if found.notes else {}),
@@ -147,15 +144,33 @@ def _show_data(reporter: Reporter, file: str) -> None:
     )
 
 
-def _read_without(file: str, error: FileError) -> DataTable:
-    """The table without a target, or with formats that have no missing values; else the error."""
-    tries: list[dict[str, Any]] = [{"target": False, "missing": "median"}, {}, {"target": False}]
-    for options in tries:
+def _read_data(file: str) -> DataTable:
+    """The table, if no column is called a target without one; else the error."""
+    tries: list[dict[str, Any]] = [{"missing": "median"}, {}]  # not all formats can have gaps
+    for options in [*tries, *({"target": False, **each} for each in tries)]:
         try:
-            return read_table(file, **options)
-        except FileError:
-            continue
-    raise error
+            return _read_repaired(file, options)
+        except FileError as error:
+            last = error
+    raise last
+
+
+def _read_repaired(file: str, options: dict[str, Any], most: int = 40) -> DataTable:
+    """The table after the repairs that the errors of the reader name, which become notes."""
+    notes: list[str] = []
+    for _ in range(most):
+        try:
+            found = read_table(file, **options)
+        except FileError as error:
+            if not error.remedy:
+                raise
+            for name, value in error.remedy.items():
+                repeated = name in ("drop", "na", "categorical")
+                options = {**options, name: [*options.get(name, ()), value] if repeated else value}
+            notes.append(error.message.split(";")[0])
+        else:
+            return replace(found, notes=(*notes, *found.notes))
+    raise FileError(file, None, f"has more than {most} faults; is it a table?")
 
 
 def _parameters(model: Any) -> str:

@@ -140,11 +140,12 @@ def open_model_and_data(
     format: str | None,
     decimal: str | None = None,
     may_be_wider: bool = False,
+    needs_target: bool = False,
 ) -> tuple[ModelFile, Table]:
     """A model, and data in the form that it was trained on.
 
     Rows may have indices that no training row had if ``may_be_wider``; the model is then one for
-    such rows.
+    such rows. With ``needs_target`` rows without a target are left out, as ``mercer train`` does.
     """
     found = open_model(model)
     if found.schema is None:
@@ -154,6 +155,7 @@ def open_model_and_data(
         )
     how: dict[str, Any] = {"format": format, "decimal": decimal, "may_be_wider": may_be_wider}
     rows = read_table(data, schema=found.schema, **how)
+    rows = rows.with_target() if needs_target else rows
     if rows.X.ndim == 2 and rows.X.shape[1] > found.schema.n_features:
         found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
     return found, _with_notes(rows)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.cli._errors import CommandError, UsageError
-from mercer.cli._output import Reporter, open_model_and_data, refuse_output, table
+from mercer.cli._output import Reporter, count, open_model_and_data, refuse_output, table
 from mercer.data import Schema
 from mercer.persistence import open_model
 from mercer.plots import KINDS, write_figure
+from mercer.plots._write import SUFFIXES
 
 __all__ = ["draw", "run"]
 
+# Advice of the displays, and what stands for it on the command line.
+ADVICE = {
+    r"fit it with probability='platt', or take KernelLogisticRegression": (
+        "train it with --machine svc --probability, or --machine kernel-logistic"
+    ),
+}
 SCALED = {"standard": " (standardised)", None: ""}
 
 
@@ -33,7 +42,7 @@ def run(
 ) -> None:
     known = inspect.signature(KINDS[kind].display.from_estimator).parameters
     if data is not None:
-        found, rows = open_model_and_data(model, data, format)
+        found, rows = open_model_and_data(model, data, format, needs_target=True)
         X, y = rows.X, rows.y
     elif known["X"].default is inspect.Parameter.empty:
         raise UsageError(f"plot {kind} needs DATA, the rows that {model} was trained on")
@@ -42,6 +51,8 @@ def run(
     options = _along(kind, feature or [], known, found.schema)
     path = output or f"{kind}.png"
     refuse_output(path)
+    if not path.lower().endswith(SUFFIXES):
+        raise UsageError(f"--output {path} must end in one of {', '.join(SUFFIXES)}")
     draw(kind, model, found.model, found.schema, X, y, path, **options)
     Reporter(quiet=quiet).write(table({"figure": path}))
 
@@ -63,8 +74,17 @@ def draw(
         try:
             display = KINDS[kind].draw(model, X, y, **options)
         except (TypeError, ValueError) as error:
-            raise CommandError(f"{name}: {error}") from error
+            raise CommandError(f"{name}: {_in_commands(str(error))}") from error
         write_figure(display, path)
+
+
+def _in_commands(message: str) -> str:
+    """A display's advice with the commands and options that stand for it here."""
+    for kind, entry in KINDS.items():
+        message = re.sub(rf"\b{entry.display.__name__}\b(\.\w+)?", f"mercer plot {kind}", message)
+    for pattern, typed in ADVICE.items():
+        message = re.sub(pattern, typed, message)
+    return message
 
 
 def _in_file_units(kind: str, model: Any, schema: Schema | None, X: Any) -> tuple[Any, Any]:
@@ -84,7 +104,7 @@ def _in_file_units(kind: str, model: Any, schema: Schema | None, X: Any) -> tupl
     shift, factor = schema.shift, schema.factor
     if kind not in ("boundary", "tube") or shift is None or factor is None:
         names = [name + SCALED.get(schema.scaling, " (scaled)") for name in names]
-        model.feature_names_in_ = np.array(names, dtype=object)
+        steps[0][1].feature_names_in_ = np.array(names, dtype=object)  # a Pipeline has its first's
         return model, X
     scaling = FunctionTransformer(lambda rows: (np.asarray(rows) - shift) * factor)
     scaling.feature_names_in_ = np.array(names, dtype=object)
@@ -99,11 +119,16 @@ def _along(
     if not feature:
         return {}
     names = (schema.feature_names if schema is not None else None) or []
+    found_columns = schema.n_features if schema is not None else 0
     columns = []
     for name in feature:
         if name not in names and not name.isdigit():
-            what = f"--feature {name}: there is no such column among {', '.join(names[:12])}"
+            near = get_close_matches(name, names, 1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            what = f"--feature {name}: there is no such column among {', '.join(names[:12])}{meant}"
             raise UsageError(what)
+        if name not in names and found_columns and int(name) >= found_columns:
+            raise UsageError(f"--feature {name}: there are {count(found_columns, 'columns')}")
         columns.append(names.index(name) if name in names else int(name))
     if "features" in known:
         return {"features": columns}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
-from sklearn.base import is_outlier_detector
-
 from mercer.cli._errors import CommandError, UsageError
 from mercer.cli._libsvm import write_as_svm_predict
-from mercer.cli._output import Reporter, open_model_and_data
-from mercer.cli._scores import describe_scores, score
-from mercer.data import write_predictions
+from mercer.cli._output import Reporter, count, open_model_and_data
+from mercer.cli._scores import describe_scores, is_scored, score
+from mercer.data import Table, write_predictions
 from mercer.data._table import read_columns
 from mercer.persistence._container import holds_tensors
 
@@ -64,18 +61,22 @@ def run(
     else:
         write_predictions(path, predicted, keep=kept, **more)
         reporter.write(output=path)
-    if table.y is not None and _is_scored(found.model, table.y):
-        numbers = score(table.y, predicted, table.schema.task)
-        reporter.write("", **numbers)
-        if not reporter.quiet:  # on stderr if predictions are on stdout
-            text = describe_scores(numbers, len(table.y))
-            print(text, file=sys.stderr if path == "-" else sys.stdout)
+    _score(found.model, table, predicted, reporter, sys.stderr if path == "-" else sys.stdout)
     reporter.end()
 
 
-def _is_scored(fitted: Any, y: np.ndarray) -> bool:
-    """A one-class SVM predicts ±1; other targets cannot be compared with that."""
-    return not is_outlier_detector(fitted) or set(y.tolist()) <= {-1, 1}
+def _score(fitted: Any, table: Table, predicted: Any, reporter: Reporter, stream: Any) -> None:
+    """Score the rows that have a target."""
+    rows = table.rows_with_target
+    y = table.with_target().y
+    if y is None or not is_scored(fitted, y):
+        return
+    numbers = score(y, predicted[rows], table.schema.task)
+    reporter.write("", rows_scored=len(y), **numbers)
+    if not reporter.quiet:
+        if len(y) < len(predicted):
+            print(f"scored: the {count(len(y), 'rows')} that have a target", file=stream)
+        print(describe_scores(numbers, len(y)), file=stream)
 
 
 def _values(fitted: Any, method: str, X: Any, name: str, option: str) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_outlier_detector
 from sklearn.metrics import (
     confusion_matrix,
     mean_absolute_error,
@@ -14,7 +15,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-__all__ = ["SETTINGS", "baseline", "describe_constant", "describe_scores", "score"]
+__all__ = ["SETTINGS", "baseline", "describe_constant", "describe_scores", "is_scored", "score"]
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,8 @@ def _confusion_lines(found: dict[str, Any]) -> list[str]:
             cells = "  ".join(f"{k:>{size},}" for k, size in zip(counts, sizes, strict=True))
             lines.append(f"{label:<{width}}  {cells}  {recall[label]:6.3f}")
     return lines
+
+
+def is_scored(fitted: Any, y: np.ndarray) -> bool:
+    """A one-class SVM predicts ±1; other targets cannot be compared with that."""
+    return not is_outlier_detector(fitted) or set(y.tolist()) <= {-1, 1}

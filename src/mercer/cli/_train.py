@@ -20,7 +20,14 @@ from mercer.cli._kernel import make_kernel
 from mercer.cli._libsvm import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
-from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
+from mercer.cli._scores import (
+    SETTINGS,
+    baseline,
+    describe_constant,
+    describe_scores,
+    is_scored,
+    score,
+)
 from mercer.cli._verify import check, refuse
 from mercer.data import Schema, Table, read_table
 from mercer.estimators._registry import cli_names
@@ -65,6 +72,8 @@ def run(**given: Any) -> int:
         why=why,
         seconds_reading=time.perf_counter() - began,
     )
+    if options["cv"] is not None:
+        _refuse_folds(options["cv"], data)
     if options["only_validate"]:
         reporter.quiet = False  # its score is all that -v gives, as svm-train's with -q
         _cross_validate(model, data, options["cv"], reporter)
@@ -314,12 +323,19 @@ def report(
 
 
 def _check_bounds(model: Any, data: Table) -> None:
-    """Warn of a regression in which nearly every row is at the bound: C and ε do not fit y."""
-    n_bound, n = getattr(certificate_of(model), "n_bound", 0), data.X.shape[0]
-    if data.schema.task != "regression" or n_bound <= 0.9 * n or not hasattr(model, "epsilon"):
+    """Warn of a regression whose C and ε do not fit y: nearly all rows at the bound, or none."""
+    certificate, n = certificate_of(model), data.X.shape[0]
+    n_bound, n_support = getattr(certificate, "n_bound", 0), getattr(certificate, "n_support", n)
+    if data.schema.task != "regression" or not hasattr(model, "epsilon"):
         return
     sd = float(np.std(np.asarray(data.y)))
-    if sd > model.C:
+    if n_support == 0 and sd > 0:
+        print_error(
+            f"{data.name}: the model is a constant: no target differs from it by more than "
+            f"epsilon={model.epsilon:g}, for their deviation is {sd:.3g}; try -C {sd:.2g} "
+            f"--epsilon {sd / 10:.1g}"
+        )
+    elif n_bound > 0.9 * n and sd > model.C:
         print_error(
             f"{data.name}: {n_bound:,} of {count(n, 'rows')} are at the bound: C={model.C:g} is "
             f"small for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon {sd / 10:.1g}"
@@ -329,7 +345,7 @@ def _check_bounds(model: Any, data: Table) -> None:
 def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> None:
     """Score a fit of most rows on the others, beside the best constant."""
     n, y, task = data.X.shape[0], data.y, data.schema.task
-    if y is None or getattr(model, "kernel", "") == "precomputed":
+    if y is None or getattr(model, "kernel", "") == "precomputed" or not is_scored(model, y):
         return
     rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
     parts = held_out_rows(y, task, rows, int(SETTINGS.held_out * rows.size))
@@ -385,12 +401,21 @@ def _with_scaling(model: Any, schema: Schema) -> Any:
     return make_pipeline(getattr(preprocessing, SCALERS[schema.scaling])(), model)
 
 
+def _refuse_folds(folds: int, data: Table) -> None:
+    """Refuse before the fit a cross-validation that is not possible after it."""
+    if data.y is None:
+        raise CommandError(f"{data.name}: cross-validation needs a target, and there is none")
+    most, of = len(data.y), "rows"
+    if data.schema.task == "classification":
+        most, of = int(np.unique(data.y, return_counts=True)[1].max()), "rows of a class"
+    if folds > most:
+        raise UsageError(f"--cv {folds}: {data.name} has at most {count(most, of)}")
+
+
 def _cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> None:
     """Predict every row by a model of the other folds, whose rows alone scale the columns."""
     from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
-    if data.y is None:
-        raise CommandError(f"{data.name}: cross-validation needs a target, and there is none")
     kind = StratifiedKFold if data.schema.task == "classification" else KFold
     model = _with_scaling(clone(model), data.schema)
     with warnings.catch_warnings():
@@ -407,7 +432,9 @@ def read_test(source: str | None, schema: Schema) -> Table | None:
     """The data of --test, before the fit: they may be wrong."""
     if source is None:
         return None
-    test = read_table(source, schema=schema)
+    test = read_table(source, schema=schema).with_target()
+    for note in test.notes:
+        print_error(f"{test.name}: {note}")
     if test.y is None:
         raise CommandError(f"{test.name}: --test needs the targets, and there are none")
     return test

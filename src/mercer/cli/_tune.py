@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from mercer.automl import AutofitReport, autofit
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, in_options, print_error
 from mercer.cli._output import Reporter, count, describe, read, table
@@ -20,7 +21,6 @@ from mercer.exceptions import InterruptWarning
 from mercer.persistence import save
 from mercer.plots import write_figure
 from mercer.plots._base import APART
-from mercer.tuning import AutofitReport, autofit
 
 __all__ = ["run"]
 
@@ -40,15 +40,24 @@ def run(**given: Any) -> int:
     model, is_interrupted = _search(data, test, options, reporter)
     report = model.report_
     code = report.code
+    rows = len(data.y)
     if test is None and model.held is not None:
         left = options["time_limit"] - (time.perf_counter() - began)
+        part = model
         if not is_interrupted and left > 2 * model.last_seconds:
             model = _refit(model, data, left)
+        rows -= len(part.held) if model is part else 0
     save(model, path, schema=data.schema)
+    certificate, of = describe_certificate(model, False), f"fitted to all {count(rows, 'rows')}"
+    if rows < len(data.y):
+        of = (
+            f"fitted to {rows:,} of {count(len(data.y), 'rows')}: a fit of all of them needs a "
+            "larger --time-limit"
+        )
     reporter.write(
-        table({"certificate": describe_certificate(model, False), "model": path}),
+        table({"certificate": certificate, "model": f"{path}, {of}"}),
         certificate=certificate_of(model), model=path, seconds=time.perf_counter() - began,
-        code=code,
+        code=code, rows_fitted=rows,
     )  # fmt: skip
     reporter.write(f"\nThe same model in Python:\n\n{code}".rstrip())
     if options["plot"] is not None:

@@ -186,9 +186,14 @@ class KernelRidge(FeatureParameters, RegressorMixin, BaseEstimator):
         self._validate_params()
         rows = self._features(X)
         self.linear_ = LinearSVR(
-            loss="squared_epsilon_insensitive", epsilon=0.0, C=0.5 / self.alpha, tol=self.tol,
-            fit_intercept=False, scheduler=self.scheduler, scheduler_timeout=self.scheduler_timeout,
-        )  # fmt: skip
+            loss="squared_epsilon_insensitive",
+            epsilon=0.0,
+            C=0.5 / self.alpha,
+            tol=self.tol,
+            fit_intercept=False,
+            scheduler=self.scheduler,
+            scheduler_timeout=self.scheduler_timeout,
+        )
         self.linear_.fit(rows, y, sample_weight)
         self.certificate_ = self.linear_.certificate_
         return self

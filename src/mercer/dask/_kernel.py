@@ -30,13 +30,13 @@ from mercer.estimators import SVR as LocalSVR
 from mercer.estimators import OneClassSVM as LocalOneClassSVM
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._fields import POSITIVE, estimator
+from mercer.gram._cached import MEGABYTE
 from mercer.solvers import Choice, Progress, Stopping
 
 __all__ = ["SVC", "SVR", "OneClassSVM"]
 
 # Rounds after which a fit ends.
 MAX_ROUNDS = 100
-MEGABYTE = 1 << 20
 
 
 def _given_rows(chunk: Chunk, chosen: list[np.ndarray]) -> np.ndarray:
@@ -240,11 +240,6 @@ intercept_, classes_
         X : Dask array or data frame of shape (n_samples, n_features)
         y : Dask array or series of shape (n_samples,), or an array
         sample_weight : Dask array or series of shape (n_samples,), or an array, optional
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 

@@ -99,8 +99,11 @@ class JointFit:
     def join(self, reply: PassReply) -> bool:
         """Add the violating rows, the worst ones within the budget; whether there were any."""
         room = self.max_rows - sum(rows.size for rows in self.chosen)
-        found = [(value, i, row) for i, rows, values in reply.violators
-                 for row, value in zip(rows, values, strict=True)]  # fmt: skip
+        found = [
+            (value, i, row)
+            for i, rows, values in reply.violators
+            for row, value in zip(rows, values, strict=True)
+        ]
         if not found or room <= 0:
             return False
         found.sort(key=lambda each: (-each[0], each[1], each[2]))

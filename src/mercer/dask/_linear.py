@@ -67,11 +67,6 @@ class DistributedLinear(DistributedEstimator):
             Cut by rows; blocks may be arrays or CSR matrices, and their sizes may be unknown.
         y : Dask array or series of shape (n_samples,), or an array
         sample_weight : Dask array or series of shape (n_samples,), or an array, optional
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         model: Any = self
         model._validate_params()

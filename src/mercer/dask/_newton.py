@@ -284,8 +284,12 @@ class DistributedNewton:
         if self.best is not None:
             best = self.best
             values["best_values"] = [
-                best.n_centers, best.primal, best.gap, best.violation, best.counts
-            ]  # fmt: skip
+                best.n_centers,
+                best.primal,
+                best.gap,
+                best.violation,
+                best.counts,
+            ]
         return arrays, values
 
     @classmethod

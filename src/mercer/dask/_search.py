@@ -17,13 +17,12 @@ from mercer.dask._rounds import Rounds, listed
 from mercer.data import Batches
 from mercer.estimators import PegasosClassifier as LocalPegasosClassifier
 from mercer.estimators._fields import COUNT, POSITIVE, estimator
+from mercer.gram._cached import MEGABYTE
 from mercer.kernels._registry import kernel_named
 from mercer.model_selection import SVCCV as LocalSVCCV
 from mercer.solvers import Stopping
 
 __all__ = ["SVCCV", "PegasosClassifier"]
-
-MEGABYTE = 1 << 20
 
 
 @estimator

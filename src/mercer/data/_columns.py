@@ -115,6 +115,16 @@ class Words:
             self.words.append(word)
         return self._numbers[word]
 
+    def take(self, rows: np.ndarray) -> None:
+        """Keep some rows, and the words that they have."""
+        codes = self.codes[rows]
+        used = np.unique(codes[codes >= 0])
+        place = np.full(len(self.words) + 1, -1, np.int32)  # the last is for missing values
+        place[used] = np.arange(used.size)
+        self.words = [self.words[code] for code in used]
+        self._numbers = {word: number for number, word in enumerate(self.words)}
+        self.codes = place[codes]
+
 
 @dataclass(eq=False)
 class Raw:

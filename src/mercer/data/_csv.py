@@ -1,6 +1,6 @@
 """CSV and its relatives: text with a delimiter.
 
-The layout (delimiter, names, which columns are text) is recognised from the first lines. pyarrow
+`_layout` recognises the delimiter and the names from the first lines. pyarrow
 reads the records. Where it is not installed, and wherever it meets something unusual, `_by_cell`
 reads them with the standard library's `csv`: it is the reference, and knows the line of each cell
 that it refuses.
@@ -13,7 +13,6 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 from mmap import ACCESS_READ, mmap
 from typing import Any
@@ -32,67 +31,14 @@ from mercer.data._columns import (
     from_arrow,
 )
 from mercer.data._files import Source
+from mercer.data._layout import HINT, SETTINGS, Layout, LayoutSettings, decoded, find_layout
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
-__all__ = ["Layout", "find_layout", "read_cells", "read_csv", "records"]
+__all__ = ["read_cells", "read_csv", "records"]
 
-DELIMITERS = ",\t;|"
-HINT = "format= says so if it is not delimited text"
 _COMMA = re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?")
-
-
-@dataclass(frozen=True)
-class LayoutSettings:
-    """How a layout is recognised, and how much is read at a time.
-
-    Attributes
-    ----------
-    sample_lines : at the beginning of a file, from which names and text columns are recognised
-    delimiter_lines : of these, from which the delimiter is
-    text_ratio : a column is text if at least this ratio of its cells in the sample is; fewer cells
-        are taken for mistakes, which are refused with their line
-    block_bytes : text that pyarrow parses at a time, in one thread; no record may be longer
-    chunk_records : records that `_by_cell` converts at a time
-    """
-
-    sample_lines: int = 100
-    delimiter_lines: int = 50
-    text_ratio: float = 0.5
-    block_bytes: int = 1 << 21
-    chunk_records: int = 4096
-
-
-SETTINGS = LayoutSettings()
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a file is laid out, and its first records.
-
-    Attributes
-    ----------
-    delimiter : str
-        A space stands for any number of blanks.
-    names : list of str
-    has_names : bool
-        Whether the file gives them.
-    header_lines : int, before the first record
-    sample : list of lists of str
-    notation : Notation
-    """
-
-    delimiter: str
-    names: list[str]
-    has_names: bool
-    header_lines: int
-    sample: list[list[str]]
-    notation: Notation
-
-    def cells(self, j: int) -> list[str]:
-        """Those of a column in the sample that are not missing."""
-        is_missing = self.notation.is_missing
-        return [row[j] for row in self.sample if j < len(row) and not is_missing(row[j])]
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
 
 
 def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
@@ -118,37 +64,6 @@ def read_cells(source: Source, names: Sequence[str]) -> dict[str, list[str]]:
     chosen = [find_column(source.name, layout.names, column, "keep") for column in names]
     rows = [cells for _, cells in records(source.name, io.BufferedReader(source), layout)]
     return {layout.names[j]: [cells[j] for cells in rows] for j in chosen}
-
-
-def find_layout(
-    source: Source,
-    header: bool | None,
-    known: Sequence[str] = (),
-    notation: Notation = Notation(),  # noqa: B008 (frozen)
-    settings: LayoutSettings = SETTINGS,
-) -> Layout:
-    """Delimiter and names from the beginning of a file; ``known`` are names to expect."""
-    head = source.head
-    if b"\0" in head:
-        raise FileError(
-            source.name, None, f"is a binary file of no kind that is read here; {HINT}."
-        )
-    lines = head.split(b"\n")
-    if len(head) > 1000 and len(lines) > 1:
-        lines = lines[:-1]  # perhaps a part of a line
-    text = [line.rstrip("\r") for line in _decoded(source.name, lines[: settings.sample_lines])]
-    full = [line for line in text if line.strip()]
-    if not full:
-        raise FileError(source.name, None, "is empty.")
-    delimiter = _find_delimiter(full[: settings.delimiter_lines])
-    rows = _split(full, delimiter)
-    if header is None:
-        header = any(name in rows[0] for name in known) or _has_names(rows, notation)
-    names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
-    if len(rows) == 1 and header:
-        raise FileError(source.name, None, "has a line of names, but no rows.")
-    header_lines = text.index(full[0]) + 1 if header else 0
-    return Layout(delimiter, names, header, header_lines, rows[1:] if header else rows, notation)
 
 
 def _by_arrow(file: Any, layout: Layout, roles: Roles) -> Raw | None:
@@ -303,11 +218,11 @@ class _Cells:
 
 def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[int, list[str]]]:
     """The first line and the cells of each record."""
-    lines: Iterable[str] = _decoded(name, file)
+    lines: Iterable[str] = decoded(name, file)
     if layout.delimiter == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
     reader = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True, strict=True)
-    has_names, columns = layout.has_names, len(layout.names)
+    skipped, columns = layout.has_names + layout.has_separator_line, len(layout.names)
     while True:
         line = reader.line_num + 1
         try:
@@ -320,56 +235,12 @@ def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[
         cells = [cell.strip() for cell in cells]
         if cells in ([], [""]):  # an empty line
             continue
-        if has_names:
-            has_names = False
+        if skipped:
+            skipped -= 1
         elif len(cells) != columns:
             raise FileError(name, line, f"expected {columns} columns, got {len(cells)}; {HINT}.")
         else:
             yield line, cells
-
-
-def _decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
-    for number, line in enumerate(lines, 1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise FileError(name, number, f"is not UTF-8 text; convert it ({HINT}).") from None
-
-
-def _find_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that divides most lines into the same number, more than one, of cells."""
-    best, most = "", (0.0, 0)
-    for delimiter in DELIMITERS:
-        counts = [len(row) for row in _split(lines, delimiter)]
-        usual = max(set(counts), key=counts.count)
-        score = counts.count(usual) / len(counts), usual
-        if usual > 1 and score > most:
-            best, most = delimiter, score
-    is_even = all(len(line.split()) == len(lines[0].split()) for line in lines)
-    return best or (" " if is_even else ",")
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    if delimiter == " ":
-        return [line.split() for line in lines]
-    try:
-        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        return [[cell.strip() for cell in row] for row in rows if row]
-    except csv.Error:  # a quote that the sample does not close, or a cell beyond the limit
-        return [line.split(delimiter) for line in lines]
-
-
-def _has_names(rows: Sequence[Sequence[str]], notation: Notation) -> bool:
-    """Whether the first line is names: a word over numbers; else, words that do not come again."""
-    first, rest = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-    words, again = [notation.number(cell) is None for cell in first], False
-    for j, column in enumerate(zip(*rest, strict=True)):
-        cells = [cell for cell in column if not notation.is_missing(cell)]
-        numbers = cells and all(notation.number(cell) is not None for cell in cells)
-        if numbers and words[j] and not notation.is_missing(first[j]):
-            return True
-        again |= first[j] in cells
-    return all(words) and not again
 
 
 def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[int]:
@@ -393,7 +264,12 @@ def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
             remedy = f"give decimal=',' if they are decimal commas, else {remedy}"
         else:
             swapped, sign = {44: ".", 46: ","}, "points"
-        signs = [c for c in cells if _COMMA.fullmatch(c.translate(swapped))]
+        if any(_THOUSANDS.fullmatch(cell) for cell in cells):
+            sign, more = "points and commas", {}
+            remedy = "write them without thousands' signs, and give decimal=','"
+        signs = [
+            c for c in cells if _COMMA.fullmatch(c.translate(swapped)) or _THOUSANDS.fullmatch(c)
+        ]
         if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
             what = f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}."
             raise FileError(name, None, what, **more)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mercer.data._columns import Options, Raw, Words
 from mercer.data._dates import find_order, to_days
-from mercer.data._schema import Column, Schema, as_labels, assemble, width
+from mercer.data._schema import Column, Schema, as_labels, assemble, left_out_note, width
 from mercer.exceptions import FileError
 
 __all__ = ["count_missing", "find_id_columns", "learn", "learn_target", "leave_out_untargeted"]
@@ -39,6 +39,8 @@ class GuessSettings:
 
 
 GUESS = GuessSettings()
+# A number with a sign or a unit: 45%, $1,200, 3.5 kg.
+_WITH_SIGNS = re.compile(r"[^\w\s]?\s?[+-]?\d[\d.,' ]*\s?([^\w\s]|[^\W\d]{1,3})?")
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,9 @@ def leave_out_untargeted(raw: Raw) -> list[str]:
         return []
     raw.X = raw.X[kept]
     for words in [*raw.words.values(), *([raw.y] if has_words else [])]:
-        words.codes = words.codes[kept]
+        words.take(kept)
     raw.y = raw.y if has_words else raw.y[kept]
-    return [f"{np.count_nonzero(~kept):,} rows without a target are left out"]
+    return [left_out_note(np.count_nonzero(~kept))]
 
 
 def _learn_columns(name: str, raw: Raw, options: Options, notes: list[str]) -> tuple[Column, ...]:
@@ -146,9 +148,12 @@ def _learn_words(name: str, column: str, words: Words, missing: str | None) -> C
     n, count = len(words.codes), len(words.words)
     if count > GUESS.categories or count > max(GUESS.few_categories, n / 4):
         what = (
-            f"column {column!r} has {count} different words in {n} rows, too many for "
-            f"categories; leave it out with drop=[{column!r}]."
+            f"column {column!r} has {count} different words in {n} rows (such as "
+            f"{words.words[0]!r}), too many for categories; leave it out with drop=[{column!r}]"
         )
+        if all(_WITH_SIGNS.fullmatch(word) for word in words.words):
+            what += ", or write its numbers without signs and units"
+        what += "."
         raise FileError(name, None, what, drop=column)
     if count == 0:
         what = f"column {column!r} has no values; leave it out with drop=[{column!r}]."
@@ -186,8 +191,11 @@ def learn_target(name: str, raw: Raw, task: str | None) -> tuple[Any, str | None
         if count > max(GUESS.few_classes, n / 2):
             what = (
                 f"the target {raw.target!r} has {count} different words in {n} rows (such as "
-                f"{y.words[0]!r}), too many for classes; give another target= column."
+                f"{y.words[0]!r}), too many for classes; give another target= column"
             )
+            if all(_WITH_SIGNS.fullmatch(word) for word in y.words):
+                what += ", or write its numbers without signs and units"
+            what += "."
             raise FileError(name, None, what)
         return np.array(y.words)[y.codes], "classification"
     if task is None:

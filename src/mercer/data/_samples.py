@@ -29,10 +29,15 @@ def read_samples(
     y, task = learn_target(name, raw, options.task)
     columns = _columns(raw, notes)
     made = Schema(
-        columns, len(columns), target=raw.target, task=task,
+        columns,
+        len(columns),
+        target=raw.target,
+        task=task,
         labels=tuple(np.unique(y).tolist()) if task == "classification" else None,
-        decimal=options.decimal or ".", na=options.na, samples=options.samples,
-    )  # fmt: skip
+        decimal=options.decimal or ".",
+        na=options.na,
+        samples=options.samples,
+    )
     return _samples(name, raw, made)[0], y, made, notes
 
 

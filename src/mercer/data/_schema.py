@@ -13,7 +13,18 @@ from mercer.data._columns import Raw, Words
 from mercer.data._dates import PARTS, part_names, split_days, to_days
 from mercer.exceptions import FileError
 
-__all__ = ["SAMPLES", "Column", "Schema", "apply", "as_labels", "assemble", "known_target", "width"]
+__all__ = [
+    "SAMPLES",
+    "Column",
+    "PartialTarget",
+    "Schema",
+    "apply",
+    "as_labels",
+    "assemble",
+    "known_target",
+    "left_out_note",
+    "width",
+]
 
 # What the samples of a file are: rows of numbers (or texts), and those of kernels on structures.
 SAMPLES = (None, "table", "series", "sets")
@@ -220,13 +231,33 @@ def apply(
     return schema.scale(X), known_target(raw.y, schema), notes
 
 
-def known_target(y: Any, schema: Schema) -> np.ndarray | None:
-    """The target of new data; None where it is not complete."""
-    if isinstance(y, Words):
-        return None if (y.codes < 0).any() else np.array(y.words)[y.codes]
-    if y is None or np.isnan(y).any():
+@dataclass(frozen=True, eq=False)
+class PartialTarget:
+    """The targets of some rows: the numbers of these rows, and their targets."""
+
+    rows: np.ndarray
+    values: np.ndarray
+
+
+def known_target(y: Any, schema: Schema) -> np.ndarray | PartialTarget | None:
+    """The target of new data; None where no row has one."""
+    if y is None:
         return None
-    return as_labels(y) if schema.task == "classification" else y
+    is_words = isinstance(y, Words)
+    rows = np.flatnonzero(y.codes >= 0 if is_words else ~np.isnan(y))
+    if rows.size == 0:
+        return None
+    values = np.array(y.words)[y.codes[rows]] if is_words else y[rows]
+    if not is_words and schema.task == "classification":
+        values = as_labels(values)
+    n = len(y.codes) if is_words else len(y)
+    return values if rows.size == n else PartialTarget(rows, values)
+
+
+def left_out_note(count: int) -> str:
+    """What is told about rows without a target."""
+    what = "1 row without a target is" if count == 1 else f"{count:,} rows without a target are"
+    return f"{what} left out"
 
 
 def as_labels(y: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from mercer.data._files import Source, as_file_errors, open_source
 from mercer.data._learn import count_missing, find_id_columns, learn
 from mercer.data._parquet import pyarrow_parquet, read_parquet
 from mercer.data._samples import read_samples
-from mercer.data._schema import SAMPLES, Schema, apply
+from mercer.data._schema import SAMPLES, PartialTarget, Schema, apply, left_out_note
 from mercer.data._svmlight import SvmlightReader
 from mercer.data._texts import read_texts
 from mercer.exceptions import FileError
@@ -52,7 +52,8 @@ class Table:
         Of texts, series and sets: an array of objects of shape (n,); of ``samples="table"``: the
         columns, of which slices and arrays of row numbers take rows.
     y : array of shape (n,), or None
-        Classification: labels (texts or integers); regression: float64.
+        Classification: labels (texts or integers); regression: float64. None where rows read by the
+        schema of a model lack their target; `with_target` has the others.
     schema : Schema
     name : str
         Where it comes from: the path, or ``"-"``.
@@ -74,6 +75,23 @@ class Table:
     notes: tuple[str, ...] = ()
     n_missing: Mapping[str, int] = field(default_factory=dict)
     id_columns: tuple[str, ...] = ()
+    _partial: PartialTarget | None = None
+
+    @property
+    def rows_with_target(self) -> np.ndarray | slice:
+        """The rows that have a target, as an index; without any, all."""
+        return slice(None) if self._partial is None else self._partial.rows
+
+    def with_target(self) -> Table:
+        """The rows that have a target, as a fit on the file uses them; itself if all or none have.
+
+        A note tells how many are left out.
+        """
+        known = self._partial
+        if known is None:
+            return self
+        notes = (*self.notes, left_out_note(self.X.shape[0] - known.rows.size))
+        return replace(self, X=self.X[known.rows], y=known.values, notes=notes, _partial=None)
 
 
 def read_table(
@@ -191,20 +209,28 @@ def read_table(
         if text is not None or (schema is not None and schema.text is not None):
             with as_file_errors(name, f"cannot be read as {found}"):
                 X, y, schema, notes = read_texts(opened, found, options, schema)
-            return Table(X, y, schema, name, found, tuple(notes))
+            return _table(X, y, schema, name, found, notes)
         with as_file_errors(name, f"cannot be read as {found}"):
             raw = _READERS[found](opened, options, schema)
     with as_file_errors(name, f"cannot be used as {found}"):
         if (options if schema is None else schema).samples is not None:
             n_missing, id_columns = count_missing(raw), find_id_columns(raw)
             X, y, schema, notes = read_samples(name, raw, options, schema)
-            return Table(X, y, schema, name, found, tuple(notes), n_missing, id_columns)
+            return _table(X, y, schema, name, found, notes, n_missing, id_columns)
         if schema is not None:
             X, y, notes = apply(name, raw, schema, may_be_wider)
-            return Table(X, y, schema, name, found, tuple(notes))
+            return _table(X, y, schema, name, found, notes)
         n_missing, id_columns = count_missing(raw), find_id_columns(raw)
         X, y, schema, notes = learn(name, raw, options)
         return Table(X, y, schema, name, found, tuple(notes), n_missing, id_columns)
+
+
+def _table(
+    X: Any, y: Any, schema: Schema, name: str, format: str, notes: Sequence[str], *more: Any
+) -> Table:
+    partial = y if isinstance(y, PartialTarget) else None
+    y = y if partial is None else None
+    return Table(X, y, schema, name, format, tuple(notes), *more, _partial=partial)
 
 
 def read_columns(source: str | os.PathLike, names: Sequence[str], format: str) -> dict[str, list]:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from mercer.data._columns import Notation, Options, Raw, Words, find_column, find_target
-from mercer.data._csv import find_layout, records
+from mercer.data._csv import records
 from mercer.data._files import Source
+from mercer.data._layout import find_layout
 from mercer.data._learn import learn_target
 from mercer.data._parquet import pyarrow_parquet
-from mercer.data._schema import Schema, known_target
+from mercer.data._schema import Schema, known_target, left_out_note
 from mercer.exceptions import FileError
 
 __all__ = ["read_texts"]
@@ -43,16 +44,23 @@ def read_texts(
     if raw is not None:
         is_missing = raw.codes < 0 if isinstance(raw, Words) else np.isnan(raw)
         if is_missing.any():
-            notes.append(f"{np.count_nonzero(is_missing):,} rows without a target are left out")
+            notes.append(left_out_note(np.count_nonzero(is_missing)))
             texts = [t for t, missing in zip(texts, is_missing, strict=True) if not missing]
             raw = _kept(raw, ~is_missing)
     name = None if target is None else names[target]
     y, task = learn_target(source.name, Raw(np.empty((0, 0)), raw, None, target=name), options.task)
     labels = tuple(np.unique(y).tolist()) if task == "classification" else None
     made = Schema(
-        None, 0, target=name, task=task, labels=labels, decimal=notation.decimal,
-        na=options.na, text=names[text], samples=samples,
-    )  # fmt: skip
+        None,
+        0,
+        target=name,
+        task=task,
+        labels=labels,
+        decimal=notation.decimal,
+        na=options.na,
+        text=names[text],
+        samples=samples,
+    )
     return _objects(texts), y, made, notes
 
 
@@ -109,7 +117,7 @@ def _target(cells: list[str], notation: Notation) -> Any:
 
 def _kept(raw: Any, rows: np.ndarray) -> Any:
     if isinstance(raw, Words):
-        raw.codes = raw.codes[rows]
+        raw.take(rows)
         return raw
     return raw[rows]
 

@@ -29,7 +29,8 @@ class Compression:
     n_vectors, n_vectors_before : int
     change : tuple of float
         Upper bounds of ‖w − w̃‖ in the kernel's feature space, one for each output, rounding
-        included. Of every row x, f has changed by at most ``change · √k(x, x)``.
+        included. Of every row x, f has changed by at most ``change · √k(x, x)``. Infinite where the
+        kernel is not known to be positive semidefinite, and has no feature space.
     relative_change : tuple of float
         The same over ‖w‖.
     largest_change : float or None
@@ -68,6 +69,7 @@ class Compressible:
         tolerance : float, optional
             Keep no more than it takes for ‖w − w̃‖ √k(z, z) ≤ tolerance at every vector z: with a
             kernel such as RBF, whose k(x, x) is 1, f changes by at most ``tolerance`` anywhere.
+            Only for kernels that are known to be positive semidefinite.
         X : {array-like, sparse matrix}, optional
             Rows at which the largest change of f is computed (``compression_.largest_change``).
 
@@ -109,12 +111,13 @@ class Compressible:
             jobs = self.n_jobs
             moved = made.expansion_.exact(rows, jobs) - old.exact(rows, jobs)
             largest = float(np.abs(moved).max(initial=0.0))
-        relative = np.divide(
-            found.change, found.norm, out=np.zeros(found.norm.size), where=found.norm > 0
-        )
+        change = found.change
+        if old.kernel.is_psd is not True:
+            change = np.full(change.size, np.inf)
+        relative = np.divide(change, found.norm, out=np.zeros(change.size), where=found.norm > 0)
         sizes = found.index.size, old.n_support
         made.compression_ = Compression(
-            *sizes, tuple(found.change.tolist()), tuple(relative.tolist()), largest
+            *sizes, tuple(change.tolist()), tuple(relative.tolist()), largest
         )
         return made
 
@@ -141,6 +144,12 @@ def _check(model: Any, max_vectors: Any, tolerance: Any) -> None:
         raise ValueError(
             f"A {type(model).__name__} with a precomputed kernel cannot be compressed: it has no "
             "vectors of which kernel values could be computed."
+        )
+    if tolerance is not None and model.expansion_.kernel.is_psd is not True:
+        raise ValueError(
+            f"tolerance must be None: {model.expansion_.kernel!r} is not known to be positive "
+            "semidefinite, and the change of f has no bound. Use max_vectors, and see "
+            "compression_.largest_change on rows X."
         )
 
 

@@ -90,14 +90,20 @@ def warn_linear_not_converged(estimator: Any) -> None:
     status = certificate.status
     if status is Status.STOPPED:
         return
+    is_penalised = getattr(estimator, "intercept_scaling", None) is not None
     remedy = {
         Status.ITERATION_LIMIT: f"Raise max_iter={estimator.max_iter} (-1: no limit).",
         Status.TIME_LIMIT: f"Raise time_limit={estimator.time_limit}.",
     }.get(status, "Scale the columns (StandardScaler), or raise tol.")
-    if status is Status.STALLED and getattr(estimator, "intercept_scaling", None) is not None:
+    if status is Status.STALLED and is_penalised:
         remedy = (
             "Scale the columns (StandardScaler), or set intercept_scaling=None: a free intercept "
             "makes up for the means of the columns."
+        )
+    if status is Status.ITERATION_LIMIT and is_penalised:
+        remedy += (
+            " If the means of the columns are far from 0, scale them (StandardScaler) or set "
+            "intercept_scaling=None instead."
         )
     if status is Status.STALLED and estimator.coef_.dtype == np.float32:
         remedy = "Give X as float64: coefficients in float32 are rounded too far for this tol."
@@ -140,7 +146,7 @@ def _lever(estimator: Any, data: Data, status: Status) -> str:
         return f"C={estimator.C:g} is very large: a smaller C is the most likely help."
     if status is Status.TIME_LIMIT:
         return (
-            f"Raise time_limit={estimator.time_limit:g}, or set warm_start=True and fit again to "
+            f"Raise time_limit={estimator.time_limit}, or set warm_start=True and fit again to "
             "go on from here."
         )
     if status is Status.ITERATION_LIMIT:

@@ -12,13 +12,10 @@ bool is one, and a class lists in ``_parameter_constraints`` only what differs f
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-from sklearn.utils._param_validation import Interval
-
 from mercer.estimators._methods import document_methods
-from mercer.estimators._parameters import CONSTRAINTS
+from mercer.estimators._parameters import CONSTRAINTS, COUNT, NOT_NEGATIVE, POSITIVE
 
 __all__ = [
     "COUNT",
@@ -30,10 +27,6 @@ __all__ = [
     "SmoothingParameters",
     "estimator",
 ]
-
-COUNT = Interval(Integral, 1, None, closed="left")
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-POSITIVE = Interval(Real, 0.0, None, closed="neither")
 
 T = TypeVar("T")
 

@@ -136,6 +136,8 @@ class KernelEstimator(BaseEstimator):
             self.support_vectors_ = (
                 vectors if vectors.ndim == 1 else vectors.astype(np.float64, copy=False)
             )
+        if getattr(self.kernel_, "on_whole_set", False):
+            return Expansion(self.kernel_, Samples(data.X), coef, b, blocks, support)
         origin = None if sp.issparse(data.X) else gram.points.origin
         points = Samples(self.support_vectors_, origin)
         return Expansion(self.kernel_, points, coef, b, blocks, columns)

@@ -38,6 +38,7 @@ from mercer.estimators._validation import (
 )
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.gram import BlockedGram, CachedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.kernels import Linear
 from mercer.kernels._samples import Samples
 from mercer.solvers import Stopping
@@ -160,10 +161,6 @@ class KernelKMeans(
         y : Ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weight 2 counts as the row twice; rows of weight 0 (or less) are only labelled.
-
-        Returns
-        -------
-        self : object
         """
         with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, np.ones(number_of_samples(X)), sample_weight)
@@ -200,7 +197,7 @@ class KernelKMeans(
         weight = np.ones(data.n) if data.weight is None else data.weight
         diag = gram.diag()
         fits = stopping.stopped is None
-        whole = CachedGram(gram, int(self.cache_size * 2**20) if fits else 0)
+        whole = CachedGram(gram, int(self.cache_size * MEGABYTE) if fits else 0)
         settings = diag, weight, self.n_clusters, self.max_iter, self.tol, stopping
         # A start has its own seed, so that the first ones do not depend on n_init.
         seeds = check_random_state(self.random_state).randint(1 << 31, size=self._starts())

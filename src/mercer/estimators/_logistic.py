@@ -28,6 +28,7 @@ from mercer.estimators._fields import (
 from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._validation import Data, check_training, class_weights
 from mercer.gram import BlockedGram, CachedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import Logistic
 from mercer.solvers import Stopping
 from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
@@ -114,7 +115,7 @@ n_features_in_, feature_names_in_
             gram = self._bind(data)
             problems = [Logistic(y, self._sample_C(data), self.fit_intercept) for y in labels]
             with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
-                whole = CachedGram(gram, int(self.cache_size * 2**20))
+                whole = CachedGram(gram, int(self.cache_size * MEGABYTE))
                 results = NewtonCG(self.tol, self.max_iter).solve(problems, whole, stopping)
                 gram.release()
                 results = with_bounds(problems, results, gram, stopping)

@@ -1,7 +1,7 @@
 """Methods of estimators: the sections of their docstrings, and those that depend on parameters.
 
 "Parameters" and "Returns" of scikit-learn's methods are the same everywhere. A docstring with
-sections of its own keeps them.
+one of the two keeps it, and is given the other.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from typing import Any
 
 __all__ = ["Unless", "document_methods", "unless"]
 
-_NEW_ROWS = """\
-X : {array-like, sparse matrix} of shape (n_samples, n_features)
+_ROWS = "X : {array-like, sparse matrix} of shape (n_samples, n_features)"
+_NEW_ROWS = f"""\
+{_ROWS}
     For a precomputed kernel, the kernel values against the training rows."""
 _ARGUMENTS = {
     "X": """\
 X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
     Training rows; for a precomputed kernel, the kernel matrix.""",
-    "y": "y : array-like of shape (n_samples,)",
+    "y": """\
+y : array-like of shape (n_samples,)
+    Class labels, or target values for regression.""",
     "sample_weight": """\
 sample_weight : array-like of shape (n_samples,), optional
     Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.""",
@@ -36,6 +39,8 @@ values : ndarray of shape (n_samples,) or (n_samples, n_classes)
     With two classes positive for ``classes_[1]``; with more, one value per class.""",
     "predict_proba": "p : ndarray of shape (n_samples, n_classes)",
 }
+# Two return something else, and have the same arguments.
+_NAMES = (*_RETURNS, "distance", "predict_proba_interval")
 
 
 class Unless:
@@ -65,18 +70,27 @@ def unless(reason: Callable[[Any], str]) -> Callable[[Callable], Any]:
 def document_methods(cls: type) -> None:
     """Complete the docstrings of the methods of a class and of its bases in this package."""
     for base in cls.__mro__:
-        for name in _RETURNS if base.__module__.startswith("mercer.") else ():
+        for name in _NAMES if base.__module__.startswith("mercer.") else ():
             method = vars(base).get(name)
+            method = getattr(method, "fn", method)  # of scikit-learn's `available_if`
             text = inspect.getdoc(method) if inspect.isfunction(method) else None
-            if text is not None and "\nReturns\n" not in text:
-                method.__doc__ = f"{text}\n\n{_sections(method)}"
+            if text is None:
+                continue
+            sections = _sections(method, "kernel" in cls.__dataclass_fields__)
+            parts = {
+                title: f"{title}\n{'-' * len(title)}\n{own}" for title, own in sections.items()
+            }
+            summary, mark, own = text.partition("\n\nReturns\n")
+            if "\nParameters\n" not in summary:
+                summary += f"\n\n{parts['Parameters']}"
+            method.__doc__ = summary + (mark + own or f"\n\n{parts['Returns']}")
 
 
-def _sections(method: Any) -> str:
+def _sections(method: Any, has_kernel: bool) -> dict[str, str]:
     name, given = method.__name__, inspect.signature(method).parameters
-    texts = {**_ARGUMENTS, "X": _ARGUMENTS["X"] if name.startswith("fit") else _NEW_ROWS}
+    rows = _ARGUMENTS["X"] if name.startswith("fit") else _NEW_ROWS
+    texts = {**_ARGUMENTS, "X": rows if has_kernel else _ROWS}
     if "y" in given and given["y"].default is None:
         texts["y"] = "y : Ignored"
     arguments = "\n".join(texts[argument] for argument in given if argument in texts)
-    sections = {"Parameters": arguments, "Returns": _RETURNS[name]}
-    return "\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+    return {"Parameters": arguments, "Returns": _RETURNS.get(name, "")}

@@ -13,28 +13,32 @@ from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOpt
 from mercer.kernels import Callable, Kernel
 from mercer.kernels._binding import kernel_of
 from mercer.kernels._registry import KernelNames
-from mercer.kernels._user_defined import takes_pairs
+from mercer.kernels._user_defined import depends_on_the_set, takes_pairs
 from mercer.solvers._registry import NAMES
 
-__all__ = ["CONSTRAINTS", "resolve_kernel"]
+__all__ = ["CONSTRAINTS", "COUNT", "NOT_NEGATIVE", "POSITIVE", "resolve_kernel"]
+
+COUNT = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
+POSITIVE = Interval(Real, 0.0, None, closed="neither")
 
 # The default's kind first: constraints are tried in turn, in every fit.
 CONSTRAINTS: dict[str, list] = {
     "kernel": [StrOptions(KernelNames()), callable, Kernel],
     "degree": [Interval(Integral, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), NOT_NEGATIVE],
     "coef0": [Interval(Real, None, None, closed="neither")],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "tol": [POSITIVE],
     "C": [Interval(Real, 0.0, None, closed="right")],
     "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    "epsilon": [NOT_NEGATIVE],
     "shrinking": ["boolean"],
     "probability": [
         "boolean",
         StrOptions({"platt", "isotonic", "venn_abers"}),
         Hidden(StrOptions({"deprecated"})),
     ],
-    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "cache_size": [POSITIVE],
     "class_weight": [None, StrOptions({"balanced"}), dict],
     "verbose": ["verbose"],
     "max_iter": [Interval(Integral, -1, None, closed="left")],
@@ -42,20 +46,16 @@ CONSTRAINTS: dict[str, list] = {
     "break_ties": ["boolean"],
     "random_state": ["random_state"],
     "solver": [StrOptions({"auto", *NAMES}), HasMethods(["solve", "refuses"])],
-    "time_limit": [None, Interval(Real, 0.0, None, closed="left")],
-    "n_jobs": [
-        None,
-        Interval(Integral, None, -1, closed="right"),
-        Interval(Integral, 1, None, closed="left"),
-    ],
+    "time_limit": [None, NOT_NEGATIVE],
+    "n_jobs": [None, Interval(Integral, None, -1, closed="right"), COUNT],
     "callback": [None, callable],
     "on_interrupt": [StrOptions({"raise", "return"})],
     "warm_start": ["boolean"],
     "fit_intercept": ["boolean"],
     "checkpoint": [None, str, PathLike],
-    "gap_tol": [None, Interval(Real, 0.0, None, closed="neither")],
+    "gap_tol": [None, POSITIVE],
     "approximation": [None, StrOptions({"nystroem", "fourier", "sketch"})],
-    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "n_components": [COUNT],
     "loss": [StrOptions({"hinge", "squared_hinge"})],
 }
 
@@ -86,6 +86,8 @@ def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[K
     # Where scikit-learn has kernel_params, its kernel functions take two rows.
     if callable(kernel) and hasattr(estimator, "kernel_params") and takes_pairs(kernel, X):
         return Callable(kernel, on_pairs=True), 0.0
+    if callable(kernel) and depends_on_the_set(kernel, X):
+        return Callable(kernel, on_whole_set=True), 0.0
     how = estimator.gamma, estimator.degree, estimator.coef0
     made, number = kernel_of(kernel, X, weight, *how)
     return made.resolved(X), number

@@ -37,6 +37,7 @@ from mercer.estimators._validation import (
 )
 from mercer.exceptions import NotFittedError
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.kernels import RBF, Linear
 from mercer.kernels._binding import make_samples
 from mercer.kernels._symmetry import require_symmetric, symmetric_part
@@ -76,7 +77,8 @@ class KernelPCA(
         ``"dense"`` decomposes the whole matrix. The other names mean the same block Krylov method,
         which needs products alone and at most half of the matrix; ``"auto"`` takes it above 300
         rows if at most a tenth of all components are wanted. ``"randomized"`` stops after
-        ``iterated_power`` products, if that is a number.
+        ``iterated_power`` products, if that is a number, and refuses a matrix with a negative
+        eigenvalue of larger modulus than a component's.
     tol : float, default=0
         The fit is solved if all residuals ‖Kv − λv‖, rounding included, are proved to be at most
         tol times the largest eigenvalue. 0 is 1e-8, and iterations continue to 1e-12.
@@ -194,7 +196,7 @@ class KernelPCA(
         if self.eigen_solver == "randomized" and self.iterated_power != "auto":
             limit = int(self.iterated_power) + 1  # the first product is no power yet
         way = self.eigen_solver if self.eigen_solver in ("auto", "dense") else "krylov"
-        return EigenSolver(way, self.tol, limit, int(self.cache_size * 2**20), self._settings)
+        return EigenSolver(way, self.tol, limit, int(self.cache_size * MEGABYTE), self._settings)
 
     def _keep(
         self,
@@ -207,6 +209,9 @@ class KernelPCA(
         # A negative value within its own error bound says nothing about the kernel.
         is_rounding = (solution.values < 0) & (-solution.values <= solution.residuals)
         values = np.where(is_rounding, 0.0, solution.values)
+        if self.eigen_solver == "randomized" and -solution.lowest > values.min(initial=np.inf):
+            # scikit-learn's method takes the eigenvalues of largest modulus, and refuses these.
+            _check_psd_eigenvalues([*values, solution.lowest], enable_warnings=False)
         values = _check_psd_eigenvalues(values, enable_warnings=False)
         vectors, _ = svd_flip(u=solution.vectors, v=None)
         # Eigenvalues that are rounding are stored as zero: the residual is that of what is stored.
@@ -258,7 +263,7 @@ class KernelPCA(
         T = self._components()
         gram = BlockedGram(self.kernel_, make_samples(T, self.kernel_), workers)
         problem = Ridge(np.asarray(X, np.float64), np.full(X.shape[1], float(self.alpha)))
-        solver = RidgeSolver(cache_bytes=int(self.cache_size * 2**20))
+        solver = RidgeSolver(cache_bytes=int(self.cache_size * MEGABYTE))
         self.dual_coef_ = solver.solve(problem, gram, stopping).coef
         gram.release()
         self.X_transformed_fit_ = T

@@ -19,6 +19,7 @@ from mercer.estimators._one_vs_rest import RestClassifier
 from mercer.estimators._validation import Data, check_rows, check_training
 from mercer.gram import BlockedGram
 from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._cached import MEGABYTE
 from mercer.solvers import Stopping
 from mercer.solvers._perceptron import (
     Perceptron,
@@ -118,7 +119,7 @@ n_features_in_, feature_names_in_
             gram = self._bind(data)
             solver = Perceptron(self.max_iter, self.shuffle, self.fit_intercept)
             with single_threaded_blas(), gram.threads(thread_count(self.n_jobs)):
-                rows = rows_for(gram, int(self.cache_size * 2**20), self._settings)
+                rows = rows_for(gram, int(self.cache_size * MEGABYTE), self._settings)
                 rng = check_random_state(self.random_state)
                 updates = [solver.solve(y, rows, stopping, rng) for y in labels]
                 gram.release()

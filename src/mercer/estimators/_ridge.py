@@ -22,6 +22,7 @@ from mercer.estimators._validation import Data, check_rows, check_training, is_p
 from mercer.estimators.low_rank._embedding import make_embedding
 from mercer.estimators.low_rank._ridge import solve_ridge
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import Ridge
 from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import eigen_seconds, rows_in_time
@@ -158,11 +159,6 @@ class KernelRidge(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : float or array-like of shape (n_samples,), optional
             Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         if isinstance(sample_weight, Real):
             sample_weight = np.full(_num_samples(X), float(sample_weight))
@@ -222,7 +218,7 @@ class KernelRidge(
 
     def _solver(self) -> RidgeSolver:
         return RidgeSolver(
-            self.solver, self.tol, self.max_iter, int(self.cache_size * 2**20), self._settings
+            self.solver, self.tol, self.max_iter, int(self.cache_size * MEGABYTE), self._settings
         )
 
     def _check_alpha(self, n_targets: int) -> np.ndarray | None:
@@ -340,11 +336,6 @@ class KernelRidge(
 
     def predict(self, X: Any) -> np.ndarray:
         """f at each row, with float64 kernel values.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
 
         Returns
         -------

@@ -168,9 +168,14 @@ def check_rows(estimator: Any, X: Any) -> Any:
     has_names = hasattr(estimator, "feature_names_in_")
     if has_names or not _is_plain(X) or X.shape[1] != vars(estimator).get("n_features_in_"):
         X = validate_data(
-            estimator, as_numbers(X), dtype=DTYPES, order="C", accept_sparse="csr",
-            accept_large_sparse=False, reset=False,
-        )  # fmt: skip
+            estimator,
+            as_numbers(X),
+            dtype=DTYPES,
+            order="C",
+            accept_sparse="csr",
+            accept_large_sparse=False,
+            reset=False,
+        )
     if sp.issparse(X):
         return X if model_is_sparse else X.toarray()
     return sp.csr_matrix(X) if model_is_sparse else X

@@ -133,9 +133,12 @@ class _Graph:
         rows = helper.make_tensor_value_info("X", kinds.DOUBLE, ["n", flow.d])
         graph = helper.make_graph(self.nodes, flow.name, [rows], outputs, self.constants)
         made = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION,
-            producer_name="mercer", producer_version=mercer.__version__,
-        )  # fmt: skip
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="mercer",
+            producer_version=mercer.__version__,
+        )
         self.onnx.checker.check_model(made)
         return bytes(made.SerializeToString())
 

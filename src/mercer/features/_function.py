@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
-from mercer.features._maps import FeatureMap
+from mercer.features._maps import ROWS, FeatureMap
 from mercer.gram._blocked import pieces
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
 
 __all__ = ["FeatureFunction"]
-
-_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,7 @@ class FeatureFunction:
             out[part] = self.map.transform(X[part]) @ self.coef.T + self.b
 
         with single_threaded_blas(), Workers(thread_count(n_jobs)) as workers:
-            workers.map(one, pieces(X.shape[0], _ROWS))
+            workers.map(one, pieces(X.shape[0], ROWS))
         return out
 
     exact = __call__

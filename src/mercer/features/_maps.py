@@ -21,10 +21,10 @@ from mercer.gram._blocked import pieces
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
 
-__all__ = ["FeatureMap", "FourierMap", "NystromMap", "SketchMap"]
+__all__ = ["ROWS", "FeatureMap", "FourierMap", "NystromMap", "SketchMap"]
 
 # Rows that are mapped at a time.
-_ROWS = 2048
+ROWS = 2048
 
 
 @runtime_checkable
@@ -66,7 +66,7 @@ class NystromMap:
         out = np.empty((n, self.n_features), dtype)
         landmarks = self.kernel.prepare(self.landmarks).compared()
         block = landmarks.take(slice(0, landmarks.n), np.float64)
-        for part in pieces(n, _ROWS):
+        for part in pieces(n, ROWS):
             rows = self.kernel.prepare(Samples(X[part], self.landmarks.origin)).compared()
             tile = np.empty((rows.n, landmarks.n))
             self.kernel.tile(rows.take(slice(0, rows.n), np.float64), block, tile)
@@ -96,7 +96,7 @@ class FourierMap:
         D = self.frequencies.shape[1]
         out = np.empty((X.shape[0], 2 * D), dtype)
         factor = np.sqrt(self.scale / max(D, 1))
-        for part in pieces(X.shape[0], _ROWS):
+        for part in pieces(X.shape[0], ROWS):
             angle = np.asarray(X[part] @ self.frequencies, dtype=np.float64)
             out[part, :D] = factor * np.cos(angle)
             out[part, D:] = factor * np.sin(angle)
@@ -127,7 +127,7 @@ class SketchMap:
     def transform(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         out = np.empty((X.shape[0], self.n_features), dtype)
         matrices = [self._matrix(i) for i in range(self.columns.shape[0])]
-        for part in pieces(X.shape[0], _ROWS):
+        for part in pieces(X.shape[0], ROWS):
             out[part] = np.sqrt(self.scale) * self._sketch(X[part], matrices)
         return out
 

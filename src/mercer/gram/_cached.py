@@ -21,7 +21,9 @@ from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import add_product
 from mercer.kernels._samples import SampleBlock
 
-__all__ = ["CachedGram", "SymmetricGram"]
+__all__ = ["MEGABYTE", "CachedGram", "SymmetricGram"]
+
+MEGABYTE = 1 << 20  # the unit of ``cache_size``
 
 
 class _Wrapped:

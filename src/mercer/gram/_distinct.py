@@ -6,7 +6,7 @@ on one column share P, so that a weighted sum of them is formed among the distin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,8 +96,10 @@ class DistinctGram:
         """βᵀKβ, given `sums`."""
         return float(np.bincount(self.index, weights=coef, minlength=self.n_distinct) @ sums)
 
-    def bounded_form(self, coef: np.ndarray) -> tuple[float, float]:
-        """βᵀKβ and a rigorous bound on its error, in float64.
+    def bounded_form(
+        self, coef: np.ndarray, stop: Callable[[], bool] = lambda: False
+    ) -> tuple[float, float]:
+        """βᵀKβ and a rigorous bound on its error, in float64; neither once ``stop()``.
 
         Sums of β over equal samples are rounded, too: by at most their number times the sum of |β|.
         """
@@ -108,7 +110,7 @@ class DistinctGram:
         lost = np.where(count > 1, 1.01 * count * u * size, 0.0)
         used = np.flatnonzero(size)
         part = self.gram.take(self.kept)
-        f, error = part.bounded_sums(b, used)
+        f, error = part.bounded_sums(b, used, np.float64, stop)
         b, lost = b[used], lost[used]
         terms = np.abs(b) * (np.abs(f) + error)
         largest = self.gram.kernel.magnitude(self.gram.points)[self.kept[used]]
@@ -150,10 +152,17 @@ class DistinctGrams:
     cache_bytes : int
         For stored values.
     workers : Workers
+    stop : callable
+        Once it is true, no more values are stored.
     """
 
     def __init__(
-        self, kernels: Sequence[Kernel], X: Any, cache_bytes: float, workers: Workers = SERIAL
+        self,
+        kernels: Sequence[Kernel],
+        X: Any,
+        cache_bytes: float,
+        workers: Workers = SERIAL,
+        stop: Callable[[], bool] = lambda: False,
     ):
         self.workers, self.n = workers, X.shape[0]
         self.members = [DistinctGram(kernel, X) for kernel in kernels]
@@ -165,7 +174,7 @@ class DistinctGrams:
             if left < 0:
                 break
             stored.append(member)
-        workers.map(lambda member: member.store(dtype), stored)
+        workers.map(lambda member: None if stop() else member.store(dtype), stored)
         groups: dict[bytes, list[int]] = {}
         for k, member in enumerate(self.members):
             groups.setdefault(member.index.tobytes(), []).append(k)
@@ -174,8 +183,10 @@ class DistinctGrams:
     def __len__(self) -> int:
         return len(self.members)
 
-    def combined(self, weights: np.ndarray, out: np.ndarray) -> None:
-        """Write Σ_k weights_k K_k into ``out``, a float64 matrix of all rows.
+    def combined(
+        self, weights: np.ndarray, out: np.ndarray, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Write Σ_k weights_k K_k into ``out``, a float64 matrix of all rows, until ``stop()``.
 
         Kernels with the same distinct samples are summed among these; then each strip of ``out``
         gets all of these sums while it is in the cache.
@@ -184,14 +195,14 @@ class DistinctGrams:
         expanded: list[tuple[np.ndarray, np.ndarray]] = []
         for members in self.groups:
             used = [k for k in members if weights[k]]
-            if not used:
+            if not used or stop():
                 continue
             first = self.members[used[0]]
             if first.n_distinct == self.n:
-                self._add_weighted(used, weights, out)
+                self._add_weighted(used, weights, out, stop)
                 continue
             total = np.zeros((first.n_distinct,) * 2)
-            self._add_weighted(used, weights, total)
+            self._add_weighted(used, weights, total, stop)
             expanded.append((total, first.index))
 
         def one(strip: slice) -> None:
@@ -201,12 +212,20 @@ class DistinctGrams:
         if expanded:
             self.workers.map(one, pieces(self.n, max(1, SETTINGS.strip_cells // self.n)))
 
-    def _add_weighted(self, used: Sequence[int], weights: np.ndarray, total: np.ndarray) -> None:
+    def _add_weighted(
+        self,
+        used: Sequence[int],
+        weights: np.ndarray,
+        total: np.ndarray,
+        stop: Callable[[], bool],
+    ) -> None:
         """Add the weighted matrices among the distinct samples, by strips that stay in a cache."""
         strips = pieces(len(total), max(1, SETTINGS.strip_cells // len(total)))
         stored = [k for k in used if self.members[k].values is not None]
         # Those that are not stored are computed one by one.
         for part in ([stored] if stored else []) + [[k] for k in used if k not in set(stored)]:
+            if stop():
+                return
             blocks = [(weights[k], self.members[k].block()) for k in part]
 
             def one(strip: slice, blocks: list = blocks) -> None:

@@ -46,9 +46,6 @@ __all__ = [
     "rounding_unit",
 ]
 
-# Up to this number of rows all eigenvalues are computed (a few seconds); of more rows, those of a
-# random subset of that size.
-EXACT_ROWS = 2000
 LANCZOS_STEPS = 60
 
 
@@ -109,7 +106,12 @@ class KernelCheck:
 
 
 def check_kernel(
-    kernel: Any, X: Any = None, *, tol: float | None = None, random_state: int = 0
+    kernel: Any,
+    X: Any = None,
+    *,
+    tol: float | None = None,
+    max_rows: int = 2000,
+    random_state: int = 0,
 ) -> KernelCheck:
     """Whether a function is a kernel on these rows, with a witness if it is not.
 
@@ -119,8 +121,11 @@ def check_kernel(
     X : rows as the kernel takes them; for ``"precomputed"`` the matrix
     tol : float ≥ 0, optional
         How far below zero an eigenvalue may be, instead of max(n, 32)·eps·‖K‖.
+    max_rows : int, default=2000
+        Up to this number of rows all eigenvalues are computed, in a few seconds; of more rows those
+        of a random subset of that size.
     random_state : int
-        For the random subset of more than 2,000 rows.
+        For the random subset.
 
     Returns
     -------
@@ -146,8 +151,8 @@ cᵀKc = -0.0132481 < 0.
     kernel.check(kernel.prepare(points))
     eps = rounding_unit(kernel, points)
     rng = np.random.default_rng(random_state)
-    exact = points.n <= EXACT_ROWS
-    rows = np.arange(points.n) if exact else np.sort(rng.choice(points.n, EXACT_ROWS, False))
+    exact = points.n <= max_rows
+    rows = np.arange(points.n) if exact else np.sort(rng.choice(points.n, max_rows, False))
     K = _matrix(kernel, points, rows)
     asymmetry = float(np.abs(K - K.T).max())
     # A formula is symmetric; its values need not be, to the last digits.

@@ -24,7 +24,7 @@ from mercer.gram._cholesky import ShiftedCholesky, Stopped
 from mercer.kernels import Kernel, Precomputed, Sigmoid
 from mercer.kernels._reference import kernel_sums
 from mercer.kernels._samples import Samples
-from mercer.kernels._symmetry import UNITS
+from mercer.kernels._symmetry import UNITS, holds_function, require_symmetric_values
 
 __all__ = ["FEWEST_UNITS", "PSDBound", "lanczos", "psd_bound", "quadratic_form", "rounding_unit"]
 
@@ -129,14 +129,22 @@ def _factored(gram: BlockedGram, stop: Callable[[], bool]) -> PSDBound:
 
 
 def _filled(gram: BlockedGram, stop: Callable[[], bool]) -> np.ndarray:
-    """K, the lower half of it computed."""
+    """K, the lower half of it computed; of functions the other one is compared with it."""
     n = gram.n
     K = np.empty((n, n))
     whole = gram.sample_block(slice(0, n), np.float64)
+    is_function = holds_function(gram.kernel)
     for rows in pieces(n, 256):
         if stop():
             raise Stopped
         gram.block(whole[rows], whole[: rows.stop], out=K[rows, : rows.stop])
+        if is_function:
+            other = np.empty((rows.stop, rows.stop - rows.start))
+            gram.block(whole[: rows.stop], whole[rows], out=other)
+            numbers = gram.original(np.arange(rows.stop))
+            require_symmetric_values(
+                gram.kernel, K[rows, : rows.stop], other.T, numbers[rows], numbers
+            )
         K[: rows.start, rows] = K[rows, : rows.start].T
         square = K[rows, rows]
         upper = np.triu_indices(square.shape[0], 1)

@@ -120,6 +120,6 @@ def _distance(gram: BlockedGram, coef: np.ndarray, index: np.ndarray, kept: np.n
     # δᵀKδ with the rounding of its own sum; δ itself was rounded at the kept vectors.
     terms = np.abs(delta)
     rounding = 2 * gram.n * np.finfo(np.float64).eps * float(terms @ np.abs(f))
-    lost = np.finfo(np.float64).eps * np.abs(kept) @ np.sqrt(np.abs(gram.diag())[index])
+    lost = np.finfo(np.float64).eps * terms[index] @ np.sqrt(np.abs(gram.diag())[index])
     squared = float(delta @ f) + float(terms @ error) + rounding
     return float(np.sqrt(max(squared, 0.0)) + lost)

@@ -105,6 +105,17 @@ def exact_values(kernel: Any, A: Rows, Z: Rows) -> Values:
     return K, np.zeros_like(K), np.zeros_like(K)
 
 
+def function_values(kernel: Any, A: Rows, Z: Rows) -> Values:
+    """Of a function; one whose values depend on the set of rows is called with all of them."""
+    if not kernel.on_whole_set:
+        K = np.array(kernel(A.X[A.index], Z.X[Z.index]), dtype=np.float64)
+    elif A.X is Z.X:
+        K = np.array(Z.once(kernel.whole_matrix)[np.ix_(A.index, Z.index)], dtype=np.float64)
+    else:
+        K = np.array(kernel(A.X[A.index], Z.X)[:, Z.index], dtype=np.float64)
+    return K, 4 * UNIT_ROUNDOFF * np.abs(K)
+
+
 def precomputed(kernel: Any, A: Rows, Z: Rows) -> Values:
     K = np.array(A.X[np.ix_(A.index, Z.index)], dtype=np.float64)
     return K, np.zeros_like(K)

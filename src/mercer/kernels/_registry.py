@@ -214,7 +214,11 @@ for _entry in (
         libsvm_name="precomputed",
     ),
     KernelEntry("mercer.kernels._histogram:AllSubsets", reference=_REFERENCE + "all_subsets"),
-    KernelEntry(_USER + "Callable", precise=_REFERENCE + "exact_values"),
+    KernelEntry(
+        _USER + "Callable",
+        reference=_REFERENCE + "function_values",
+        precise=_REFERENCE + "exact_values",
+    ),
     KernelEntry(
         _COMPOSITE + "Constant",
         reference=_REFERENCE + "constant",

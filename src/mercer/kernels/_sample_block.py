@@ -67,6 +67,8 @@ class SampleBlock:
         self._panels: np.ndarray | None = None
         self._room: Panels | None = None
         self._sq_norms: np.ndarray | None = None
+        self._norm_parts: tuple[np.ndarray, np.ndarray] | None = None
+        self._in_fours: dict[bool, np.ndarray] = {}
         self._len = index.stop - index.start if isinstance(index, slice) else len(index)
 
     def __len__(self) -> int:
@@ -123,6 +125,23 @@ class SampleBlock:
                 block, rows = self._whole
                 self._sq_norms = block.sq_norms[rows]
         return self._sq_norms
+
+    @property
+    def norm_parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """`sq_norms` as sums of two float32 arrays."""
+        if self._norm_parts is None:
+            high = self.sq_norms.astype(np.float32)
+            self._norm_parts = high, (self.sq_norms - high).astype(np.float32)
+        return self._norm_parts
+
+    def in_fours(self, *, transposed: bool = False) -> np.ndarray:
+        """Dense rows with zero columns added, so that their number is a multiple of four."""
+        if transposed not in self._in_fours:
+            shape = len(self), -(-self.points.d // 4) * 4
+            rows = np.zeros(shape, self.dtype, order="F" if transposed else "C")
+            rows[:, : self.points.d] = self.X
+            self._in_fours[transposed] = rows.T if transposed else rows
+        return self._in_fours[transposed]
 
     def part(self, k: int) -> SampleBlock:
         """The same samples as the k-th part of a composed kernel takes them."""

@@ -108,7 +108,7 @@ class RBF(Kernel):
         flat, stride = flat_rows(out)
         differences = out.dtype == np.float32 and not A.is_sparse and A.points.d <= FEW_COLUMNS
         if differences:
-            sq_distances(flat, stride, *out.shape, _in_fours(A.X), _in_fours(B.X).T.copy())
+            sq_distances(flat, stride, *out.shape, A.in_fours(), B.in_fours(transposed=True))
         else:
             products(A, B, out)
         rows, columns = self._far(A), self._far(B)
@@ -134,7 +134,7 @@ class RBF(Kernel):
     def map_products(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         flat, stride = flat_rows(out)
         if out.dtype == np.float32:
-            norms = (*_two_parts(A.sq_norms), *_two_parts(B.sq_norms))
+            norms = (*A.norm_parts, *B.norm_parts)
             rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
         elif A.points is B.points and (table := self._table(A.points)) is not None:
             rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
@@ -197,17 +197,6 @@ class RBF(Kernel):
 
     def diag(self, A: SampleBlock) -> np.ndarray:
         return np.ones(len(A))
-
-
-def _in_fours(X: np.ndarray) -> np.ndarray:
-    """X with zero columns added, so that their number is a multiple of four."""
-    return np.pad(X, ((0, 0), (0, -X.shape[1] % 4)))
-
-
-def _two_parts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64 values as sums of two float32 arrays."""
-    high = values.astype(np.float32)
-    return high, (values - high).astype(np.float32)
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,7 +13,13 @@ from mercer.kernels._samples import Samples
 from mercer.kernels._user_defined import Callable, Precomputed
 from mercer.kernels.functions._kernels import FunctionKernel
 
-__all__ = ["require_symmetric", "require_symmetric_kernel", "symmetric_part"]
+__all__ = [
+    "holds_function",
+    "require_symmetric",
+    "require_symmetric_kernel",
+    "require_symmetric_values",
+    "symmetric_part",
+]
 
 # Units of rounding of the largest entry by which K_ij and K_ji may differ.
 UNITS = 128
@@ -85,7 +91,7 @@ def require_symmetric_kernel(kernel: Kernel, points: Samples) -> None:
         return
     if _holds(kernel, Precomputed):
         require_symmetric(points.X)
-    if _holds(kernel, (Callable, FunctionKernel)) and points.n > 1:
+    if holds_function(kernel) and points.n > 1:
         _require_symmetric_function(kernel, points)
 
 
@@ -95,19 +101,30 @@ def _holds(kernel: Kernel, kind: type | tuple[type, ...]) -> bool:
     return isinstance(kernel, kind) or any(isinstance(part, kind) for part in parts)
 
 
+def holds_function(kernel: Kernel) -> bool:
+    """Whether values come from a function that need not be symmetric."""
+    return not kernel._is_symmetric and _holds(kernel, (Callable, FunctionKernel))
+
+
 def _require_symmetric_function(kernel: Kernel, points: Samples) -> None:
     rows = np.unique(np.linspace(0, points.n - 1, min(points.n, FEW_ROWS)).astype(np.int64))
     block = points.take(rows)
     K = np.empty((rows.size, rows.size))
     kernel.tile(block, block, K)
-    off = np.abs(K - K.T)
-    i, j = divmod(int(np.argmax(off)), rows.size)
-    i, j = min(i, j), max(i, j)
+    require_symmetric_values(kernel, K, K.T, rows, rows)
+
+
+def require_symmetric_values(
+    kernel: Kernel, here: np.ndarray, there: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> None:
+    """Raise if k(x, z) of some rows and columns (``here``) is not k(z, x) (``there``)."""
+    off = np.abs(here - there)
+    i, j = np.unravel_index(int(np.argmax(off)), off.shape)
     # A function may round in float32.
-    if off[i, j] > UNITS * float(np.finfo(np.float32).eps) * np.abs(K).max():
+    if off[i, j] > UNITS * float(np.finfo(np.float32).eps) * np.abs(here).max():
         raise ValueError(
-            f"The kernel function {kernel!r} is not symmetric: k(x, z) = {K[i, j].item()!r} and "
-            f"k(z, x) = {K[j, i].item()!r} for rows x = {rows[i]} and z = {rows[j]} of X. "
+            f"The kernel function {kernel!r} is not symmetric: k(x, z) = {here[i, j].item()!r} and "
+            f"k(z, x) = {there[i, j].item()!r} for rows x = {rows[i]} and z = {columns[j]} of X. "
             "A kernel is symmetric; use (k(X, Z) + k(Z, X).T)/2 if the difference is an error of "
             "computation."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable as Function
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,13 @@ from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._registry import KernelNames, kernel_named
 from mercer.kernels._samples import SampleBlock, Samples
 
-__all__ = ["Callable", "Precomputed", "as_kernel", "takes_pairs"]
+__all__ = ["Callable", "Precomputed", "as_kernel", "depends_on_the_set", "takes_pairs"]
+
+# Rows on which a function is asked whether its values depend on the other rows, and by what share
+# of the largest value they may differ through rounding.
+FEW_ROWS = 6
+ROUNDING = 1e-6
+_whole_matrix = threading.Lock()
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,12 +54,8 @@ class Precomputed(Kernel):
         K, rows, columns = A.points.X, A.index, B.index
         if A.is_sparse:
             out[...] = K[rows][:, columns].toarray()
-        elif isinstance(rows, slice):
-            out[...] = K[rows][:, columns]
-        elif isinstance(columns, slice):
-            out[...] = K[:, columns][rows]
         else:
-            out[...] = K[np.ix_(rows, columns)]
+            out[...] = _entries(K, rows, columns)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
         rows = A.index
@@ -81,10 +84,16 @@ class Callable(Kernel):
     on_pairs : bool, default=False
         The function takes two rows and returns a number, as the functions that scikit-learn's
         ``KernelRidge`` and ``KernelPCA`` take; it is called for each pair.
+    on_whole_set : bool, default=False
+        The values depend on the set of rows (a function that subtracts their mean, say), so that
+        the function is called as in scikit-learn: once with all training rows, whose matrix is
+        kept, and with all of them as its second argument for predictions. Estimators find out for
+        a function that is given as ``kernel``.
     """
 
     function: Function[[Any, Any], Any]
     on_pairs: bool = False
+    on_whole_set: bool = False
 
     sample_type = OBJECTS
     _has_formula = _is_symmetric = False
@@ -100,27 +109,51 @@ class Callable(Kernel):
         """The function decides which samples it takes; its values are checked in `tile`."""
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
-        out[...] = self._values(A, B)
+        if not self.on_whole_set:
+            out[...] = self._values(A, B)
+        elif A.points is B.points:
+            out[...] = _entries(self._matrix(A.points), A.index, B.index)
+        else:
+            out[...] = self._values(A, _all(B.points))[:, B.index]
+
+    def _matrix(self, points: Samples) -> np.ndarray:
+        """The kernel matrix of all points, computed once."""
+        with _whole_matrix:
+            key = "kernel matrix", self.function
+            if key not in points.prepared:
+                points.prepared[key] = self.whole_matrix(points)
+            return points.prepared[key]
+
+    def whole_matrix(self, data: Any) -> np.ndarray:
+        """The function called once with all rows ``data.X``."""
+        X = data.X
+        n = len(X) if isinstance(X, list) else X.shape[0]
+        return self._checked(self.function(X, X), (n, n))
 
     def diag(self, A: SampleBlock) -> np.ndarray:
         """From square tiles of four rows: fewer calls, and few values that are not used."""
+        if self.on_whole_set:
+            return np.diagonal(self._matrix(A.points))[A.index].astype(np.float64)
         out = np.empty(len(A))
         for start in range(0, len(A), 4):
             part = A[start : start + 4]
             out[start : start + 4] = np.diagonal(self._values(part, part))
         return out
 
-    def _values(self, A: SampleBlock, B: SampleBlock) -> Any:
+    def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         values: Any
         if self.on_pairs:
             values = [[self.function(x, z) for z in B.original] for x in A.original]
         else:
             values = self.function(A.original, B.original)
-        values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-        if values.shape != (len(A), len(B)):
+        return self._checked(values, (len(A), len(B)))
+
+    def _checked(self, values: Any, shape: tuple[int, int]) -> np.ndarray:
+        values = _dense(values)
+        if values.shape != shape:
             raise ValueError(
                 f"The kernel function {_name(self.function)} must return a value for each pair of "
-                f"rows, shape {len(A), len(B)}; got {values.shape}."
+                f"rows, shape {shape}; got {values.shape}."
             )
         if not _in_range(values):
             raise ValueError(
@@ -145,6 +178,36 @@ def takes_pairs(function: Function[[Any, Any], Any], X: Any) -> bool:
         return np.ndim(function(X[0], X[0])) == 0
     except Exception:  # of neither kind: `Callable` shows what it raises on sets of rows
         return False
+
+
+def depends_on_the_set(function: Function[[Any, Any], Any], X: Any) -> bool:
+    """Whether values of a function of two sets of rows change with the other rows of the sets.
+
+    Asked of a few rows of X. One that fails on fewer rows than all is such a function, too.
+    """
+    n = X.shape[0]
+    few = X[np.unique(np.linspace(0, n - 1, FEW_ROWS).astype(np.intp))]
+    part = few[: (few.shape[0] + 1) // 2]
+    try:
+        whole, some = _dense(function(few, few)), _dense(function(few, part))
+        scale = ROUNDING * float(np.abs(whole).max())
+        return not np.allclose(some, whole[:, : part.shape[0]], rtol=0, atol=scale, equal_nan=True)
+    except Exception:  # whatever a function of one set raises on two; `Callable` shows it
+        return True
+
+
+def _all(points: Samples) -> SampleBlock:
+    return points.take(slice(0, points.n))
+
+
+def _entries(K: np.ndarray, rows: Any, columns: Any) -> np.ndarray:
+    if isinstance(rows, slice):
+        return K[rows][:, columns]
+    return K[:, columns][rows] if isinstance(columns, slice) else K[np.ix_(rows, columns)]
+
+
+def _dense(values: Any) -> np.ndarray:
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
 
 
 def _in_range(values: np.ndarray, largest: float = LARGEST) -> bool:

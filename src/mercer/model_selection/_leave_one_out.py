@@ -24,6 +24,7 @@ from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators.svm._one_class import OneClassSVM
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
+from mercer.gram._cached import MEGABYTE
 from mercer.gram._kernel_matrices import KernelMatrices
 from mercer.model_selection._held_out import predictions
 from mercer.problems import BoxQP
@@ -124,7 +125,7 @@ class _LeaveOneOut:
         self.model, self.data, self.gram = model, bound.data, bound.gram
         self.model.kernel_, self.model._gamma = bound.kernel, bound.gamma
         self.stopping, self.n_threads = stopping, n_threads
-        cache = max(int(model.cache_size * 2**20), 1)
+        cache = max(int(model.cache_size * MEGABYTE), 1)
         self.solver = SMO(tol=model.tol, cache_bytes=cache, shrinking=model.shrinking)
         self.workspaces = Workspaces()
 

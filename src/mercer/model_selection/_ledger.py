@@ -204,10 +204,11 @@ class Ledger:
             raise FileError(str(path), 1, "is not a file of a search; give resume= another path.")
         if found != head:
             raise FileError(
-                str(path), 1,
+                str(path),
+                1,
                 "is of another search: the data, the folds, the grid or a parameter differ. Give "
                 "resume= another path, or delete the file.",
-            )  # fmt: skip
+            )
         for number, line in enumerate(lines[1:], start=2):
             try:
                 cell = Cell.of_json(line) if line else None

@@ -269,8 +269,12 @@ class _Cells:
         self.run.keep_duals(candidate, fold, points)
         self.done.append(
             Cell(
-                candidate, fold.split, score, train_score,
-                sum(point.seconds for point in points), time.perf_counter() - began,
+                candidate,
+                fold.split,
+                score,
+                train_score,
+                sum(point.seconds for point in points),
+                time.perf_counter() - began,
                 max(point.violation for point in points),
             )
-        )  # fmt: skip
+        )

@@ -22,7 +22,7 @@ from mercer.certificates._certificate import Certificate
 from mercer.certificates._residuals import EigenCertificate, RidgeCertificate
 from mercer.estimators.mkl._joint_gap import JointCertificate
 from mercer.gram._machine import memory_bytes
-from mercer.kernels import Callable, Kernel, Linear
+from mercer.kernels import Callable, Kernel, Linear, Precomputed
 from mercer.persistence._model_arrays import ATTRIBUTES, PARTS, REQUIRED, SHARED, Array
 
 __all__ = ["LIMITS", "check_before", "check_text_size", "try_model"]
@@ -191,12 +191,14 @@ def _check_expansion(expansion: Expansion, state: Mapping[str, Any]) -> None:
     )
     d = state.get("n_features_in_")
     if columns is not None:
-        fits = _is_index(columns, d if type(d) is int else 1 << 40) and len(columns) == n
+        known = d if type(d) is int else 1 << 40
+        end = known if isinstance(expansion.kernel, Precomputed) else support.n
+        fits = _is_index(columns, end) and len(columns) == n
     else:
         fits = support.n == n
     if not (blocks and fits and 0 < coef.shape[0] <= outputs):
         raise ValueError("the parts of the expansion do not fit each other")
-    if columns is None and not support.are_objects:
+    if not isinstance(expansion.kernel, Precomputed) and not support.are_objects:
         _check_rows(support.X, d)
     weights = 8 * outputs * support.d
     if isinstance(expansion.kernel, Linear) and weights > LIMITS.memory_ratio * memory_bytes():

@@ -186,9 +186,16 @@ def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> HeldOut
     more = {name: getattr(state, name) for name in ("epsilon", "degree", "coef0")}
     found = _error_map(State(**own, **more), seconds)
     return HeldOut(
-        "", is_regression, len(splits), predicted, wrong, float(np.mean(test)),
-        float(np.std(test, ddof=1) / np.sqrt(len(test))), float(np.mean(train)), found,
-    )  # fmt: skip
+        "",
+        is_regression,
+        len(splits),
+        predicted,
+        wrong,
+        float(np.mean(test)),
+        float(np.std(test, ddof=1) / np.sqrt(len(test))),
+        float(np.mean(train)),
+        found,
+    )
 
 
 def _refusal(state: State) -> str:

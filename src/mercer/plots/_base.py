@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate
+from mercer.certificates._statement import percent
 from mercer.estimators._dual_view import KKTGroup
 from mercer.plots import style
 
@@ -91,6 +92,8 @@ class Display:
             self.ax_ = self.axes_[0]
             self.figure_ = self.ax_.figure
             self._draw(self.axes_, **options)
+            for each in self.axes_:  # a common factor beside the certificate, not below it
+                each.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.01)
             if self.title and not self.ax_.get_title(loc="left"):
                 self.ax_.set_title(self.title)
                 self._write_certificate()
@@ -108,7 +111,7 @@ class Display:
             return
         text = str(proof.status)
         if proof.status not in (Status.NOT_PSD, Status.DEGENERATE, Status.NOT_SEPARABLE):
-            text += f": objective within {100 * proof.relative_gap:.2g} % of the optimum"
+            text += f": objective within {percent(proof.relative_gap)} of the optimum"
         text += " in every task" if proof.tasks else ""
         self.ax_.set_title(f"{self.title}\n")
         font = {"fontsize": style.SETTINGS.small, "color": style.GREY, "va": "bottom"}

@@ -215,16 +215,28 @@ def title_of(model: Any) -> str:
     return " · ".join(parts)
 
 
-def kernel_words(kernel: Any) -> str:
+def kernel_words(kernel: Any, with_parameters: bool = True) -> str:
     """A kernel by its name and parameters; of sums and products their expression."""
     entry = kernel_entry(kernel)
     if entry is None or not entry.title:
         text = _MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel))
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"  # a title is one line
+        return _one_line(text)
+    name = f"{entry.title.partition(' (')[0]} kernel"
+    if not with_parameters:
+        return name
     values = (
         f"{_LETTERS.get(name, name)} = {_short(getattr(kernel, name))}" for name in entry.parameters
     )
-    return ", ".join([f"{entry.title.partition(' (')[0]} kernel", *values])
+    return ", ".join([name, *values])
+
+
+def _one_line(text: str) -> str:
+    """A long expression as far as a title has room, cut between two names."""
+    if len(text) <= _LONGEST:
+        return text
+    begin = text[: _LONGEST - 1]
+    ends = [found.start() for found in re.finditer(r"(?<=\w)[,)( ]", begin)]
+    return f"{begin[: ends[-1]] if ends else begin}…"
 
 
 def _short(value: float) -> str:

@@ -90,9 +90,15 @@ class LandscapeDisplay(Display):
         name = "best" if best is None else "chosen"
         mark = f"□ {name}: C = {number(place[0])}, γ = {number(place[1])}. {caveat}".strip()
         display = cls(
-            Cs=Cs, gammas=gammas, scores=scores, seconds=times, best=place, score_name=score_name,
-            title=title, caveat=mark,
-        )  # fmt: skip
+            Cs=Cs,
+            gammas=gammas,
+            scores=scores,
+            seconds=times,
+            best=place,
+            score_name=score_name,
+            title=title,
+            caveat=mark,
+        )
         return display.plot(ax, **options)
 
     @classmethod

@@ -84,9 +84,15 @@ class LearningCurveDisplay(Display):
             least = max(10, 4 * np.unique(y).size) if is_classifier(estimator) else 10
             sizes = np.unique(np.geomspace(min(least, most), most, 8).astype(int))
         rows, train, test = learning_curve(
-            without_probabilities(estimator), X, y, train_sizes=np.asarray(sizes), cv=folds,
-            shuffle=True, random_state=0, error_score="raise",
-        )[:3]  # fmt: skip
+            without_probabilities(estimator),
+            X,
+            y,
+            train_sizes=np.asarray(sizes),
+            cv=folds,
+            shuffle=True,
+            random_state=0,
+            error_score="raise",
+        )[:3]
         words: Any = {"score_name": metric_of(estimator), "title": words_of(estimator, True)}
         return cls(rows=rows, test=test, train=train, caveat=caveat, **words).plot(ax, **options)
 
@@ -99,8 +105,10 @@ class LearningCurveDisplay(Display):
 
     def _draw(self, axes: list[Any], *, legend: bool | str = "best") -> None:
         ax = axes[0]
-        looks = (("training rows", self.train, style.VERMILION, "s", "--"),
-                 ("held-out rows", self.test, style.BLUE, "o", "-"))  # fmt: skip
+        looks = (
+            ("training rows", self.train, style.VERMILION, "s", "--"),
+            ("held-out rows", self.test, style.BLUE, "o", "-"),
+        )
         for label, scores, colour, marker, dash in looks:
             mean, spread = scores.mean(axis=1), scores.std(axis=1)
             line = {"color": colour, "marker": marker, "markersize": 4, "linestyle": dash}

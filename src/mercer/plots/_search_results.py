@@ -138,4 +138,4 @@ def words_of(estimator: Any, parameters: bool = False) -> str:
         return title_of(model)
     kernel = getattr(model, "kernel_", None)
     name = type(model).__name__
-    return name if kernel is None else f"{name} · {kernel_words(kernel).partition(',')[0]}"
+    return name if kernel is None else f"{name} · {kernel_words(kernel, False)}"

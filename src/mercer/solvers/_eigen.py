@@ -94,7 +94,10 @@ class Centring:
 
 @dataclass(frozen=True, eq=False)
 class EigenSolution:
-    """Eigenvalues, largest first, unit eigenvectors (n, k), ‖HKHv − λv‖ of each."""
+    """Eigenvalues, largest first, unit eigenvectors (n, k), ‖HKHv − λv‖ of each.
+
+    ``lowest`` is the least Ritz value met: but for rounding, the least eigenvalue is at most that.
+    """
 
     values: np.ndarray
     vectors: np.ndarray
@@ -103,6 +106,7 @@ class EigenSolution:
     status: Status
     solver: str
     iterations: int
+    lowest: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ class EigenSolver:
             how = {"driver": "evd"}
         values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
         del K
+        lowest = float(values[0])
         values, vectors = values[-k:][::-1], vectors[:, -k:][:, ::-1]
         product = error_norm(gram, _centred(vectors))
         assert product is not None
@@ -175,7 +180,7 @@ class EigenSolver:
         residuals = residuals + error + gamma(64) * size
         goal = max(self._goal * float(values.max(initial=0.0)), centring.rounding)
         status = final_status(Status.SOLVED, float(residuals.max(initial=0.0)), goal)
-        return EigenSolution(values, vectors, residuals, centring, status, "dense", 0)
+        return EigenSolution(values, vectors, residuals, centring, status, "dense", 0, lowest)
 
     def _from_landmarks(self, gram: BlockedGram, k: int, stopping: Stopping) -> EigenSolution:
         """Components of the Nyström approximation of random landmarks."""
@@ -226,6 +231,7 @@ class _Krylov:
         self.m = 0
         self.products = 0
         self.error = self.lost = 0.0
+        self.lowest = np.inf  # Ritz value so far
 
     def run(self, block: np.ndarray, max_products: int) -> EigenSolution | None:
         """None if the first product was stopped."""
@@ -264,12 +270,14 @@ class _Krylov:
         values = values[: self.k]
         goal = max(self.goal * float(values[0]), centring.rounding)
         norms, status = self._proved(values, vectors, norms, goal, status)
-        return EigenSolution(values, vectors, norms, centring, status, "krylov", self.products)
+        found = values, vectors, norms, centring, status, "krylov", self.products
+        return EigenSolution(*found, self.lowest)
 
     def _ritz_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """All Ritz values, the leading vectors, their residuals, and the rotation of the basis."""
         values, rotation = linalg.eigh(self.H[: self.m, : self.m], check_finite=False)
         values, rotation = values[::-1], rotation[:, ::-1]
+        self.lowest = min(self.lowest, float(values[-1]))
         leading = rotation[:, : self.k]
         vectors = self.Q[:, : self.m] @ leading
         residual = self.image[:, : self.m] @ leading - vectors * values[: self.k]

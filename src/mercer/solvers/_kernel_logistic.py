@@ -21,7 +21,7 @@ Reference: Keerthi, Duan, Shevade and Poo, Machine Learning 61, 2005 (the dual).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -347,7 +347,7 @@ def with_bounds(
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
     given ``grace_seconds`` for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = _grace(stopping, settings.grace_seconds)
+    stop = stopping.grace(settings.grace_seconds)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)
@@ -364,16 +364,3 @@ def with_bounds(
         violation = float(np.sqrt(max(square, 0.0)))
         out.append(replace(result, f_error=error, violation=violation))
     return out
-
-
-def _grace(stopping: Stopping, seconds: float) -> Callable[[], bool]:
-    """Whether a fit that has been stopped has used up its grace time."""
-    end = np.inf
-
-    def is_over() -> bool:
-        nonlocal end
-        if end == np.inf and stopping.stopped is not None:
-            end = time.perf_counter() + seconds
-        return time.perf_counter() >= end
-
-    return is_over

@@ -189,6 +189,18 @@ class Stopping:
         part.time_limit = seconds if self.time_limit is None else min(seconds, self.time_limit)
         return part
 
+    def grace(self, seconds: float) -> Callable[[], bool]:
+        """Whether a fit that has been stopped has used up some seconds more, for a certificate."""
+        end = np.inf
+
+        def is_over() -> bool:
+            nonlocal end
+            if end == np.inf and self.stopped is not None:
+                end = time.perf_counter() + seconds
+            return time.perf_counter() >= end
+
+        return is_over
+
     def report(self, progress: Any) -> None:
         """Tell the callback, one task at a time."""
         if self.callback is not None:

@@ -31,9 +31,16 @@ __all__ = ["as_mercer", "judged", "sklearn_name", "unwrap"]
 _KERNEL_SVMS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 _LINEAR = ("LinearSVC", "LinearSVR", "LogisticRegression")
 _FITTED = (
-    "support_", "support_vectors_", "dual_coef_", "intercept_", "coef_", "classes_",
-    "class_weight_", "n_features_in_", "X_fit_",
-)  # fmt: skip
+    "support_",
+    "support_vectors_",
+    "dual_coef_",
+    "intercept_",
+    "coef_",
+    "classes_",
+    "class_weight_",
+    "n_features_in_",
+    "X_fit_",
+)
 
 
 def unwrap(model: Any, X: Any) -> tuple[Any, Any, str]:

@@ -86,21 +86,7 @@ class LinearEstimator(HasDualView, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels, or target values for regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Fit the model."""
         self._check_parameters()
         if np.isinf(self.C):
             return self._fit_hard_margin(X, y, sample_weight)
@@ -310,30 +296,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return LinearTask(f"{self.classes_[c]} / rest", y, np.where(y > 0, weight, 1.0))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores w·x + b: one for each row, or one for each row and class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Scores w·x + b: one for each row, or one for each row and class."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row."""
         scores = self.decision_function(X)
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[index]

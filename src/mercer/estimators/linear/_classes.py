@@ -38,7 +38,7 @@ class LinearSVC(HardMarginClassifier):
     loss : {"hinge", "squared_hinge"}, default="squared_hinge"
     dual : {"auto"} or bool, default="auto"
         "auto" chooses by the shape of the data; True asks for dual coordinate descent, False for
-        Newton's method. The L1 penalty has a method of its own.
+        Newton's method, not with ``loss="hinge"``. The L1 penalty has a method of its own.
     tol : float, default=1e-4
         Relative duality gap.
     C : float, default=1.0
@@ -131,15 +131,20 @@ class LinearSVC(HardMarginClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self._is_l1 and (self.loss == "hinge" or self.dual not in (False, "auto")):
-            # scikit-learn's sentences, which programs and tests look for.
+        l1, hinge = self._is_l1, self.loss == "hinge" and not self._is_crammer_singer
+        # scikit-learn's sentences, which programs and tests look for.
+        which = ""
+        if l1 and hinge:
             which = "is not supported"
-            if self.loss != "hinge":
-                which = f"are not supported when dual={self.dual}"
+        elif (l1 and self.dual not in (False, "auto")) or (hinge and self.dual is False):
+            which = f"are not supported when dual={self.dual}"
+        if which:
+            needed = "loss='squared_hinge' and dual=False" if l1 else "dual='auto' or True"
             raise ValueError(
-                "Unsupported set of arguments: The combination of penalty='l1' and "
-                f"loss={self.loss!r} {which}, Parameters: penalty='l1', loss={self.loss!r}, "
-                f"dual={self.dual!r}. The L1 penalty needs loss='squared_hinge' and dual=False."
+                f"Unsupported set of arguments: The combination of penalty={self.penalty!r} and "
+                f"loss={self.loss!r} {which}, Parameters: penalty={self.penalty!r}, "
+                f"loss={self.loss!r}, dual={self.dual!r}. "
+                f"{'The L1 penalty' if l1 else 'The hinge'} needs {needed}."
             )
 
     def _intercept_penalty(self) -> float | None:
@@ -239,14 +244,5 @@ n_jobs, callback, on_interrupt, warm_start
         self.coef_ = self.coef_[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """w·x + b at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """w·x + b at each row."""
         return self._scores(X)[:, 0]

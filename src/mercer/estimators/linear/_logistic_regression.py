@@ -116,16 +116,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         return logistic(task.y, C, intercept_penalty=penalty)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, with two classes by the confidence level ``threshold``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row, with two classes by the confidence level ``threshold``."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return self.classes_[(scores >= logit(self.threshold)).astype(np.intp)]
@@ -137,16 +128,7 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         return super().predict(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-        """
+        """Probabilities of the classes, in the order of ``classes_``."""
         scores = self._scores(X)
         if self._is_multinomial:
             return softmax(scores)

@@ -100,8 +100,9 @@ class Embedding:
         return pieces(self.n, SETTINGS.tile_rows)
 
     def matrix(self, stop: Callable[[], bool]) -> tuple[np.ndarray, np.ndarray]:
-        """F in float32, and ‖φ(x)‖² of each row."""
-        F, squares = np.zeros((self.n, self.n_features), np.float32), np.zeros(self.n)
+        """F in float32, and ‖φ(x)‖² of each row; once ``stop()``, zeros and infinity."""
+        F = np.zeros((self.n, self.n_features), np.float32)
+        squares = np.full(self.n, np.inf)
 
         def one(part: slice) -> None:
             tile = self.features(part)
@@ -112,8 +113,8 @@ class Embedding:
         return F, squares
 
     def squares(self, stop: Callable[[], bool]) -> np.ndarray:
-        """‖φ(x)‖² of each row, where F is not kept."""
-        out = np.zeros(self.n)
+        """‖φ(x)‖² of each row, where F is not kept; infinite once ``stop()``."""
+        out = np.full(self.n, np.inf)
 
         def one(part: slice) -> None:
             tile = self.features(part)
@@ -144,10 +145,27 @@ class Embedding:
         error = (unit * size + np.abs(A - rounded)).astype(np.float64)
         return rounded, _MARGIN * error + _UNIT * np.abs(rounded)
 
-    def sums(self, W: np.ndarray, betas: np.ndarray) -> FeatureSums:
-        """F w and Fᵀβ of each task: columns of W (r, tasks) and of ``betas`` (n, tasks)."""
-        if self.landmarks is None:
-            return self._plain_sums(W, betas)
+    def sums(self, W: np.ndarray, betas: np.ndarray, stop: Callable[[], bool]) -> FeatureSums:
+        """F w and Fᵀβ of each task: columns of W (r, tasks) and of ``betas`` (n, tasks).
+
+        Once ``stop()``, the errors of sums that are not known are infinite.
+        """
+        found = None
+        if W.any() or betas.any():
+            of_tiles = self._plain_sums if self.landmarks is None else self._kernel_sums
+            found = of_tiles(W, betas, stop)
+        if found is not None:
+            return found
+        f, v = np.zeros((self.n, W.shape[1])), np.zeros(W.shape)
+        f_error, v_error = f.copy(), v.copy()
+        f_error[:, W.any(axis=0)] = np.inf
+        v_error[:, betas.any(axis=0)] = np.inf
+        return FeatureSums(f, f_error, v, v_error)
+
+    def _kernel_sums(
+        self, W: np.ndarray, betas: np.ndarray, stop: Callable[[], bool]
+    ) -> FeatureSums | None:
+        assert self.landmarks is not None
         gram, m = self.gram, self.landmarks.size
         A, A_error = self.coefficients(W)
         error = gram.sum_error(np.float64).with_terms(max(m, SETTINGS.tile_rows) + len(self.tiles))
@@ -155,7 +173,9 @@ class Embedding:
         weight_B = np.column_stack([error.weight(b) for b in betas.T])
         f, f_sums = np.empty((2, self.n, A.shape[1]))
 
-        def one(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        def one(part: slice) -> tuple[np.ndarray, np.ndarray] | None:
+            if stop():
+                return None
             tile = gram.block(part, self._block)
             f[part] = tile @ A
             h = tile.T @ betas[part]
@@ -164,6 +184,8 @@ class Embedding:
             return h, tile.T @ weight_B[part]
 
         parts = gram.workers.map(one, self.tiles)
+        if any(part is None for part in parts):
+            return None
         h = np.sum([h for h, _ in parts], axis=0)
         h_sums = np.sum([e for _, e in parts], axis=0) * (1 + len(parts) * _UNIT)
         f_error, h_error = np.empty_like(f), np.empty_like(h)
@@ -176,17 +198,23 @@ class Embedding:
         v_error = np.abs(self.factor).T @ (h_error + (m + 2) * _UNIT * np.abs(h))
         return FeatureSums(f, f_error, v, _MARGIN * v_error)
 
-    def _plain_sums(self, W: np.ndarray, betas: np.ndarray) -> FeatureSums:
+    def _plain_sums(
+        self, W: np.ndarray, betas: np.ndarray, stop: Callable[[], bool]
+    ) -> FeatureSums | None:
         """Of features that are given by their map: as computed, without an error of their own."""
         f, f_error = np.empty((2, self.n, W.shape[1]))
 
-        def one(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        def one(part: slice) -> tuple[np.ndarray, np.ndarray] | None:
+            if stop():
+                return None
             F = self.features(part)
             size = np.abs(F)
             f[part], f_error[part] = F @ W, size @ np.abs(W)
             return F.T @ betas[part], size.T @ np.abs(betas[part])
 
         parts = self.gram.workers.map(one, self.tiles)
+        if any(part is None for part in parts):
+            return None
         f_error *= _MARGIN * (self.n_features + 2) * _UNIT
         terms = SETTINGS.tile_rows + len(parts) + 2
         v, v_sums = (np.sum([part[k] for part in parts], axis=0) for k in (0, 1))

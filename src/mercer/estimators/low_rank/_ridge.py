@@ -38,10 +38,13 @@ class RidgeSettings:
         Rows up to which the distance is computed: it takes n²/2 kernel values.
     refinements : int
         Steps of iterative refinement of the normal equations.
+    grace_seconds : float
+        For the certificate of a fit that was stopped.
     """
 
     distance_rows: int = 30_000
     refinements: int = 2
+    grace_seconds: float = 0.3
 
 
 SETTINGS = RidgeSettings()
@@ -78,10 +81,12 @@ def solve_ridge(
         W[:, t] = linalg.cho_solve(factor, rhs[:, t])
         for _ in range(SETTINGS.refinements):
             W[:, t] += linalg.cho_solve(factor, rhs[:, t] - system @ W[:, t])
-    f = embedding.sums(W, np.zeros((embedding.n, W.shape[1]))).f
+    stop = stopping.grace(SETTINGS.grace_seconds)
+    f = embedding.sums(W, np.zeros((embedding.n, W.shape[1])), stop).f
     beta = S * (problem.Y - f)
-    sums = embedding.sums(W, beta)
-    sizes = np.linalg.norm(rhs, axis=0)
+    sums = embedding.sums(W, beta, stop)
+    is_whole = len(parts) == len(embedding.tiles)
+    sizes = np.linalg.norm(rhs, axis=0) * is_whole  # not known of a part of the rows
     return FeatureRidge(W, _certify(problem, embedding, W, beta, sums, sizes, tol, stopping))
 
 
@@ -106,13 +111,14 @@ def _certify(
     gap = float(np.sum(norms**2 / (2 * alpha))) * ROUNDING.norms
     loss = 0.5 * np.sum(s * off**2, axis=0)
     primal = float(np.sum(loss + alpha * np.sum(W**2, axis=0) / 2)) * (1 + units)
-    ratio = np.divide(norms, sizes, out=np.zeros_like(norms), where=sizes > 0)
+    ratio = np.where(norms > 0, np.inf, 0.0)
+    np.divide(norms, sizes, out=ratio, where=sizes > 0)
     residual = float(ratio.max(initial=0.0))
     stopped = stopping.stopped or Status.SOLVED
     distance, exact, note = _distance(problem, embedding, W, beta, loss, stopping)
     return RidgeCertificate.of(
         primal,
-        max(primal * (1 - 2 * units) - gap, 0.0),
+        max(primal * (1 - 2 * units) - gap, 0.0) if np.isfinite(primal) else 0.0,
         gap,
         residual,
         status=final_status(stopped, residual, tol),

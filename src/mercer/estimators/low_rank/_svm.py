@@ -34,6 +34,7 @@ from mercer.estimators.low_rank._design import TiledFeatures
 from mercer.estimators.low_rank._embedding import Embedding, FeatureSums, make_embedding
 from mercer.features._function import FeatureFunction
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.kernels import Linear
 from mercer.kernels._samples import Samples
 from mercer.problems import BoxQP
@@ -65,10 +66,13 @@ class LowRankSettings:
         Solvers stop at this multiple of the tolerance: rounding of the features is not theirs.
     visits : float
         Epochs, at the most, of the duals that the distance is computed from.
+    grace_seconds : float
+        For the certificate of a fit that was stopped.
     """
 
     solver_tol: float = 0.8
     visits: float = 10.0
+    grace_seconds: float = 0.3
 
 
 SETTINGS = LowRankSettings()
@@ -102,7 +106,6 @@ class LowRankFit:
     tol: float
     max_iter: int
     n_jobs: int | None
-    random_state: Any
     expansion_: Any
     _duals: Any
 
@@ -115,8 +118,9 @@ class LowRankFit:
                 f"{type(self).__name__} is another problem. Use SVC or SVR with C."
             )
         if any(problem.is_hard for problem in problems):
-            raise ValueError(f"{name} needs a finite C: classes may be separable by the exact "
-                             "kernel only.")  # fmt: skip
+            raise ValueError(
+                f"{name} needs a finite C: classes may be separable by the exact kernel only."
+            )
         if not (isinstance(self.solver, str) and self.solver == "auto"):
             raise ValueError(f"{name} has its own solvers: leave solver='auto'.")
         if self.warm_start:
@@ -153,7 +157,7 @@ class LowRankFit:
                     for task, problem, answer in zip(tasks, problems, answers, strict=True)
                 ]
             )
-            sums = embedding.sums(W, betas)
+            sums = embedding.sums(W, betas, stopping.grace(SETTINGS.grace_seconds))
             seconds = time.perf_counter() - began
             certificates = [
                 self._certify_task(
@@ -181,7 +185,7 @@ class LowRankFit:
         stopping: Stopping,
     ) -> tuple[list[Answer], np.ndarray]:
         """The answers to all tasks, and ‖φ(x)‖² of every row."""
-        budget = int(self.cache_size * (1 << 20))
+        budget = int(self.cache_size * MEGABYTE)
         is_linear = all(problem.start.any() == 0 for problem in problems)
         fits = 4 * embedding.n * embedding.n_features <= budget
         if fits or not is_linear:
@@ -241,7 +245,7 @@ class LowRankFit:
         features = design.X.astype(np.float64)
         gram = BlockedGram(Linear(), Samples(features), design.workers)
         solver = make_solver(
-            "smo", self.tol, self.max_iter, int(self.cache_size * (1 << 20)), True, self.gap_tol
+            "smo", self.tol, self.max_iter, int(self.cache_size * MEGABYTE), True, self.gap_tol
         )
         result = solver.solve(problem, gram, stopping, None)
         self.solver_ = Choice("smo", "the linear kernel of the features")
@@ -303,8 +307,7 @@ class LowRankFit:
             self.expansion_ = FeatureFunction(self.kernel_, embedding.map, Samples(empty), W.T, b)
             self.support_ = np.empty(0, np.int32)
             self.dual_coef_: Any = np.empty((len(tasks), 0))
-            for name in ("support_vectors_",):
-                self.__dict__.pop(name, None)
+            self.__dict__.pop("support_vectors_", None)
             support = self.support_
         else:
             A, _ = embedding.coefficients(W)
@@ -315,8 +318,7 @@ class LowRankFit:
         self._n_support = self._count_support(support)
         self._support_rows, self._duals = support, None
         self.shape_fit_ = data.shape
-        iterations = [answer.result for answer in answers]
-        self.n_iter_ = self._iterations(iterations)
+        self.n_iter_ = self._iterations([answer.result for answer in answers])
         others = [
             _over_all(task, problem.at_points(answer.beta, _n(task, gram)), gram.n)
             for task, problem, answer in zip(tasks, problems, answers, strict=True)
@@ -349,7 +351,8 @@ class LowRankFit:
 
 def _mean_residual(squares: np.ndarray, diagonal: np.ndarray) -> float:
     """The mean of diag(K − FFᵀ) over that of diag(K)."""
-    left, whole = float(np.maximum(diagonal - squares, 0.0).sum()), float(diagonal.sum())
+    known = np.where(np.isfinite(squares), squares, 0.0)
+    left, whole = float(np.maximum(diagonal - known, 0.0).sum()), float(diagonal.sum())
     return left / whole if whole > 0 else 0.0
 
 

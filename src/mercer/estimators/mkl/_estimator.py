@@ -18,13 +18,17 @@ from mercer.estimators.mkl._point import Machine, Point
 from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
-from mercer.exceptions import ConvergenceWarning, warn_user
+from mercer.exceptions import ConvergenceWarning, silent_thread, warn_user
 from mercer.gram._distinct import DistinctGrams
+from mercer.gram._machine import memory_bytes
 from mercer.kernels import Kernel
 from mercer.solvers import Stopping
 from mercer.solvers._stopping import Progress
 
 __all__ = ["MKL", "weighted_sum"]
+
+# For the certificate of a fit that was stopped.
+GRACE_SECONDS = 0.3
 
 
 def weighted_sum(weights: np.ndarray, kernels: Sequence[Kernel]) -> Kernel:
@@ -210,12 +214,18 @@ class MKL(BaseEstimator):
         workers: Workers,
     ) -> None:
         n = data.n
+        if 8 * n**2 > memory_bytes():
+            raise ValueError(
+                f"MKL holds the kernel matrix of all {n:,} rows, {8e-9 * n**2:.0f} GB, which is "
+                "more than this computer has. Fit it to some of the rows."
+            )
         tasks = machine._encode(data)
         machines = [
             Machine(machine._pose(task, data), np.arange(n) if task.rows is None else task.rows)
             for task in tasks
         ]
-        grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers)
+        stop = stopping.is_stopped
+        grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers, stop)
         scales = np.ones(len(kernels))
         if self.scale == "trace":
             means = np.array([member.mean_diagonal() for member in grams.members])
@@ -236,10 +246,26 @@ class MKL(BaseEstimator):
         self.shares_ = part / (part.sum() or 1.0)
         del search
         machine.set_params(kernel=self.kernel_, gap_tol=0.25 * self.gap_tol)
-        self.estimator_ = machine.fit(data.X, data.y, data.weight)
+        gram = machine._bind(data)
+        # From the β of the search, which is what remains of a fit that was stopped.
+        with silent_thread():  # `fit` says it of both
+            machine._fit_tasks(data, tasks, gram, self._last_limits(machine, stopping), point.betas)
+        if gram.borrowed:
+            gram.release()
+        self.estimator_ = machine
+        over = stopping.grace(GRACE_SECONDS)
         self.certificate_ = certify_jointly(
-            machine.certificate_, grams, scales, machines, betas, self.p, self.gap_tol, stopped
-        )
+            machine.certificate_, grams, scales, machines, betas, self.p, self.gap_tol,
+            stopped or stopping.stopped, over,
+        )  # fmt: skip
+
+    @staticmethod
+    def _last_limits(machine: Any, stopping: Stopping) -> Stopping:
+        """Those of the last fit: what remains of the time, and the machine's own limit."""
+        last = stopping.quiet()
+        if machine.time_limit is not None:
+            last = last.until(last.seconds + machine.time_limit)
+        return last
 
     def _machine(self) -> Any:
         machine = SVC() if self.estimator is None else clone(self.estimator)

@@ -12,7 +12,7 @@ whose sums are exact, and some take what is missing to the sum: it is feasible w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,23 +88,18 @@ def certify_jointly(
     p: float,
     gap_tol: float,
     stopped: Status | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> JointCertificate:
     """The certificate of a machine with learned weights, given the β of a lower bound.
 
-    ``stopped`` is what ended the search before the tolerance, if something did.
+    ``stopped`` is what ended the search before the tolerance, if something did. Once ``stop()``,
+    the lower bound is that of β = 0.
     """
     betas = [feasible(each.problem, beta) for each, beta in zip(machines, betas, strict=True)]
-    coefs = []
-    for each, beta in zip(machines, betas, strict=True):
-        coef = np.zeros(grams.n)
-        coef[each.rows] = each.problem.at_points(beta, each.rows.size)
-        coefs.append(coef)
-
-    def one(k: int) -> tuple[float, float]:
-        found = [grams.members[k].bounded_form(coef) for coef in coefs]
-        return sum(q for q, _ in found) / scales[k], sum(error for _, error in found) / scales[k]
-
-    values = np.array(grams.workers.map(one, range(len(grams)))).reshape(-1, 2)
+    values = _forms(grams, scales, machines, betas, stop)
+    if values is None:
+        betas = [each.problem.start for each in machines]  # 0
+        values = np.zeros((len(grams), 2))
     # The norm is largest at the upper ends.
     norm = dual_norm(values[:, 0] + 1.001 * values[:, 1], p) * (1 + 1e-12)
     dual = -0.5 * norm
@@ -117,6 +112,28 @@ def certify_jointly(
     if status.is_solved and relative > gap_tol:
         status = stopped or Status.ITERATION_LIMIT
     return JointCertificate(machine.primal, dual, gap, relative, status, machine)
+
+
+def _forms(
+    grams: DistinctGrams,
+    scales: np.ndarray,
+    machines: Sequence[Machine],
+    betas: Sequence[np.ndarray],
+    stop: Callable[[], bool],
+) -> np.ndarray | None:
+    """βᵀK_kβ over the scales, summed over the machines, and bounds of their errors."""
+    coefs = []
+    for each, beta in zip(machines, betas, strict=True):
+        coef = np.zeros(grams.n)
+        coef[each.rows] = each.problem.at_points(beta, each.rows.size)
+        coefs.append(coef)
+
+    def one(k: int) -> tuple[float, float]:
+        found = [grams.members[k].bounded_form(coef, stop) for coef in coefs]
+        return sum(q for q, _ in found) / scales[k], sum(error for _, error in found) / scales[k]
+
+    found = grams.workers.map(one, range(len(grams)))
+    return None if stop() else np.array(found).reshape(-1, 2)
 
 
 def _linear_part(problem: BoxQP, beta: np.ndarray) -> float:

@@ -164,7 +164,9 @@ class WeightSearch:
 
     def _solved(self, d: np.ndarray, starts: list[np.ndarray] | None) -> Point:
         """The machines for weights d."""
-        self.grams.combined(d / self.scales, self.memory)
+        self.grams.combined(d / self.scales, self.memory, self.stopping.is_stopped)
+        if self.stopping.is_stopped():  # the matrix may not be whole
+            return self._unsolved(d)
         betas, coefs, machine_gap, linear = [], [], 0.0, 0.0
         share = self.settings.machine_gap * self.gap_tol
         for i, machine in enumerate(self.machines):
@@ -185,6 +187,13 @@ class WeightSearch:
         if self.p == 1:
             self._cuts.append(replace(point, sums=[]))
         return point
+
+    def _unsolved(self, d: np.ndarray) -> Point:
+        """Weights whose machines are not known: β = 0, of which nothing is lower."""
+        betas = [machine.problem.start for machine in self.machines]
+        zero = [np.zeros(member.n_distinct) for member in self.grams.members]
+        q = np.zeros(len(self.grams))
+        return Point(d, betas, 0.0, np.inf, q, [zero for _ in betas])
 
     def _machine(
         self, machine: Machine, start: np.ndarray | None, share: float

@@ -66,22 +66,7 @@ class KernelMachine(
     _needs_intercept = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMachine:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Training rows; for a precomputed kernel, the kernel matrix.
-        y : array-like of shape (n_samples,)
-            Class labels, or target values for regression.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Fit the model."""
         with self._limits() as stopping, single_threaded_blas():
             data = self._validate(X, y, sample_weight)
             tasks = self._encode(data)
@@ -141,16 +126,21 @@ class KernelMachine(
     # ------------------------------------------------------------------ the six steps
 
     def _fit_tasks(
-        self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        gram: BlockedGram,
+        stopping: Stopping,
+        starts: Sequence[np.ndarray] | None = None,
     ) -> None:
-        """Pose, solve, keep."""
+        """Pose, solve, keep; ``starts`` are β to start from, instead of those of a warm start."""
         problems = [self._pose(task, data) for task in tasks]
         for name in LOW_RANK_ATTRIBUTES:  # an earlier fit's
             self.__dict__.pop(name, None)
         if self.approximation is not None:
             self._fit_low_rank(data, tasks, problems, gram, stopping)
             return
-        results = self._solve(data, tasks, problems, gram, stopping)
+        results = self._solve(data, tasks, problems, gram, stopping, starts)
         self._keep(data, tasks, problems, gram, results, stopping)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> Data:

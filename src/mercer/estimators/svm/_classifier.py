@@ -31,6 +31,7 @@ from mercer.estimators._validation import ONE_CLASS_LEFT, Data, class_codes, cla
 from mercer.estimators.svm._base import KernelMachine
 from mercer.exceptions import NotFittedError, warn_user
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping
 
@@ -103,7 +104,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             gram,
             partial(self._pose_fold, data=data),
             self._coefficients,
-            self._make_solver(int(self.cache_size * (1 << 20))),
+            self._make_solver(int(self.cache_size * MEGABYTE)),
             check_random_state(self.random_state),
             self.n_jobs,
             stopping,
@@ -189,11 +190,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
         Returns
         -------
         values : ndarray
@@ -216,11 +212,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def distance(self, X: Any) -> np.ndarray:
         """Signed distances f(x)/‖w‖ from the hyperplane in feature space.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
         Returns
         -------
         distances : ndarray of shape (n_samples,) for two classes, else (n_samples, n_tasks)
@@ -230,17 +221,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return values[:, 0] if self.classes_.size == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """The class of each row."""
         check_is_fitted(self, "expansion_")
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
@@ -266,11 +247,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, in the order of ``classes_``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
@@ -291,11 +267,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     @available_if(_has_probability)
     def predict_proba_interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Venn–Abers intervals of the probability of ``classes_[1]``, of two classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
 
         Returns
         -------

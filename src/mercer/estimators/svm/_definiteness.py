@@ -14,12 +14,13 @@ from mercer._multiclass import Task
 from mercer._result import Result, Status, final_status
 from mercer.gram import BlockedGram
 from mercer.gram._psd import PSDBound, psd_bound
+from mercer.gram._psd_bound import FACTORED_ROWS
 from mercer.solvers import Stopping
 
 __all__ = ["judge_definiteness"]
 
-# Up to these numbers of rows K + δI is factored; a function of Python is asked for K once more.
-FACTORED_ROWS = 4000
+# K + δI is factored up to FACTORED_ROWS rows, of a function of Python, which is asked for K once
+# more, up to these.
 FACTORED_ROWS_OF_FUNCTION = 1000
 # Up to QUICK_ROWS rows that takes milliseconds and is done after a time limit, too.
 QUICK_ROWS = 500

@@ -57,20 +57,7 @@ shape_fit_, duals_, bound_duals_, residual_
     nu: float = 0.5
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
-        """Fit the region.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight 2 is the same as the row twice, weight 0 (or less) as the row left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Fit the region."""
         return super().fit(X, np.ones(number_of_samples(X)), sample_weight)
 
     def _encode(self, data: Data) -> list[Task]:
@@ -97,10 +84,6 @@ shape_fit_, duals_, bound_duals_, residual_
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f at each row: positive inside, negative outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
 
         Returns
         -------

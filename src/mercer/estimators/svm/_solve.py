@@ -14,9 +14,10 @@ from mercer._multiclass import Task
 from mercer._result import Result, Status
 from mercer._threads import Workers, thread_count
 from mercer.estimators._validation import Data
-from mercer.estimators._warm_start import warm_starts
+from mercer.estimators._warm_start import feasible, warm_starts
 from mercer.estimators.svm._checkpoint import FitCheckpoint
 from mercer.gram import BlockedGram
+from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping, choose, make_solver, require
 from mercer.solvers._solution import solve_within_reach
@@ -58,9 +59,6 @@ class FitSettings:
     certified_from: int = 20_000
 
 
-MEGABYTE = 1 << 20
-
-
 class SolvesTasks:
     """Solves the box QPs of an estimator's tasks."""
 
@@ -83,10 +81,14 @@ class SolvesTasks:
         problems: Sequence[BoxQP],
         gram: BlockedGram,
         stopping: Stopping,
+        given: Sequence[np.ndarray] | None = None,
     ) -> list[Result]:
         """Several tasks run side by side, a single one with threads inside."""
         bound, gram = gram, _with_slack(gram, tasks, problems)
-        starts = warm_starts(self, data.X, problems)
+        if given is None:
+            starts = warm_starts(self, data.X, problems)
+        else:
+            starts = [feasible(p, beta) for p, beta in zip(problems, given, strict=True)]
         settings, budget = self._fit_settings, int(self.cache_size * MEGABYTE)
         file: FitCheckpoint | None = None
         if self.checkpoint is not None:

@@ -35,17 +35,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         )
 
     def predict(self, X: Any) -> np.ndarray:
-        """f at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            For a precomputed kernel, the kernel values against the training rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
+        """f at each row."""
         return self._decide(X)[:, 0]
 
 

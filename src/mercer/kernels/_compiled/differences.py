@@ -74,9 +74,7 @@ def _dense_values(X, Z, near, gamma, out):
 
 
 @compiled
-def _sparse_values(
-    x_indptr, x_columns, x_values, z_indptr, z_columns, z_values, near, gamma, out
-):  # fmt: skip
+def _sparse_values(x_indptr, x_columns, x_values, z_indptr, z_columns, z_values, near, gamma, out):
     """The same on CSR rows with sorted columns, by merging their columns."""
     for i in range(x_indptr.size - 1):
         for j in range(z_indptr.size - 1):

@@ -70,9 +70,15 @@ def _lay(codes, offsets, rows, begin, out):
 
 
 def window_sums(
-    codes: np.ndarray, offsets: np.ndarray, rows: np.ndarray, panels: tuple, g: int,
-    increments: np.ndarray, base: float, out: np.ndarray,
-) -> None:  # fmt: skip
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    panels: tuple,
+    g: int,
+    increments: np.ndarray,
+    base: float,
+    out: np.ndarray,
+) -> None:
     """out[i, j] = Σ over window pairs of f(equal positions), f(0) being ``base``.
 
     ``increments[e]`` is f(e) − f(e−1); those before the first that is not zero are not counted.
@@ -89,7 +95,7 @@ def window_sums(
 @compiled
 def _window_sums(
     codes, offsets, rows, panels, begin, sizes, order, g, first, increments, base, flat, stride
-):  # fmt: skip
+):
     n_thresholds = g + 1 - first
     counters = np.zeros(max(n_thresholds, 1) * LANES, np.uint8)
     equal = np.zeros(LANES, np.uint8)

@@ -13,7 +13,8 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -83,24 +84,33 @@ class CompiledTiles:
     of_dots : bool
         Whether they take dot products and squared norms, not rows.
     is_shift_invariant : bool
+    as_written : CompiledTiles or None
+        The loops of the function on rows, where these are of one that was rewritten.
     """
 
     tile: Callable
     diagonal: Callable
     of_dots: bool
     is_shift_invariant: bool = False
+    as_written: CompiledTiles | None = None
 
 
 def compile_tiles(definition: Definition) -> CompiledTiles:
     """The loops of a function, which are compiled when they are first called."""
-    tree, of_dots, is_shift_invariant = definition.tree, definition.form == "dot", False
-    value: str | None = None
-    if tree is not None and not of_dots:
-        found = dot_form(tree, definition.names)
-        if found is not None:
-            value, of_dots, is_shift_invariant = found.source, True, found.is_shift_invariant
-    if value is None and (tree := definition.tree) is not None:
-        value = with_fast_exp(tree, definition.names, of_scalars=of_dots)
+    tree, of_dots = definition.tree, definition.form == "dot"
+    if tree is None:
+        return _compiled(definition, None, of_dots)
+    found = None if of_dots else dot_form(deepcopy(tree), definition.names)
+    value = with_fast_exp(tree, definition.names, of_scalars=of_dots)
+    written = _compiled(definition, value, of_dots)
+    if found is None:
+        return written
+    rewritten = _compiled(definition, found.source, True)
+    return replace(rewritten, is_shift_invariant=found.is_shift_invariant, as_written=written)
+
+
+def _compiled(definition: Definition, value: str | None, of_dots: bool) -> CompiledTiles:
+    """The loops of the source of ``value``, or of the function itself."""
     parameters = "".join(f", {name}" for name in definition.parameters)
     loops = (_OF_DOTS if of_dots else _OF_VECTORS).replace("{p}", parameters)
     names = _names(definition)
@@ -112,7 +122,7 @@ def compile_tiles(definition: Definition) -> CompiledTiles:
     if value is not None:
         names["value"] = compiled(names["value"], inner=True, cached=False, general=True)
     tile, diagonal = (compiled(names[n], cached=file is not None) for n in ("tile", "diagonal"))
-    return CompiledTiles(_guarded(tile), _guarded(diagonal), of_dots, is_shift_invariant)
+    return CompiledTiles(_guarded(tile), _guarded(diagonal), of_dots)
 
 
 def _names(definition: Definition) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """The kernels that `mercer.kernel` makes of functions, one class for each form.
 
 The values of a function are taken for exact as it computes them in float64; in float32 tiles they
-are rounded once.
+are rounded once. A function of two vectors that was rewritten as one of x·z, ‖x‖² and ‖z‖² is
+computed as it was written where the rounding of these would change its values (`_dot_loss`).
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Hashable
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels._stationary import LARGEST_TABULATED
 from mercer.kernels.functions._compile import CompiledTiles, NotCompiledError
 from mercer.kernels.functions._definition import Definition
+from mercer.kernels.functions._dot_loss import dot_loss
 from mercer.kernels.structured._sparse_features import Features, SparseFeatureKernel
 
 __all__ = [
@@ -127,7 +129,37 @@ class VectorFunction(FunctionKernel):
     def cost_per_entry(self, samples: Samples) -> float:
         if self._tiles is None:
             return OBJECT_COST
-        return super().cost_per_entry(samples) if self._tiles.of_dots else 8.0 * samples.d + 20
+        of_dots = self._tiles_of(self._tiles, samples).of_dots
+        return super().cost_per_entry(samples) if of_dots else 8.0 * samples.d + 20
+
+    def rounding(self, points: Samples, dtype: Any) -> Rounding:
+        """As of all functions, and what the rounding of dot products changes."""
+        given = super().rounding(points, dtype)
+        lost = 0.0
+        if self._tiles is not None and self._tiles_of(self._tiles, points) is self._tiles:
+            lost = self._lost(self._tiles, points)[0]
+        ones = np.ones(points.n)
+        return replace(given, pairs=(*given.pairs, (lost / 2 * ones, ones))) if lost else given
+
+    def _tiles_of(self, tiles: CompiledTiles, *samples: Samples) -> CompiledTiles:
+        """The loops for some samples: those of dot products where these lose next to nothing."""
+        if tiles.as_written is None:
+            return tiles
+        is_precise = all(self._lost(tiles, points)[1] for points in samples)
+        return tiles if is_precise else tiles.as_written
+
+    def _lost(self, tiles: CompiledTiles, points: Samples) -> tuple[float, bool]:
+        """What the rounding of dot products can change a value by, and whether it is little."""
+        key = self, "lost"
+        if key not in points.prepared:
+            found = 0.0, True
+            if tiles.as_written is not None and not points.are_exact(np.float64):
+                try:
+                    found = dot_loss(tiles, points, tuple(self.parameters.values()))
+                except NotCompiledError:  # which `tile` reports
+                    return found
+            points.prepared[key] = found
+        return points.prepared[key]
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         if self._tiles is not None:
@@ -142,9 +174,9 @@ class VectorFunction(FunctionKernel):
         out = np.empty(len(A))
         if self._tiles is not None:
             arguments = self.parameters.values()
-            rows = A.sq_norms if self._tiles.of_dots else _dense(A)
             try:
-                self._tiles.diagonal(rows, out, *arguments)
+                tiles = self._tiles_of(self._tiles, A.points)
+                tiles.diagonal(A.sq_norms if tiles.of_dots else _given(A), out, *arguments)
                 return out
             except NotCompiledError as error:
                 self._interpret(error)
@@ -157,8 +189,9 @@ class VectorFunction(FunctionKernel):
     ) -> None:
         flat, stride = flat_rows(out)
         arguments = self.parameters.values()
+        tiles = self._tiles_of(tiles, A.points, B.points)
         if not tiles.of_dots:
-            tiles.tile(_dense(A), _dense(B), flat, stride, *arguments)
+            tiles.tile(_given(A), _given(B), flat, stride, *arguments)
             self._checked(out)
             return
         table = self._table(tiles, A.points, out.dtype) if A.points is B.points else None
@@ -208,7 +241,7 @@ class VectorFunction(FunctionKernel):
 
     def _pairs(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         function, keywords = self.definition.function, self.parameters
-        X, Z = _dense(A), _dense(B)
+        X, Z = _given(A), _given(B)
         if self.definition.form == "dot":
             norms = [np.einsum("ij,ij->i", rows, rows) for rows in (X, Z)]
             K = [
@@ -325,10 +358,11 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
         return Features(matrix, lambda: list(number))
 
 
-def _dense(A: SampleBlock) -> np.ndarray:
-    """The rows in float64, less their origin."""
-    rows = A.points.rows(A.index, np.float64)
-    return rows.toarray() if sp.issparse(rows) else rows
+def _given(A: SampleBlock) -> np.ndarray:
+    """The rows in float64, as they were given."""
+    rows = A.points.X[A.index]
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 def _found(definition: Definition) -> Any:

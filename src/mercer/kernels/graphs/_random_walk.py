@@ -150,16 +150,28 @@ class RandomWalk(GraphKernel):
             require_labels_of_both(mine.graphs, theirs.graphs, repr(self))
         if mine.values is not None and theirs.values is not None:
             spectral_sums(
-                mine.graphs.offsets, mine.values, mine.weights, A.row_numbers,
-                theirs.graphs.offsets, theirs.values, theirs.weights, B.row_numbers,
-                self._rate(), *flat_rows(out),
-            )  # fmt: skip
+                mine.graphs.offsets,
+                mine.values,
+                mine.weights,
+                A.row_numbers,
+                theirs.graphs.offsets,
+                theirs.values,
+                theirs.weights,
+                B.row_numbers,
+                self._rate(),
+                *flat_rows(out),
+            )
             return
         walk_sums(
-            _side(mine.graphs, theirs.graphs), A.row_numbers, mine.radii,
-            _side(theirs.graphs, theirs.graphs), B.row_numbers, theirs.radii,
-            self._rate(), *flat_rows(out),
-        )  # fmt: skip
+            _side(mine.graphs, theirs.graphs),
+            A.row_numbers,
+            mine.radii,
+            _side(theirs.graphs, theirs.graphs),
+            B.row_numbers,
+            theirs.radii,
+            self._rate(),
+            *flat_rows(out),
+        )
 
     def diag(self, A: SampleBlock) -> np.ndarray:
         out = np.empty((len(A), 1))

@@ -282,11 +282,13 @@ def _checked(parts: list[_Parts], rows: list[int] | None, owner: str) -> list[di
     for part, (a, b) in zip(parts, pairwise(ends), strict=True):
         own = kept[a:b] - start
         start += len(part.edges)
-        out.append({
-            "n": part.n,
-            "edges": pairs[a:b],
-            "node_labels": part.node_labels,
-            "edge_labels": None if part.edge_labels is None else part.edge_labels[own],
-            "weights": None if part.weights is None else part.weights[own],
-        })  # fmt: skip
+        out.append(
+            {
+                "n": part.n,
+                "edges": pairs[a:b],
+                "node_labels": part.node_labels,
+                "edge_labels": None if part.edge_labels is None else part.edge_labels[own],
+                "weights": None if part.weights is None else part.weights[own],
+            }
+        )
     return out

@@ -17,14 +17,8 @@ from mercer.kernels.sets._bags import Bags, read_bags, stack_bags
 __all__ = ["MeanEmbedding"]
 
 
-@dataclass(frozen=True)
-class EmbeddingSettings:
-    """Attributes: values_at_once: kernel values of pairs of samples that are computed at once."""
-
-    values_at_once: int = 1 << 20
-
-
-SETTINGS = EmbeddingSettings()
+# Samples on either side whose kernel values are computed at once.
+SAMPLES_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,11 +107,10 @@ class MeanEmbedding(OfOne, Kernel):
             self.k.check(points.part(0), largest)
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
-        most = SETTINGS.values_at_once
         left, right = (each.points.prepared["bags"] for each in (A, B))
-        columns = _pieces(right.sizes[B.row_numbers], int(np.sqrt(most)))
+        columns = _pieces(right.sizes[B.row_numbers], SAMPLES_AT_ONCE)
         others = [(part, *self._items(B, right, part)) for part in columns]
-        for rows in _pieces(left.sizes[A.row_numbers], int(np.sqrt(most))):
+        for rows in _pieces(left.sizes[A.row_numbers], SAMPLES_AT_ONCE):
             here, means = self._items(A, left, rows)
             for part, there, other_means in others:
                 K = np.empty((len(here), len(there)))

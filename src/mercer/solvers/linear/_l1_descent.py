@@ -239,9 +239,12 @@ class _State:
             return
         counts[3] = counts[2] + min(left, settings.epochs)
         limits = (
-            float(settings.numbers_per_call), settings.shrink_fraction, settings.decrease,
-            settings.accuracy, settings.coordinate_steps,
-        )  # fmt: skip
+            float(settings.numbers_per_call),
+            settings.shrink_fraction,
+            settings.decrease,
+            settings.accuracy,
+            settings.coordinate_steps,
+        )
         model = self.w, self.slack, self.C
         y = self.y.astype(self.columns[2].dtype)
         given = self.columns, y, self.penalties, self.curvatures, model, self.active

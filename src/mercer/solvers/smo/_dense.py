@@ -34,6 +34,9 @@ from mercer.solvers.smo._working_set import align_to_lanes, pad_to_lanes
 
 __all__ = ["DenseSMO", "is_one_to_one"]
 
+# Exponents of the powers of two that K may be divided by.
+SCALES = -200, 400
+
 
 def is_one_to_one(problem: BoxQP) -> bool:
     """Whether each point is one variable, all in one group: K of the points is K of these."""
@@ -104,7 +107,8 @@ class DenseSMO:
             is_going_on = self.is_inner_solved and self._tighten(
                 ws, (beta, grad, lower, upper), split
             )
-        self.beta[ws[real]] = beta[real] / self.scale
+        at = ws[real]
+        self.beta[at] = np.clip(beta[real] / self.scale, p.lower[at], p.upper[at])
         self.rounds += 1
         began = time.perf_counter()
         self._sum_f()
@@ -145,7 +149,8 @@ class DenseSMO:
         # Without bounds the length of a step tells whether it is unbounded: that needs one scale.
         most = 1.0 if self.is_hard_margin else self.settings.max_scale
         if largest > 0 and not 1 / most <= largest <= most:
-            self.scale = float(2.0 ** np.round(np.log2(largest)))
+            # β times the scale must not lose digits as a subnormal number.
+            self.scale = float(2.0 ** np.clip(np.round(np.log2(largest)), *SCALES))
             K = K / self.scale
         self.K = K
 

@@ -178,9 +178,15 @@ class _OnCache:
         self.gram.accumulate(f, self.path.at, rows[used], coef[used])
         train = result.f if problem.diag is None else result.f - problem.diag * coef
         return HeldOut(
-            f[self.path.at] + b, train + b, b, result.beta, result.violation, result.status,
-            result.iterations, 0.0,
-        )  # fmt: skip
+            f[self.path.at] + b,
+            train + b,
+            b,
+            result.beta,
+            result.violation,
+            result.status,
+            result.iterations,
+            0.0,
+        )
 
 
 class _OnMatrix:
@@ -210,9 +216,15 @@ class _OnMatrix:
         is_all = self.run.at is None
         train, held = (self.path.rows, self.path.at) if is_all else (slice(0, n), slice(n, None))
         return HeldOut(
-            point.values[held], point.values[train], point.b, point.beta, point.violation,
-            point.status, point.steps, 0.0,
-        )  # fmt: skip
+            point.values[held],
+            point.values[train],
+            point.b,
+            point.beta,
+            point.violation,
+            point.status,
+            point.steps,
+            0.0,
+        )
 
 
 def cross_decision_values(

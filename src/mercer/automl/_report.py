@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.automl._trials import Trial
 from mercer.data._column_statistics import Finding
 from mercer.plots import LandscapeDisplay, ValidationCurveDisplay
-from mercer.tuning._trials import Trial
 
 __all__ = ["AutofitReport"]
 
@@ -69,17 +69,24 @@ class AutofitReport:
                 continue
             known = best.get(id(trial.family))
             if known is None or (trial.rows, len(trial.scores), trial.mean) > (
-                known.rows, len(known.scores), known.mean,
-            ):  # fmt: skip
+                known.rows,
+                len(known.scores),
+                known.mean,
+            ):
                 best[id(trial.family)] = trial
         if self.best is not None:
             best[id(self.best.family)] = self.best
         found = sorted(best.values(), key=lambda trial: (-trial.rows, -trial.mean))
         return [
-            (trial.family.name, words_of(trial.params), trial.mean, trial.rows,
-             sum(t.seconds for t in self.trials if t.family is trial.family))
+            (
+                trial.family.name,
+                words_of(trial.params),
+                trial.mean,
+                trial.rows,
+                sum(t.seconds for t in self.trials if t.family is trial.family),
+            )
             for trial in found
-        ]  # fmt: skip
+        ]
 
     def __repr__(self) -> str:
         lines = [self.data, *(f"  {finding!r}" for finding in self.findings)]
@@ -109,18 +116,24 @@ class AutofitReport:
         if "gamma" not in best.params:
             raise ValueError(f"{best.family.name} has no γ: validation_curve() draws it along C.")
         return LandscapeDisplay.from_results(
-            self._results(rows), score_name=self.metric, best=best.params,
-            title=f"{best.family.name}, {rows:,} rows", **options,
-        )  # fmt: skip
+            self._results(rows),
+            score_name=self.metric,
+            best=best.params,
+            title=f"{best.family.name}, {rows:,} rows",
+            **options,
+        )
 
     def validation_curve(self, param: str = "C", **options: Any) -> ValidationCurveDisplay:
         """The scores of the first grid of the chosen family along one parameter."""
         best = self._with_best()
         rows = min(trial.rows for trial in self.trials if trial.family is best.family)
         return ValidationCurveDisplay.from_results(
-            self._results(rows), param=param, score_name=self.metric,
-            title=f"{best.family.name}, {rows:,} rows", **options,
-        )  # fmt: skip
+            self._results(rows),
+            param=param,
+            score_name=self.metric,
+            title=f"{best.family.name}, {rows:,} rows",
+            **options,
+        )
 
     def _with_best(self) -> Trial:
         if self.best is None:

@@ -17,15 +17,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
+from mercer.automl._autofit import run
+from mercer.automl._code import code_of
+from mercer.automl._families import Family, families, key_of
+from mercer.automl._look import look, stratified_order
+from mercer.automl._search import Search
+from mercer.automl._settings import AutofitSettings
+from mercer.automl._trials import Costs
 from mercer.exceptions import InterruptWarning
 from mercer.kernels._registry import KERNELS
-from mercer.tuning._autofit import run
-from mercer.tuning._code import code_of
-from mercer.tuning._families import Family, families, key_of
-from mercer.tuning._look import look, stratified_order
-from mercer.tuning._search import Search
-from mercer.tuning._settings import AutofitSettings
-from mercer.tuning._trials import Costs
 
 SMALL = AutofitSettings(n_C=4, n_gamma=4, repeats=1, most_candidates=6)
 MOONS = make_moons(240, noise=0.3, random_state=0)

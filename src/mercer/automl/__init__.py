@@ -12,8 +12,8 @@ _settings.py    sizes and fractions
 ==============  ==================================================================
 """
 
-from mercer.tuning._autofit import autofit
-from mercer.tuning._report import AutofitReport
-from mercer.tuning._trials import AutofitProgress
+from mercer.automl._autofit import autofit
+from mercer.automl._report import AutofitReport
+from mercer.automl._trials import AutofitProgress
 
 __all__ = ["AutofitProgress", "AutofitReport", "autofit"]

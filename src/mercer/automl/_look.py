@@ -22,12 +22,12 @@ from sklearn.preprocessing import (
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _num_samples
 
+from mercer.automl._settings import AutofitSettings
 from mercer.data._column_statistics import Columns, survey, uneven
 from mercer.diagnostics._doctor import _are_labels, _is_numeric
 from mercer.diagnostics._settings import Settings
 from mercer.estimators._validation import as_numbers
 from mercer.kernels._registry import KERNELS
-from mercer.tuning._settings import AutofitSettings
 
 __all__ = ["Look", "array_of", "look", "stratified_order"]
 

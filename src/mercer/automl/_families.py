@@ -14,12 +14,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from mercer.automl._look import Look, array_of
+from mercer.automl._settings import AutofitSettings
 from mercer.data._column_statistics import total_variance
 from mercer.estimators import SVC, SVR, LinearSVC, LinearSVR, LogisticRegression
 from mercer.kernels import Normalize
 from mercer.kernels._registry import KERNELS, KernelEntry
-from mercer.tuning._look import Look, array_of
-from mercer.tuning._settings import AutofitSettings
 
 __all__ = ["Family", "families", "key_of"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.tuning._families import Family
+from mercer.automl._families import Family
 
 __all__ = ["AutofitProgress", "Candidates", "Costs", "Trial"]
 

@@ -24,15 +24,15 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mercer._numba import Compilation
+from mercer.automl._families import Family, families, key_of
+from mercer.automl._look import Look
+from mercer.automl._settings import AutofitSettings
+from mercer.automl._trials import AutofitProgress, Candidates, Costs, Trial
 from mercer.estimators import SVC
 from mercer.exceptions import ConvergenceWarning
 from mercer.model_selection._driver import evaluate
 from mercer.model_selection._scoring import Scoring
 from mercer.solvers import Stopping
-from mercer.tuning._families import Family, families, key_of
-from mercer.tuning._look import Look
-from mercer.tuning._settings import AutofitSettings
-from mercer.tuning._trials import AutofitProgress, Candidates, Costs, Trial
 
 __all__ = ["Search"]
 

@@ -13,16 +13,16 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mercer._numba import Compilation
+from mercer.automl._code import code_of
+from mercer.automl._look import Look, look, stratified_order
+from mercer.automl._report import AutofitReport
+from mercer.automl._search import Search
+from mercer.automl._settings import AutofitSettings
+from mercer.automl._trials import AutofitProgress
 from mercer.data._column_statistics import Finding
 from mercer.diagnostics._doctor import examine
 from mercer.diagnostics._settings import Settings
 from mercer.exceptions import InterruptWarning, warn_user
-from mercer.tuning._code import code_of
-from mercer.tuning._look import Look, look, stratified_order
-from mercer.tuning._report import AutofitReport
-from mercer.tuning._search import Search
-from mercer.tuning._settings import AutofitSettings
-from mercer.tuning._trials import AutofitProgress
 
 __all__ = ["autofit"]
 
