@@ -174,11 +174,10 @@ class _InnerLibrary(JITCodeLibrary):
     No machine code of its own is generated.
     """
 
-    def finalize(self) -> None:
-        self._raise_if_finalized()  # type: ignore[no-untyped-call]
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+    def _optimize_final_module(self) -> None:
+        """Nothing: callers are optimised with it."""
+
+    def _finalize_final_module(self) -> None:
         self._finalized = True
 
 
