@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
 from mercer._result import Status
@@ -20,16 +19,17 @@ from mercer.cli._kernel import make_kernel
 from mercer.cli._libsvm import translate_svm_train_options
 from mercer.cli._output import Reporter, count, describe, read, refuse_output, stem, table
 from mercer.cli._progress import ProgressBar
-from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
+from mercer.cli._scores import baseline, describe_constant, describe_scores, score
+from mercer.cli._validation import cross_validate, hold_out, read_test, refuse_folds
 from mercer.cli._verify import check, refuse
-from mercer.data import Schema, Table, read_table
+from mercer.data import Schema, Table
 from mercer.estimators._registry import cli_names
 from mercer.exceptions import ConvergenceWarning
 from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
 
-__all__ = ["as_gamma", "held_out_rows", "output_of", "read_test", "run"]
+__all__ = ["as_gamma", "output_of", "run"]
 
 # The options that are parameters of estimators.
 PARAMETERS = (
@@ -37,7 +37,6 @@ PARAMETERS = (
     *("C", "nu", "epsilon", "alpha", "class_weight", "probability"),
     *("tol", "solver", "shrinking", "max_iter", "time_limit", "cache_size", "n_jobs"),
 )
-SCALERS = {"standard": "StandardScaler", "minmax": "MinMaxScaler", "maxabs": "MaxAbsScaler"}
 
 
 def run(**given: Any) -> int:
@@ -66,10 +65,10 @@ def run(**given: Any) -> int:
         seconds_reading=time.perf_counter() - began,
     )
     if options["cv"] is not None:
-        _refuse_folds(options["cv"], data)
+        refuse_folds(options["cv"], data)
     if options["only_validate"]:
         reporter.quiet = False  # its score is all that -v gives, as svm-train's with -q
-        _cross_validate(model, data, options["cv"], reporter)
+        cross_validate(model, data, options["cv"], reporter)
         reporter.end()
         return ExitCode.OK
     test = read_test(options["test"], data.schema)
@@ -80,7 +79,7 @@ def run(**given: Any) -> int:
     report(model, n, path, seconds, reporter, options["full"])
     _check_bounds(model, data)
     if options["cv"] is not None:
-        _cross_validate(model, data, options["cv"], reporter)
+        cross_validate(model, data, options["cv"], reporter)
     if test is not None:
         numbers = score(test.y, model.predict(test.X), test.schema.task)
         base = baseline(data.y, test.y, test.schema.task)
@@ -88,7 +87,7 @@ def run(**given: Any) -> int:
         text += f"\n{describe_scores(numbers, test.X.shape[0])}"
         reporter.write(text, test={"data": test.name, **numbers, "baseline": base})
     elif not is_unfinished(model) and not (options["quiet"] and not options["json"]):
-        _hold_out(model, data, seconds["seconds_fitting"], reporter)
+        hold_out(model, data, seconds["seconds_fitting"], reporter)
     broken: list[str] = []
     if options["verify"]:  # of the model as it was written, not of the one in memory
         broken = check(path, open_model(path).model, data, reporter, options["full"])
@@ -323,111 +322,14 @@ def _check_bounds(model: Any, data: Table) -> None:
         return
     sd = float(np.std(np.asarray(data.y)))
     if n_support == 0 and sd > 0:
+        tol = f" --tol {sd / 1000:.1g}" if model.tol > sd / 100 else ""
         print_error(
-            f"{data.name}: the model is a constant: no target differs from it by more than "
-            f"epsilon={model.epsilon:g}, for their deviation is {sd:.3g}; try -C {sd:.2g} "
-            f"--epsilon {sd / 10:.1g}"
+            f"{data.name}: the model is a constant: epsilon={model.epsilon:g} or tol={model.tol:g} "
+            f"is large for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon "
+            f"{sd / 10:.1g}{tol}"
         )
     elif n_bound > 0.9 * n and sd > model.C:
         print_error(
             f"{data.name}: {n_bound:,} of {count(n, 'rows')} are at the bound: C={model.C:g} is "
             f"small for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon {sd / 10:.1g}"
         )
-
-
-def _hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> None:
-    """Score a fit of most rows on the others, beside the best constant."""
-    n, y, task = data.X.shape[0], data.y, data.schema.task
-    if y is None or getattr(model, "kernel", "") == "precomputed":
-        return
-    rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
-    parts = held_out_rows(y, task, rows, int(SETTINGS.held_out * rows.size))
-    if parts is None:
-        return
-    rest, held = parts
-    other = _with_scaling(clone(model), data.schema)
-    limit = {name: max(seconds, 1.0) for name in other.get_params() if name.endswith("time_limit")}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            predicted = other.set_params(**limit).fit(data.X[rest], y[rest]).predict(data.X[held])
-        except (ValueError, KeyboardInterrupt):  # such as a ν that is infeasible for fewer rows
-            return
-    numbers, base = score(y[held], predicted, task), baseline(y[rest], y[held], task)
-    if task == "classification":
-        text = f"accuracy {100 * numbers['accuracy']:.3g} %"
-    else:
-        text = f"R² {numbers['r2']:.3g}, RMSE {numbers['rmse']:.4g}"
-    text += f" on {count(held.size, 'rows')} by a fit of {rest.size:,} others "
-    text += f"({describe_constant(base)})"
-    found = {"rows": held.size, "training_rows": rest.size, **numbers, "baseline": base}
-    reporter.write(table({"held out": text}), held_out=found)
-
-
-def held_out_rows(
-    y: Any, task: str | None, rows: np.ndarray, few: int
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Most of the rows, and a ``few`` that are held out; None if there are too few of them."""
-    from sklearn.model_selection import train_test_split
-
-    if rows.size < SETTINGS.min_rows:
-        return None
-    is_class = task == "classification"
-    stratify = y[rows] if is_class and np.unique(y[rows], return_counts=True)[1].min() > 1 else None
-    if stratify is not None and np.unique(stratify).size > few:
-        stratify = None
-    rest, held = train_test_split(rows, test_size=few, random_state=0, stratify=stratify)
-    return None if is_class and np.unique(y[rest]).size < 2 else (rest, held)
-
-
-def _with_scaling(model: Any, schema: Schema) -> Any:
-    """The model after the scaling of the schema, learned from the rows that it is fitted to.
-
-    Rows that are already scaled by all rows will do: an affine map of the columns does not change
-    what a scaler makes of them.
-    """
-    from sklearn import preprocessing
-    from sklearn.pipeline import make_pipeline
-
-    if schema.scaling is None:
-        return model
-    return make_pipeline(getattr(preprocessing, SCALERS[schema.scaling])(), model)
-
-
-def _refuse_folds(folds: int, data: Table) -> None:
-    """Refuse before the fit a cross-validation that is not possible after it."""
-    if data.y is None:
-        raise CommandError(f"{data.name}: cross-validation needs a target, and there is none")
-    most, of = len(data.y), "rows"
-    if data.schema.task == "classification":
-        most, of = int(np.unique(data.y, return_counts=True)[1].max()), "rows of a class"
-    if folds > most:
-        raise UsageError(f"--cv {folds}: {data.name} has at most {count(most, of)}")
-
-
-def _cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> None:
-    """Predict every row by a model of the other folds, whose rows alone scale the columns."""
-    from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
-
-    kind = StratifiedKFold if data.schema.task == "classification" else KFold
-    model = _with_scaling(clone(model), data.schema)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        predicted = cross_val_predict(
-            model, data.X, data.y, cv=kind(folds, shuffle=True, random_state=0)
-        )
-    numbers = score(data.y, predicted, data.schema.task)
-    text = describe_scores(numbers, len(data.y), "Cross Validation ")
-    reporter.write(text, cv={"folds": folds, **numbers})
-
-
-def read_test(source: str | None, schema: Schema) -> Table | None:
-    """The data of --test, before the fit: they may be wrong."""
-    if source is None:
-        return None
-    test = read_table(source, schema=schema).with_target()
-    for note in test.notes:
-        print_error(f"{test.name}: {note}")
-    if test.y is None:
-        raise CommandError(f"{test.name}: --test needs the targets, and there are none")
-    return test

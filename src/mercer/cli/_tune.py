@@ -14,7 +14,8 @@ from mercer.cli._errors import CommandError, ExitCode, in_options, print_error
 from mercer.cli._output import Reporter, count, describe, read, table
 from mercer.cli._progress import TimeBar
 from mercer.cli._scores import SETTINGS, baseline, describe_constant, describe_scores, score
-from mercer.cli._train import held_out_rows, output_of, read_test
+from mercer.cli._train import output_of
+from mercer.cli._validation import held_out_rows, read_test
 from mercer.data import Table
 from mercer.exceptions import InterruptWarning
 from mercer.persistence import save
