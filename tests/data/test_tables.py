@@ -424,7 +424,7 @@ def test_new_data_are_brought_into_the_trained_form(tmp_path):
     assert_allclose(spread, 1)
     assert len(np.unique(found.X[:, 1])) == 2  # blue or not
     assert found.notes == (
-        "column 'colour': 1 rows have categories that the model has not seen ('pink'); they count "
+        "column 'colour': 1 row has categories that the model has not seen ('pink'); they count "
         "as none of the known ones",
     )
     with pytest.raises(FileError, match=r"new\.csv: lacks 'size' that the model was trained on"):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from flint import arb, ctx
+from sklearn.base import clone
 
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression, Status, verify
@@ -308,3 +309,26 @@ def test_sparse_rows_of_any_size_have_the_certificate_of_dense_ones():
         dense, sparse = (copy.deepcopy(estimator).fit(Z, y) for Z in (X, sp.csr_matrix(X)))
         assert dense.certificate_.dual <= sparse.certificate_.primal
         assert sparse.certificate_.dual <= dense.certificate_.primal
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.LinearSVC(),
+        mercer.LinearSVC(loss="hinge"),
+        mercer.LinearSVC(loss="hinge", multi_class="crammer_singer", max_iter=20),
+    ],
+    ids=["squared", "hinge", "crammer_singer"],
+)
+def test_columns_far_from_zero_with_a_penalised_intercept(model):
+    """Not solved, and said so with what to do, which works."""
+    rng = np.random.default_rng(3)
+    Z = rng.normal(size=(300, 3))
+    X, y = Z + 1e8, np.digitize(Z[:, 0], [0.0])
+    with pytest.warns(ConvergenceWarning, match="intercept_scaling=None"):
+        model.fit(X, y)
+    assert not model.certificate_.status.is_solved
+    if model.multi_class == "ovr":
+        free = clone(model).set_params(intercept_scaling=None).fit(X, y)
+        assert free.certificate_.status.is_solved
+        assert free.score(X, y) > 0.95

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -161,3 +161,42 @@ def test_the_command_line_draws_in_the_units_of_the_file(tmp_path, monkeypatch):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "price")
     assert ax.get_xlim()[0] > 50
     assert np.sort(drawn[0].points[:, 0]) == pytest.approx(np.sort(rows["width"]))
+
+
+def test_a_common_factor_is_beside_the_certificate():
+    rows = np.random.default_rng(0).normal(size=(50, 1))
+    targets = 3e6 * rows[:, 0]
+    model = mercer.SVR(C=1e7, epsilon=1e5).fit(rows, targets)
+    display = draw("tube", model, rows, targets)
+    display.figure_.draw_without_rendering()
+    factor = display.ax_.yaxis.get_offset_text()
+    assert factor.get_text()
+    (stated,) = (t for t in display.ax_.texts if "of the optimum" in t.get_text())
+    assert not factor.get_window_extent().overlaps(stated.get_window_extent())
+
+
+def test_numbers_along_an_axis_do_not_overlap():
+    rows = np.random.default_rng(0).normal(size=(80, 1))
+    targets = 3e5 * np.sin(3 * rows[:, 0])
+    display = draw("kkt", mercer.SVR(C=1e4, epsilon=1e4).fit(rows, targets), rows, targets)
+    display.figure_.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
+    gaps = [two.x0 - one.x1 for one, two in pairwise(sorted(boxes, key=lambda box: box.x0))]
+    assert min(gaps) > 5
+
+
+def test_the_certificate_of_a_picture_is_a_bound():
+    model = mercer.SVC().fit(X, y)
+    display = draw("boundary", model, X, y)
+    (stated,) = (t.get_text() for t in display.ax_.texts if "of the optimum" in t.get_text())
+    shown = float(stated.partition("within ")[2].partition(" %")[0]) / 100
+    assert shown >= model.certificate_.relative_gap
+
+
+def test_a_long_kernel_is_cut_between_names():
+    kernel = sum((RBF(gamma=10.0**k) for k in range(-3, 4)), Linear())
+    model = mercer.SVC(kernel=kernel).fit(X, y)
+    title = draw("boundary", model, X, y).ax_.get_title(loc="left").splitlines()[0]
+    begin = title.partition(" · ")[2].partition("…")[0]
+    assert repr(kernel).startswith(begin)
+    assert not repr(kernel)[len(begin)].isalnum()

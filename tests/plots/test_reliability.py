@@ -81,3 +81,9 @@ def test_what_cannot_be_drawn_is_said():
         ReliabilityDisplay.from_predictions([True], [0.5, 0.1], ax=APART)
     with pytest.raises(ValueError, match="n_bins"):
         ReliabilityDisplay.from_predictions([True], [0.5], n_bins=0, ax=APART)
+
+
+def test_rows_of_the_fit_are_told():
+    seen = ReliabilityDisplay.from_estimator(MODEL, X[:300], y[:300], ax=APART)
+    assert "rows of the fit" in seen.caveat
+    assert ReliabilityDisplay.from_estimator(MODEL, X[300:600], y[300:600], ax=APART).caveat == ""

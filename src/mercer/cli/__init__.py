@@ -6,7 +6,7 @@ _options.py      types, names and help of the options; those of LIBSVM's svm-tra
 _errors.py       exit codes, and errors as one line on stderr
 _output.py       reading data; results as text or as one JSON object
 _certificate.py  certificates in words
-_scores.py       scores of predictions, of rows held out and by cross-validation
+_scores.py       scores of predictions; held-out rows, folds, test files
 _progress.py     the progress bar of a fit, and the time of compiling
 _train.py …      one module per command: its ``run`` takes the options by name
 _commands.py     the short commands: play, warmup, demo

@@ -19,7 +19,7 @@ from mercer.kernels._registry import KERNELS_BY_NAME
 __all__ = ["run"]
 
 READING = ("target", "scale", "missing", "header", "categorical", "drop", "decimal", "na", "task")
-PARAMETERS = ("kernel", "C", "gamma", "epsilon", "class_weight")
+PARAMETERS = ("kernel", "C", "gamma", "epsilon", "tol", "class_weight")
 REPEATED = ("categorical", "drop", "na")
 
 

@@ -16,6 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 from mercer.cli._errors import CommandError, UsageError
 from mercer.cli._output import Reporter, count, open_model_and_data, refuse_output, table
 from mercer.data import Schema
+from mercer.estimators._registry import cli_names
+from mercer.exceptions import ConvergenceWarning
 from mercer.persistence import open_model
 from mercer.plots import KINDS, write_figure
 from mercer.plots._write import SUFFIXES
@@ -27,6 +29,10 @@ ADVICE = {
     r"fit it with probability='platt', or take KernelLogisticRegression": (
         "train it with --machine svc --probability, or --machine kernel-logistic"
     ),
+    r"kernel='linear'": "--kernel linear",
+    r"LinearSVC\(loss='hinge'\) or ": "or ",
+    r" \(coef_\)": "",
+    r", on the X and y of its fit": ", with the file that it was trained on",
 }
 SCALED = {"standard": " (standardised)", None: ""}
 
@@ -71,6 +77,7 @@ def draw(
     model, X = _in_file_units(kind, model, schema, X)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fits for the picture
         try:
             display = KINDS[kind].draw(model, X, y, **options)
         except (TypeError, ValueError) as error:
@@ -84,6 +91,8 @@ def _in_commands(message: str) -> str:
         message = re.sub(rf"\b{entry.display.__name__}\b(\.\w+)?", f"mercer plot {kind}", message)
     for pattern, typed in ADVICE.items():
         message = re.sub(pattern, typed, message)
+    for machine, found in cli_names().items():
+        message = re.sub(rf"\b{found.path.partition(':')[2]}\b", machine, message)
     return message
 
 

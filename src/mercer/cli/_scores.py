@@ -1,4 +1,5 @@
-"""Scores of predictions: svm-predict's lines, and what says more than they do; rows held out."""
+"""Scores of predictions: svm-predict's lines, and what says more than they do; held-out rows,
+folds and test files of ``mercer train``."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from mercer.cli._errors import CommandError, UsageError
+from mercer.cli._errors import CommandError, UsageError, print_error
 from mercer.cli._output import Reporter, count, table
-from mercer.data import Schema, Table
+from mercer.data import Schema, Table, read_table
 
 __all__ = [
     "SETTINGS",
@@ -29,6 +30,7 @@ __all__ = [
     "held_out_rows",
     "hold_out",
     "is_scored",
+    "read_test",
     "refuse_folds",
     "score",
 ]
@@ -222,3 +224,15 @@ def cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> N
     numbers = score(data.y, predicted, data.schema.task)
     text = describe_scores(numbers, len(data.y), "Cross Validation ")
     reporter.write(text, cv={"folds": folds, **numbers})
+
+
+def read_test(source: str | None, schema: Schema) -> Table | None:
+    """The data of --test, before the fit: they may be wrong."""
+    if source is None:
+        return None
+    test = read_table(source, schema=schema).with_target()
+    for note in test.notes:
+        print_error(f"{test.name}: {note}")
+    if test.y is None:
+        raise CommandError(f"{test.name}: --test needs the targets, and there are none")
+    return test

@@ -25,18 +25,19 @@ from mercer.cli._scores import (
     describe_constant,
     describe_scores,
     hold_out,
+    read_test,
     refuse_folds,
     score,
 )
 from mercer.cli._verify import check, refuse
-from mercer.data import Schema, Table, read_table
+from mercer.data import Schema, Table
 from mercer.estimators._registry import cli_names
 from mercer.exceptions import ConvergenceWarning
 from mercer.persistence import open_model, save
 from mercer.plots._write import SUFFIXES
 from mercer.verification._verify import check_verifiable
 
-__all__ = ["as_gamma", "output_of", "read_test", "run"]
+__all__ = ["as_gamma", "output_of", "run"]
 
 # The options that are parameters of estimators.
 PARAMETERS = (
@@ -329,25 +330,14 @@ def _check_bounds(model: Any, data: Table) -> None:
         return
     sd = float(np.std(np.asarray(data.y)))
     if n_support == 0 and sd > 0:
+        tol = f" --tol {sd / 1000:.1g}" if model.tol > sd / 100 else ""
         print_error(
-            f"{data.name}: the model is a constant: no target differs from it by more than "
-            f"epsilon={model.epsilon:g}, for their deviation is {sd:.3g}; try -C {sd:.2g} "
-            f"--epsilon {sd / 10:.1g}"
+            f"{data.name}: the model is a constant: epsilon={model.epsilon:g} or tol={model.tol:g} "
+            f"is large for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon "
+            f"{sd / 10:.1g}{tol}"
         )
     elif n_bound > 0.9 * n and sd > model.C:
         print_error(
             f"{data.name}: {n_bound:,} of {count(n, 'rows')} are at the bound: C={model.C:g} is "
             f"small for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon {sd / 10:.1g}"
         )
-
-
-def read_test(source: str | None, schema: Schema) -> Table | None:
-    """The data of --test, before the fit: they may be wrong."""
-    if source is None:
-        return None
-    test = read_table(source, schema=schema).with_target()
-    for note in test.notes:
-        print_error(f"{test.name}: {note}")
-    if test.y is None:
-        raise CommandError(f"{test.name}: --test needs the targets, and there are none")
-    return test

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mercer.automl import AutofitReport, autofit
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, in_options, print_error
 from mercer.cli._output import Reporter, count, describe, read, table
@@ -20,14 +19,16 @@ from mercer.cli._scores import (
     describe_constant,
     describe_scores,
     held_out_rows,
+    read_test,
     score,
 )
-from mercer.cli._train import output_of, read_test
+from mercer.cli._train import output_of
 from mercer.data import Table
 from mercer.exceptions import InterruptWarning
 from mercer.persistence import save
 from mercer.plots import write_figure
 from mercer.plots._base import APART
+from mercer.tuning import AutofitReport, autofit
 
 __all__ = ["run"]
 

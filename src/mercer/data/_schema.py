@@ -316,8 +316,9 @@ def _one_hot(words: Words, column: Column, out: np.ndarray) -> list[str]:
         return []
     count = int((codes == -2).sum())
     shown = ", ".join(map(repr, unknown[:3])) + (", …" if len(unknown) > 3 else "")
+    have = "1 row has" if count == 1 else f"{count:,} rows have"
     return [
-        f"column {column.name!r}: {count} rows have categories that the model has not seen "
+        f"column {column.name!r}: {have} categories that the model has not seen "
         f"({shown}); they count as none of the known ones"
     ]
 

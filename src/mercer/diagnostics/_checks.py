@@ -209,23 +209,31 @@ def check_labels(
     return found
 
 
-def check_targets(y: np.ndarray, epsilon: float | None, settings: Settings) -> list[Finding]:
-    """Targets of a regression: constant, or of another scale than ε."""
+def check_targets(
+    y: np.ndarray, epsilon: float | None, tol: float | None, settings: Settings
+) -> list[Finding]:
+    """Targets of a regression: constant, or of another scale than ε and the tolerance."""
     sd = float(np.std(y))
     if np.ptp(y) == 0:
         return [Finding("warning", "y is constant", f"{y[0]:g}", "there is nothing to fit.")]
+    found = []
+    if tol is not None and tol > settings.large_tol * sd:
+        fit = float(f"{sd * settings.small_tol:.1g}")
+        what = f"tol={tol:g} is large for the deviation of y, {sd:.3g}"
+        remedy = f"a fit ends before it has begun; scale y, or set tol={fit:g}."
+        found.append(Finding("warning", what, "", remedy, (("tol", fit),)))
     if epsilon is None:
-        return []
+        return found
     remedy = f"try epsilon={sd / 10:.1g}, a tenth of that."
     option = (("epsilon", float(f"{sd / 10:.1g}")),)
     if epsilon > sd:
         what = f"epsilon={epsilon:g} is larger than the deviation of y, {sd:.3g}"
-        return [Finding("warning", what, "", f"most residuals have no loss; {remedy}", option)]
+        found.append(Finding("warning", what, "", f"most residuals have no loss; {remedy}", option))
     if 0 < epsilon < settings.small_epsilon * sd:
         what = f"epsilon={epsilon:g} is far below the deviation of y, {sd:.3g}"
         more = "nearly every row becomes a support vector"
-        return [Finding("note", what, "", f"{more}; {remedy}", option)]
-    return []
+        found.append(Finding("note", what, "", f"{more}; {remedy}", option))
+    return found
 
 
 def first_equal(X: Any) -> np.ndarray:

@@ -272,7 +272,8 @@ def _check_targets_and_duplicates(
         has_weights = getattr(model, "class_weight", None) is not None
         found += check_labels(target.classes, classes, has_weights, settings)
     elif target.kind == "targets":
-        found += check_targets(target.codes, getattr(model, "epsilon", None), settings)
+        epsilon, tol = (getattr(model, name, None) for name in ("epsilon", "tol"))
+        found += check_targets(target.codes, epsilon, tol, settings)
     first = first_equal(X)
     if target.kind != "nothing":
         found += contradictions(first, target.codes, target.kind == "classes", rows)

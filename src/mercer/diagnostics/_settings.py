@@ -27,6 +27,8 @@ class Settings:
     storage_gain : dense storage is reported if sparse storage takes less than this fraction of it
     repeated_rows : fraction of repeated rows from which on it is reported
     small_epsilon : ε is small against the targets below this fraction of their deviation
+    large_tol, small_tol : the tolerance is large against the targets above the first fraction of
+        their deviation; the second is proposed
     at_bound : C is small against the targets if more than this fraction of the sample's dual
         variables is at the bound
     probe_rows : rows whose nearest neighbours are searched
@@ -57,6 +59,8 @@ class Settings:
     storage_gain: float = 0.25
     repeated_rows: float = 0.1
     small_epsilon: float = 1e-3
+    large_tol: float = 0.01
+    small_tol: float = 1e-3
     at_bound: float = 0.9
     probe_rows: int = 256
     neighbour_rows: int = 8192

@@ -138,6 +138,8 @@ class LandscapeDisplay(Display):
                     f"{type(split_pipeline(estimator)[1]).__name__} has no γ here: a validation "
                     "curve along C draws it (ValidationCurveDisplay)."
                 )
+            if "C" not in grid:
+                raise ValueError(f"{type(split_pipeline(estimator)[1]).__name__} has no C.")
             grid |= {name: v for name, v in (("C", Cs), ("gamma", gammas)) if v is not None}
         results, caveat = results_of(estimator, X, y, grid, max_rows)
         name: Any = {"score_name": metric_of(estimator), "title": words_of(estimator)}

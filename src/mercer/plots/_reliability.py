@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import beta
+from sklearn.pipeline import Pipeline
 
+from mercer.estimators._dual_view import HasDualView, is_fitted_on
 from mercer.plots import style
 from mercer.plots._base import Display, number
 from mercer.plots._search_results import words_of
@@ -145,6 +147,8 @@ class ReliabilityDisplay(Display):
         else:
             own = {"event": "the most probable class", "title": words_of(estimator)}
             found, happened = p.max(axis=1), y == classes[p.argmax(axis=1)]
+        if _has_seen(estimator, X):
+            own["caveat"] = "These are the rows of the fit: on others it may be less reliable."
         return cls.from_predictions(happened, found, n_bins=n_bins, ax=ax, **{**own, **options})
 
     def _words(self) -> list[str]:
@@ -180,6 +184,16 @@ class ReliabilityDisplay(Display):
             ax.get_gridspec().set_height_ratios([3, 1])
         below.set_xlabel(f"predicted probability of {self.event}")
         self._legend(ax, legend)
+
+
+def _has_seen(estimator: Any, X: Any) -> bool:
+    """Whether these are the rows that a kernel SVM was fitted to."""
+    model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if not hasattr(model, "support_") or not isinstance(model, HasDualView):
+        return False
+    if model is not estimator and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
+    return is_fitted_on(model, X)
 
 
 def _bins(p: np.ndarray, n_bins: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.model_selection._plan import split_pipeline
 from mercer.plots import style
 from mercer.plots._base import Display, number
 from mercer.plots._search_results import (
@@ -135,7 +136,10 @@ class ValidationCurveDisplay(Display):
         if values is None and not hasattr(estimator, "cv_results_") and X is not None:
             grid = {param: default_grid(estimator, X, y, 13).get(param)}
             if grid[param] is None:
-                raise ValueError(f"values of {param} are needed.")
+                last = split_pipeline(estimator)[1]
+                has = param in last.get_params(deep=False)
+                what = f"values= of {param} are needed" if has else f"has no {param}"
+                raise ValueError(f"{type(last).__name__}: {what}.")
         results, caveat = results_of(estimator, X, y, grid, max_rows)
         own = None if hasattr(estimator, "cv_results_") else own_values(estimator).get(param)
         name = {"score_name": metric_of(estimator), "title": words_of(estimator)}
