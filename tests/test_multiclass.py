@@ -27,6 +27,16 @@ def test_a_certain_winner_wins_whatever_the_uncertain_signs(k, seed):
         assert_array_equal(found[certain], expected[certain])
 
 
+@given(k=st.integers(2, 7), seed=st.integers(0, 2**32 - 1))
+def test_votes_count_the_tasks_that_a_class_wins(k, seed):
+    decisions = np.random.default_rng(seed).integers(-2, 3, size=(9, len(pairs(k)))) / 2
+    expected = np.zeros((9, k), int)
+    for row, counts in zip(decisions, expected, strict=True):
+        for value, (i, j) in zip(row, pairs(k), strict=True):
+            counts[i if value > 0 else j] += 1
+    assert_array_equal(votes(decisions, k), expected)
+
+
 def test_a_class_that_wins_all_its_tasks_for_sure_is_certain_whatever_the_others_do():
     k = 4
     decisions = np.array([[0.0 if 0 not in pair else 1.0 for pair in pairs(k)]])

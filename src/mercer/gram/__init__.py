@@ -10,6 +10,7 @@ _row_cache.py           `RowCache`: float32 rows over the active columns
 _buffer_pool.py         memory for cached values that outlives a fit
 _machine.py             cache sizes, and the tile sizes derived from them
 _tile_sums.py           compiled sums over tiles and rows
+_expansion_sums.py      sums of a fitted function over its support vectors, bounded
 _sum_error.py           error bound of sums f = Σ c_j k(x_i, x_j)
 _entry_error.py         error bound of kernel values in products K V
 _bounded_products.py    K V with a bound on each error
