@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,11 @@ def warmup(machines: list[str] | None, quiet: bool) -> int:
     for name in names:
         if name not in cli_names():
             raise UsageError(f"there is no machine {name!r}; there are {', '.join(cli_names())}")
-    tell = partial(print, flush=True) if not quiet else lambda *words, **how: None
+
+    def tell(*words: str, end: str = "\n") -> None:
+        if not quiet:
+            print(*words, end=end, flush=True)
+
     tell("compiling, once on a computer: a minute or two; Ctrl-C keeps what is done")
     for done, name in enumerate(names):
         tell(f"{name:<18}", end="")

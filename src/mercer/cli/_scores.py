@@ -222,7 +222,7 @@ def cross_validate(model: Any, data: Table, folds: int, reporter: Reporter) -> N
             model, data.X, data.y, cv=kind(folds, shuffle=True, random_state=0)
         )
     numbers = score(data.y, predicted, data.schema.task)
-    text = describe_scores(numbers, len(data.y), "Cross Validation ")
+    text = describe_scores(numbers, len(predicted), "Cross Validation ")
     reporter.write(text, cv={"folds": folds, **numbers})
 
 

@@ -28,7 +28,7 @@ from mercer.exceptions import InterruptWarning
 from mercer.persistence import save
 from mercer.plots import write_figure
 from mercer.plots._base import APART
-from mercer.tuning import AutofitReport, autofit
+from mercer.automl import AutofitReport, autofit
 
 __all__ = ["run"]
 

@@ -103,7 +103,7 @@ def leave_out_untargeted(raw: Raw) -> list[str]:
     for words in [*raw.words.values(), *([raw.y] if has_words else [])]:
         words.take(kept)
     raw.y = raw.y if has_words else raw.y[kept]
-    return [left_out_note(np.count_nonzero(~kept))]
+    return [left_out_note(int(np.count_nonzero(~kept)))]
 
 
 def _learn_columns(name: str, raw: Raw, options: Options, notes: list[str]) -> tuple[Column, ...]:

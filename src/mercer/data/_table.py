@@ -226,11 +226,19 @@ def read_table(
 
 
 def _table(
-    X: Any, y: Any, schema: Schema, name: str, format: str, notes: Sequence[str], *more: Any
+    X: Any,
+    y: Any,
+    schema: Schema,
+    name: str,
+    format: str,
+    notes: Sequence[str],
+    n_missing: Mapping[str, int] | None = None,
+    id_columns: tuple[str, ...] = (),
 ) -> Table:
     partial = y if isinstance(y, PartialTarget) else None
     y = y if partial is None else None
-    return Table(X, y, schema, name, format, tuple(notes), *more, _partial=partial)
+    found = tuple(notes), n_missing or {}, id_columns
+    return Table(X, y, schema, name, format, *found, _partial=partial)
 
 
 def read_columns(source: str | os.PathLike, names: Sequence[str], format: str) -> dict[str, list]:

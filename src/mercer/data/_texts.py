@@ -44,7 +44,7 @@ def read_texts(
     if raw is not None:
         is_missing = raw.codes < 0 if isinstance(raw, Words) else np.isnan(raw)
         if is_missing.any():
-            notes.append(left_out_note(np.count_nonzero(is_missing)))
+            notes.append(left_out_note(int(np.count_nonzero(is_missing))))
             texts = [t for t, missing in zip(texts, is_missing, strict=True) if not missing]
             raw = _kept(raw, ~is_missing)
     name = None if target is None else names[target]
