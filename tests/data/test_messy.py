@@ -113,7 +113,7 @@ def test_rows_without_a_target_are_left_out_where_missing_values_are_filled(put)
         found = read_table(put(text, f"{name}.csv"), **caught.value.remedy)
         assert_array_equal(found.X[:, 0], [0, 2, 3])
         assert_array_equal(found.y.astype(str), [y for y in labels if y not in ("", "NA")])
-        assert found.notes == ("1 rows without a target are left out",)
+        assert found.notes == ("1 row without a target is left out",)
 
 
 def test_options_are_never_ignored(put):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from mercer.automl import AutofitReport, autofit
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._errors import CommandError, ExitCode, in_options, print_error
 from mercer.cli._output import Reporter, count, describe, read, table
@@ -28,7 +29,6 @@ from mercer.exceptions import InterruptWarning
 from mercer.persistence import save
 from mercer.plots import write_figure
 from mercer.plots._base import APART
-from mercer.automl import AutofitReport, autofit
 
 __all__ = ["run"]
 
