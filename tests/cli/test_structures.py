@@ -58,7 +58,7 @@ def test_tables_are_read_as_they_are(customers):
     epoch = np.datetime64("1970-01-01")
     days = [np.nan if np.isnat(day) else (day - epoch).astype(float) for day in days]
     np.testing.assert_array_equal(since, days)
-    assert "1 rows without a target" in found.notes[0]
+    assert "1 row without a target" in found.notes[0]
     assert found.n_missing["age"] == sum(row["age"] == "" for row in every)
 
 

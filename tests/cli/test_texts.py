@@ -63,7 +63,7 @@ def test_rows_without_a_target_are_left_out(tmp_path):
     assert found.X.tolist() == ["a", "c", "d"]
     assert found.y.tolist() == [1.5, 2.5, 3.25]
     assert found.schema.task == "regression"
-    assert "1 rows without a target" in found.notes[0]
+    assert "1 row without a target" in found.notes[0]
 
 
 def test_parquet(file, tmp_path):
