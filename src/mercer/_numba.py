@@ -29,7 +29,7 @@ import numba
 import numba.core.config
 import numba.core.event as numba_events
 from llvmlite import ir
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -189,7 +189,8 @@ class _InnerLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         name = state.func_id.func_qualname
-        state.library = library = _InnerLibrary(state.targetctx.codegen(), name)
+        library: Any = _InnerLibrary(state.targetctx.codegen(), name)  # type: ignore[no-untyped-call]
+        state.library = library
         state.flags.no_compile = True
         super().run_pass(state)  # type: ignore[no-untyped-call]
         lowered = state["cr"]
