@@ -189,7 +189,8 @@ class _InnerLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         name = state.func_id.func_qualname
-        state.library = library = _InnerLibrary(state.targetctx.codegen(), name)  # type: ignore[no-untyped-call]
+        library: Any = _InnerLibrary(state.targetctx.codegen(), name)  # type: ignore[no-untyped-call]
+        state.library = library
         state.flags.no_compile = True
         super().run_pass(state)  # type: ignore[no-untyped-call]
         lowered = state["cr"]

@@ -122,6 +122,13 @@ def _fill(K, i, is_filled, first, cross, second, index):
 
 
 @compiled(inner=True)
+def _clear_first_row(K, m):
+    """Zeros beside the diagonal, before the row is filled."""
+    for k in range(1, m):
+        K[0, k] = 0.0
+
+
+@compiled(inner=True)
 def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
     """Diagonal, gradients and masks of a group; returns what was added to its gradients.
 
@@ -165,7 +172,7 @@ def pair_steps(
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
     delta, i, j, flags, steps = 0.0, np.int64(0), np.int64(0), 0, 0  # the first shift is by zero
     if is_filled is not None and not is_filled[0]:  # its entries need not be numbers yet
-        _fill(K, i, is_filled, first, cross, second, index)
+        _clear_first_row(K, m)
     while True:
         if split is None:
             top, bottom = shift(g, K, i, j, delta, rise, fall)
