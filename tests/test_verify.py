@@ -364,3 +364,12 @@ def test_hard_margins_of_linear_models(scale, alpha, gap):
     assert (found.status is Status.SOLVED) == (gap == 0)
     model.coef_ = -model.coef_  # separates nothing
     assert verify(model, [[0.0, 1.0], [0.0, -1.0]], [1, -1]).gap == np.inf
+
+
+def test_other_labels_are_told():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "a", "b")
+    model = mercer.SVC().fit(X, y)
+    assert "y and sample_weight those of the fit" in mercer.verify(model, X, y[::-1]).note
+    assert mercer.verify(model, X, y).note == ""

@@ -329,7 +329,7 @@ def _check_bounds(model: Any, data: Table) -> None:
     if data.schema.task != "regression" or not hasattr(model, "epsilon"):
         return
     sd = float(np.std(np.asarray(data.y)))
-    if n_support == 0 and sd > 0:
+    if n_support == 0 and sd > 0 and not is_unfinished(model):
         tol = f" --tol {sd / 1000:.1g}" if model.tol > sd / 100 else ""
         print_error(
             f"{data.name}: the model is a constant: epsilon={model.epsilon:g} or tol={model.tol:g} "

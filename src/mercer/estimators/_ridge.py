@@ -18,7 +18,13 @@ from mercer.estimators._compress import Compressible
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._fields import NOT_NEGATIVE, RunParameters, SmoothingParameters, estimator
 from mercer.estimators._kernel_base import KernelEstimator
-from mercer.estimators._validation import Data, check_rows, check_training, is_precomputed
+from mercer.estimators._validation import (
+    Data,
+    as_targets,
+    check_rows,
+    check_training,
+    is_precomputed,
+)
 from mercer.estimators.low_rank._embedding import make_embedding
 from mercer.estimators.low_rank._ridge import solve_ridge
 from mercer.gram import BlockedGram
@@ -164,7 +170,7 @@ class KernelRidge(
             sample_weight = np.full(_num_samples(X), float(sample_weight))
         with Stopping(self.time_limit, self._callback(), self.on_interrupt, self) as stopping:
             data = check_training(self, X, y, sample_weight, several_targets=True)
-            Y = np.asarray(data.y, np.float64).reshape(data.n, -1)
+            Y = as_targets(data.y).reshape(data.n, -1)
             alpha = self._check_alpha(Y.shape[1])
             gram = self._bind(data)
             if self.approximation is not None:

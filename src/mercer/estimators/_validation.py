@@ -27,6 +27,7 @@ from mercer.kernels.structured._sample_types import as_objects, is_frame
 __all__ = [
     "Data",
     "as_numbers",
+    "as_targets",
     "check_rows",
     "check_training",
     "class_codes",
@@ -117,11 +118,16 @@ def check_training(
         check_consistent_length(X, y)
         for name in ("n_features_in_", "feature_names_in_"):
             estimator.__dict__.pop(name, None)
-        y = np.asarray(y, np.float64) if several_targets else column_or_1d(y, warn=True)
+        y = as_targets(y) if several_targets else column_or_1d(y, warn=True)
     elif not several_targets and _is_plain(X) and _is_plain_target(y, X.shape[0]):
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
     elif not is_finite:
+        y = (
+            as_targets(y)
+            if several_targets and getattr(y, "dtype", None) == np.dtype(object)
+            else y
+        )
         X, y = validate_data(
             estimator, as_numbers(X), y, dtype=DTYPES, order="C", accept_sparse="csr",
             accept_large_sparse=False, multi_output=several_targets, y_numeric=several_targets,
@@ -232,6 +238,20 @@ def as_numbers(X: Any) -> Any:
             "OneHotEncoder."
         )
     return X
+
+
+def as_targets(y: Any) -> np.ndarray:
+    """The targets of a regression in float64."""
+    try:
+        return np.asarray(y, dtype=np.float64)
+    except ValueError as error:
+        words = [item for item in np.asarray(y, dtype=object).flat if isinstance(item, str)]
+        if not words:
+            raise
+        raise ValueError(
+            f"y must hold numbers, but it holds text, such as {str(words[0])[:40]!r}. A classifier "
+            "takes labels."
+        ) from error
 
 
 def _with_short_indices(X: Any) -> Any:

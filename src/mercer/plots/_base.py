@@ -95,7 +95,7 @@ class Display:
             for each in self.axes_:  # a common factor beside the certificate, not below it
                 each.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.01)
             if self.title and not self.ax_.get_title(loc="left"):
-                self.ax_.set_title(self.title)
+                self.ax_.set_title(self._title_lines())
                 self._write_certificate()
             if self.caveat:
                 self._write_caveat()
@@ -103,6 +103,16 @@ class Display:
 
     def _draw(self, axes: list[Any], *args: Any, **options: Any) -> None:
         raise NotImplementedError
+
+    def _title_lines(self, letters_per_inch: float = 12.0, margin: float = 0.8) -> str:
+        """The title, between its parts in two lines if the figure is too narrow for one."""
+        longest = int(letters_per_inch * (self.figure_.get_figwidth() - margin))
+        if len(self.title) <= longest:
+            return self.title
+        parts = self.title.split(" · ")
+        split = next(k for k in range(1, len(parts) + 1) if len(" · ".join(parts[:k])) > longest)
+        split = max(split - 1, 1)
+        return "\n".join(filter(None, (" · ".join(parts[:split]), " · ".join(parts[split:]))))
 
     def _write_certificate(self) -> None:
         """Status and gap of the model, below the title."""
@@ -113,7 +123,7 @@ class Display:
         if proof.status not in (Status.NOT_PSD, Status.DEGENERATE, Status.NOT_SEPARABLE):
             text += f": objective within {percent(proof.relative_gap)} of the optimum"
         text += " in every task" if proof.tasks else ""
-        self.ax_.set_title(f"{self.title}\n")
+        self.ax_.set_title(f"{self._title_lines()}\n")
         font = {"fontsize": style.SETTINGS.small, "color": style.GREY, "va": "bottom"}
         place = {"xycoords": "axes fraction", "textcoords": "offset points"}
         self.ax_.annotate(text, (0, 1), (0, 6), annotation_clip=False, **place, **font)

@@ -90,7 +90,10 @@ class GapDisplay(Display):
             trace.finish(proof)
             names = [task.name for task in proof.tasks] or [""]
         elif not trace.violation:
-            raise ValueError(f"{name} reported nothing while it was fitted: there is no trace.")
+            raise ValueError(
+                f"{name} was fitted without iterations that could be drawn; a solver that iterates "
+                "reports them."
+            )
         proof = proof if isinstance(proof, Certificate) else None
         texts: dict[str, Any] = {"words": words, "title": title_of(fitted), "certificate": proof}
         return cls(trace=trace, names=names, **texts).plot(ax, **options)

@@ -97,6 +97,9 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         proof = judged(proof, model)
     else:
         proof = load_path(entry.verify)(model, X, y, weight)
+    if np.isinf(getattr(proof, "gap_low", 0.0)) and np.isfinite(proof.primal):
+        other = "the dual variables are infeasible: are y and sample_weight those of the fit?"
+        note = f"{note}; {other}" if note else other
     return replace(proof, seconds=time.perf_counter() - began, note=note)
 
 

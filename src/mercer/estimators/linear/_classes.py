@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from mercer.estimators._fields import estimator
 from mercer.estimators._parameters import CONSTRAINTS
-from mercer.estimators._validation import Data
+from mercer.estimators._validation import Data, as_targets
 from mercer.estimators.linear._base import LinearEstimator, LinearTask
 from mercer.estimators.linear._hard_margin import HardMarginClassifier
 from mercer.problems._regularized_loss import LinearPrimal, classification, regression
@@ -228,7 +228,7 @@ n_jobs, callback, on_interrupt, warm_start
     warm_start: bool = False
 
     def _encode(self, data: Data) -> list[LinearTask]:
-        return [LinearTask("", np.asarray(data.y, dtype=np.float64))]
+        return [LinearTask("", as_targets(data.y))]
 
     def _pose(self, task: LinearTask, data: Data) -> LinearPrimal:
         return regression(

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from mercer.data import Stream
 from mercer.estimators._fields import estimator
 from mercer.estimators._one_vs_rest import RestPredictions
-from mercer.estimators._validation import Data, class_codes, class_weights
+from mercer.estimators._validation import Data, as_targets, class_codes, class_weights
 from mercer.estimators.pegasos._base import PegasosBase
 from mercer.estimators.pegasos._streaming import stream_method
 from mercer.solvers.pegasos._state import LossInterval
@@ -253,7 +253,7 @@ feature_names_in_
 
     def _encode(self, data: Data) -> tuple[np.ndarray, np.ndarray]:
         weight = np.ones(data.n) if data.weight is None else data.weight
-        return np.asarray(data.y, dtype=np.float64), weight
+        return as_targets(data.y), weight
 
     _encode_batch = _encode
 

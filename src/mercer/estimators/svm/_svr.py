@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from mercer._multiclass import Task
 from mercer.estimators._fields import SVMParameters, estimator
-from mercer.estimators._validation import Data
+from mercer.estimators._validation import Data, as_targets
 from mercer.estimators.svm._base import KernelMachine
 from mercer.problems import BoxQP, nu_svr, svr
 from mercer.solvers.separability._hull import HullProof
@@ -22,7 +22,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     """A kernel machine whose targets are numbers."""
 
     def _encode(self, data: Data) -> list[Task]:
-        return [Task(None, np.asarray(data.y, dtype=np.float64))]
+        return [Task(None, as_targets(data.y))]
 
     def _bounds(self, data: Data) -> float | np.ndarray:
         return self.C if data.weight is None else self.C * data.weight

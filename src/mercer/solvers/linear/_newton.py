@@ -26,7 +26,7 @@ from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._design_matrix import DesignMatrix, halting
 from mercer.solvers.linear._gradient_dual import evaluate
 from mercer.solvers.linear._path_following import Start, follow_path
-from mercer.solvers.linear._proximal_newton import ActiveRows, ProximalNewton
+from mercer.solvers.linear._proximal_newton import ActiveRows, ProximalNewton, location_and_scale
 from mercer.solvers.linear._smooth_newton import NewtonSettings, SmoothNewton
 
 __all__ = ["Newton"]
@@ -65,7 +65,9 @@ class Newton:
             settings.subsample_from // 4,
         )
         if n < settings.subsample_from or size > n // 2:
-            return Start(np.zeros(d), 0.0, width=settings.cold_width), 0
+            is_free = problem.kind == EPSILON_INSENSITIVE and problem.intercept_penalty == 0
+            b = location_and_scale(problem)[0] if is_free else 0.0
+            return Start(np.zeros(d), b, width=settings.cold_width), 0
         rng = np.random.default_rng(self.seed)
         index = np.sort(rng.choice(n, size, replace=False))
         factor = float(problem.C.sum() / problem.C[index].sum())

@@ -29,7 +29,13 @@ from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._smooth_newton import NewtonSettings, SmoothNewton, intercept_gap
 
-__all__ = ["ActiveRows", "ProximalNewton", "proximal_derivatives", "update_duals"]
+__all__ = [
+    "ActiveRows",
+    "ProximalNewton",
+    "location_and_scale",
+    "proximal_derivatives",
+    "update_duals",
+]
 
 
 class ProximalNewton(SmoothNewton):
@@ -54,7 +60,7 @@ class ProximalNewton(SmoothNewton):
         self.change = np.empty(design.n)
         self.fixed_total = fixed_total
         self.is_warm, self.has_new_center = beta is not None, False
-        self.width = 0.0
+        self.width, self.unit = 0.0, location_and_scale(problem)[1]
         self.center = None if beta is None else beta.copy()
         self.beta[:] = 0.0 if beta is None else beta
         self.w_beta = np.zeros(design.d)
@@ -83,7 +89,8 @@ class ProximalNewton(SmoothNewton):
                 is_new = True
                 center[:] = self.beta
                 self.width = max(
-                    self.width / self.settings.width_reduction, self.settings.min_width
+                    self.width / self.settings.width_reduction,
+                    self.settings.min_width * self.unit,
                 )
                 self.has_new_center = True
                 if once:
@@ -92,8 +99,9 @@ class ProximalNewton(SmoothNewton):
     def _first_center(self, width: float) -> np.ndarray:
         """Set the width of the first call and, without duals to start from, β₀."""
         if self.width == 0:
-            spread = 1.0 if self.is_warm else float(self.g.std()) or 1.0
-            self.width = width = width * min(spread, 1.0)
+            is_flat = self.is_warm or not np.ptp(self.g)
+            spread = self.unit if is_flat else min(float(self.g.std()), self.unit)
+            self.width = width = width * spread
         if self.center is None:
             self.center = np.zeros(self.design.n)
             update_duals(self.g, *self.losses, self.center, width, self.center, self.change)
@@ -205,6 +213,15 @@ class ActiveRows:
     def _restart(self, g: np.ndarray) -> None:
         self.steps_before += self.method.steps
         self._restrict(self.w, self.b, g, self.beta, self.method.w_beta)
+
+
+def location_and_scale(problem: LinearPrimal) -> tuple[float, float]:
+    """Median and deviation of the targets of a regression, the units of its scores; else 0, 1."""
+    low, high = problem.low, problem.high
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):  # margins of classes
+        return 0.0, 1.0
+    targets = low + (high - low) / 2
+    return float(np.median(targets)), float(np.std(targets)) or 1.0
 
 
 # ---------------------------------------------------------------------- compiled
