@@ -44,6 +44,7 @@ def test_is_the_kernel_of_centred_rows():
     assert_allclose(
         function.decision_function(NEW), shifted.decision_function(NEW - mean), atol=1e-5
     )
+    assert verify(function, X, y).holds  # without b, values of fewer rows would be others
 
 
 def test_is_saved_with_all_training_rows(tmp_path):
