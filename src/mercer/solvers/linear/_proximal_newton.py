@@ -24,7 +24,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 from mercer._result import LinearResult
-from mercer.problems._losses import interval_gap
+from mercer.problems._losses import UNBOUNDED, interval_gap
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._smooth_newton import NewtonSettings, SmoothNewton, intercept_gap
@@ -218,7 +218,7 @@ class ActiveRows:
 def location_and_scale(problem: LinearPrimal) -> tuple[float, float]:
     """Median and deviation of the targets of a regression, the units of its scores; else 0, 1."""
     low, high = problem.low, problem.high
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):  # margins of classes
+    if low.min(initial=0.0) <= -UNBOUNDED or high.max(initial=0.0) >= UNBOUNDED:  # of classes
         return 0.0, 1.0
     targets = low + (high - low) / 2
     return float(np.median(targets)), float(np.std(targets)) or 1.0
