@@ -208,3 +208,16 @@ def test_warmup_can_be_stopped(monkeypatch, mercer):
     assert code == 3
     assert "ridge" in out
     assert "0 of 1 are compiled" in err
+
+
+def test_an_interrupted_fit_tells_how_many_tasks_are_left(file, monkeypatch, mercer):
+    fit = package.SVC.fit
+
+    def interrupted(self, X, y):
+        fit(self, X, y)
+        raise KeyboardInterrupt("Ctrl-C ended the fit; 2 of 3 tasks were fitted to samples only")
+
+    monkeypatch.setattr("mercer.SVC.fit", interrupted)
+    _, _, err = mercer(*TRAIN.split())
+    assert "2 of 3 tasks" in err
+    assert (file.parent / "visits.mercer").exists()

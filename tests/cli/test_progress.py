@@ -106,3 +106,10 @@ def test_a_callback_hears_which_task_it_is():
         model.set_params(callback=told.append).fit(X, y)
         assert {progress.task for progress in told} == set(range(n_tasks))
         assert {progress.n_tasks for progress in told} == {n_tasks}
+
+
+def test_compiling_does_not_use_up_the_estimate():
+    bar = ProgressBar(SVC(), quiet=True, estimate=(5.0, math.inf))
+    bar.compilation.seconds = 10.0
+    assert bar._left(12.0) == "over 3 s left"
+    assert bar._left(20.0) == ""

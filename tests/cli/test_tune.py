@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer.data import read_table
@@ -90,3 +91,14 @@ def test_plots_of_searches(here, mercer, kind):
     code, _, err = mercer("plot", kind, "demo/tumours.mercer", "demo/tumours.csv", "-o", where)
     assert (code, err) == (0, "")
     assert (here / where).read_bytes()[1:4] == b"PNG"
+
+
+def test_findings_are_told_in_options(tmp_path, mercer):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 2)).round(4)
+    table = {"höhe": X[:, 0], "b": X[:, 1], "fest": 7, "firm": "ACME", "label": X[:, 0] > 0}
+    pd.DataFrame(table).to_csv(tmp_path / "d.csv", index=False)
+    words = ["tune", tmp_path / "d.csv", "--time-limit", "2", "-o", tmp_path / "m"]
+    code, out, _ = mercer(*words)
+    assert code in (0, 3)
+    assert "  note: Constant columns: 2 (fest, firm=ACME): --drop fest --drop firm\n" in out

@@ -16,7 +16,7 @@ from mercer.diagnostics._report import sorted_by_severity
 from mercer.exceptions import FileError
 from mercer.kernels._registry import KERNELS_BY_NAME
 
-__all__ = ["run"]
+__all__ = ["of_file", "run", "typed_line"]
 
 READING = ("target", "scale", "missing", "header", "categorical", "drop", "decimal", "na", "task")
 PARAMETERS = ("kernel", "C", "gamma", "epsilon", "tol", "class_weight")
@@ -38,13 +38,13 @@ def run(json: bool, **given: Any) -> None:
     if data.y is None:
         parameters.pop("epsilon", None)
     report = diagnostics.doctor(data.X, data.y, feature_names=names, **parameters)
-    checked = [_of_file(finding, data) for finding in report.findings]
+    checked = [of_file(finding, data) for finding in report.findings]
     for finding in checked:
         _apply(finding.options, options)
     findings = list(sorted_by_severity([*findings, *checked]))
     errors = [finding for finding in checked if finding.severity == "error"]
     words = _command(data, options)
-    lines = [describe(data), *(f"  {_line(finding)}" for finding in findings)]
+    lines = [describe(data), *(f"  {typed_line(finding)}" for finding in findings)]
     lines += [] if findings else ["  nothing found"]
     lines += [str(report.estimate)] if report.estimate else []
     lines += [] if errors else ["to train:", f"  {words}"]
@@ -61,7 +61,7 @@ def run(json: bool, **given: Any) -> None:
     )
     reporter.end()
     if errors:
-        raise CommandError(f"{data.name}: a fit would fail: {_line(errors[0])}")
+        raise CommandError(f"{data.name}: a fit would fail: {typed_line(errors[0])}")
 
 
 def _read(
@@ -110,7 +110,7 @@ def _read(
     return data, findings
 
 
-def _of_file(finding: Finding, data: Table) -> Finding:
+def of_file(finding: Finding, data: Table) -> Finding:
     """A finding about columns of X, whose options name columns of the file.
 
     A column of the file is dropped if all columns that it becomes are to be.
@@ -129,7 +129,7 @@ def _apply(repair: Any, options: dict[str, Any]) -> None:
         options[name] = [*options.get(name, ()), value] if name in REPEATED else value
 
 
-def _line(finding: Finding) -> str:
+def typed_line(finding: Finding) -> str:
     """A finding with its remedy on the command line."""
     typed = finding.command or in_options(finding.remedy)
     if finding.options:

@@ -164,9 +164,9 @@ class ProgressBar:
             return f"{_clock(left)} left"
         if self.estimate is None:
             return ""
-        low, high = (t - seconds for t in self.estimate)
+        low, high = (t - max(seconds - self.compilation.seconds, 0.0) for t in self.estimate)
         if not math.isfinite(high):
-            return f"over {_clock(max(low, 0))}"
+            return f"over {_clock(low)} left" if low > 1 else ""
         return f"{_clock(low)} to {_clock(high)}" if low > 1 else f"up to {_clock(max(high, 1))}"
 
 

@@ -115,7 +115,7 @@ def fit(model: Any, data: Any, quiet: bool = False) -> dict[str, float]:
     bar = ProgressBar(model, quiet)
     if bar.shown and not hasattr(data.X, "npartitions"):
         bar.estimate = _estimate(model, data)
-    began = time.perf_counter()
+    began, interrupt = time.perf_counter(), ""
     with bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=FutureWarning)
@@ -127,15 +127,18 @@ def fit(model: Any, data: Any, quiet: bool = False) -> dict[str, float]:
             raise
         except ValueError as error:
             raise CommandError(f"{data.name}: {error}") from error
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             if not (hasattr(model, "expansion_") or hasattr(model, "coef_")):
                 raise
+            interrupt = str(error)
         finally:
             if has_callback:
                 model.set_params(callback=None)
     for warning in caught:
         if not issubclass(warning.category, ConvergenceWarning):  # `report` has it in other words
             print_error(in_options(str(warning.message)))
+    if interrupt:  # of several tasks it tells how many are not trained
+        print_error(interrupt)
     compiling = bar.compilation.seconds
     elapsed = time.perf_counter() - began
     return {"seconds_fitting": max(elapsed - compiling, 0.0), "seconds_compiling": compiling}

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from mercer.automl import AutofitReport, autofit
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
+from mercer.cli._doctor import of_file, typed_line
 from mercer.cli._errors import CommandError, ExitCode, in_options, print_error
 from mercer.cli._output import Reporter, count, describe, read, table
 from mercer.cli._progress import TimeBar
@@ -101,7 +102,7 @@ def _search(
     for warning in caught:
         print_error(in_options(str(warning.message)))
     model.held, model.last_seconds = held, model.report_.seconds_fitting
-    _tell(model.report_, reporter)
+    _tell(model.report_, data, reporter)
     if test is not None:
         _score(model, test.X, test.y, data.y, task, test.name, reporter)
     elif held is not None:
@@ -110,14 +111,16 @@ def _search(
     return model, any(issubclass(each.category, InterruptWarning) for each in caught)
 
 
-def _tell(report: AutofitReport, reporter: Reporter) -> None:
+def _tell(report: AutofitReport, data: Table, reporter: Reporter) -> None:
+    text = "\n".join(repr(report).splitlines()[1:]).strip("\n")
+    for finding in report.findings:
+        text = text.replace(repr(finding), typed_line(of_file(finding, data)))
     rows = [
         {"candidates": name, "best": params, "score": mean, "rows": rows, "seconds": seconds}
         for name, params, mean, rows, seconds in report.table()
     ]
     reporter.write(
-        "\n".join(repr(report).splitlines()[1:]).strip("\n"),
-        findings=report.findings, table=rows, score=report.score, error=report.error,
+        text, findings=report.findings, table=rows, score=report.score, error=report.error,
         metric=report.metric, rows=report.rows, probabilities=report.has_probabilities,
     )  # fmt: skip
 
