@@ -65,7 +65,7 @@ def test_data(mercer):
     np.save("d.npy", X)
     out, said = found(mercer, "d.npy")
     assert said["shape"] == [40, 3]
-    assert "none is named" in out
+    assert "none by its name; mercer train takes --target" in out
 
 
 @pytest.mark.parametrize(
