@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-
 from sklearn.base import clone
 
 import mercer
