@@ -15,6 +15,7 @@ from mercer import MKL, SVC, SVR
 from mercer._result import Status
 from mercer.estimators.mkl._estimator import weighted_sum
 from mercer.estimators.mkl._point import dual_norm
+from mercer.exceptions import ConvergenceWarning
 from mercer.gram._distinct import DistinctGram, DistinctGrams
 from mercer.kernels import RBF, Equality, Linear, OnColumns, Polynomial, Sigmoid, Spectrum
 
@@ -307,3 +308,23 @@ def test_a_sum_of_hundreds_of_kernels_is_shallow():
     np.testing.assert_allclose(kernel(X), expected)
     assert len(repr(kernel)) > 700
     hash(kernel)
+
+
+def test_rows_of_weight_zero_keep_their_numbers():
+    rng = np.random.default_rng(7)
+    X, weight = rng.normal(size=(60, 2)), np.r_[np.zeros(20), np.ones(40)]
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = MKL([RBF(1.0), Linear()], SVC(C=3.0)).fit(X, y, weight)
+    assert model.estimator_.support_.min() >= 20
+    assert mercer.verify(model.estimator_, X, y, weight).holds
+
+
+def test_a_fit_that_is_stopped_at_once_keeps_its_limit():
+    """The last fit is bound by the limit, too: it has not left its start."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(50, 2))
+    with pytest.warns(ConvergenceWarning, match="relative gap"):
+        model = MKL([RBF(1.0), Linear()], time_limit=1e-9).fit(X, X[:, 0] > 0)
+    assert model.estimator_.certificate_.status is Status.TIME_LIMIT
+    assert model.certificate_.primal >= model.certificate_.dual >= 0
+    assert model.predict(X).shape == (50,)

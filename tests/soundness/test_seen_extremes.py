@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import mercer
 from mercer.exceptions import ConvergenceWarning
@@ -71,11 +72,11 @@ def test_weights(model, size):
 @pytest.mark.parametrize("n", [2, 3, 12])
 def test_rows(kernel, scale, n):
     """Kernel values from the smallest subnormal number to the largest that is taken."""
-    models = [model for model in [*CLASSIFIERS, *REGRESSIONS] if hasattr(model, "kernel")]
-    for model in models:
-        model = model.set_params(kernel=kernel)
-        y = TARGETS if model in REGRESSIONS else LABELS
-        fitted_or_refused(model, scale * ROWS[:n], y[:n])
+    for models, y in ((CLASSIFIERS, LABELS), (REGRESSIONS, TARGETS)):
+        for model in models:
+            if "kernel" in model.get_params(deep=False):
+                other = clone(model).set_params(kernel=kernel)
+                fitted_or_refused(other, scale * ROWS[:n], y[:n])
 
 
 @pytest.mark.parametrize("n", [2, 3, 12])
