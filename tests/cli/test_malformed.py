@@ -75,7 +75,7 @@ CASES = {
     "a target that is not there": (TRAIN + "--target colour", 1, "colour"),
     "a column number too large": (TRAIN + "--target 9", 1, "9"),
     "words as a regression": (TRAIN + "--machine svr", 1, "good.csv"),
-    "more folds than rows": (TRAIN + "-v 50", 1, "50"),
+    "more folds than rows": (TRAIN + "-v 50", 2, "50"),
     "test data that do not fit": (TRAIN + "--test lacking.csv", 1, "lacking.csv"),
     "a hard margin that cannot be": ("train hard.csv -C inf --kernel linear", 1, "C=inf"),
     "no such command": ("tarin good.csv", 2, "tarin"),
@@ -119,7 +119,7 @@ CASES = {
     "a picture of no known kind": (TRAIN + "--plot x.gif", 2, "x.gif"),
     "a picture to nowhere": (TRAIN + "--plot nowhere/x.png", 1, "nowhere/x.png"),
     "no such picture": ("plot portrait m.mercer good.csv", 2, "portrait"),
-    "no such kind of file": ("plot boundary m.mercer good.csv -o b.bmp", 1, "b.bmp"),
+    "no such kind of file": ("plot boundary m.mercer good.csv -o b.bmp", 2, "b.bmp"),
     "a machine that cannot be compiled": ("warmup svx", 2, "svx"),
     "a port that is none": ("play --port 99999", 2, "--port"),
 }
