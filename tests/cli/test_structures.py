@@ -100,8 +100,8 @@ def test_figures_of_a_table(customers, mercer, tmp_path):
     model = tmp_path / "m.mercer"
     assert mercer("train", customers, "--target", "good", "--kernel", "table", "-o", model)[0] == 0
     code, _, err = mercer("plot", "kernel", model, customers, "-o", tmp_path / "k.png")
-    assert code == 0
-    assert err.endswith("customers.csv: 1 row without a target is left out\n")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "1 row without a target is left out" in err
     assert (tmp_path / "k.png").stat().st_size > 1000
     found = open_model(model)
     data = read_table(customers, schema=found.schema)

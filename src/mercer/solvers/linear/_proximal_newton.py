@@ -218,7 +218,8 @@ class ActiveRows:
 def location_and_scale(problem: LinearPrimal) -> tuple[float, float]:
     """Median and deviation of the targets of a regression, the units of its scores; else 0, 1."""
     low, high = problem.low, problem.high
-    if low.min(initial=0.0) <= -UNBOUNDED or high.max(initial=0.0) >= UNBOUNDED:  # of classes
+    are_classes = low.min(initial=0.0) <= -UNBOUNDED or high.max(initial=0.0) >= UNBOUNDED
+    if are_classes or low.size == 0:
         return 0.0, 1.0
     targets = low + (high - low) / 2
     return float(np.median(targets)), float(np.std(targets)) or 1.0
