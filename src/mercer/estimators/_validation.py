@@ -129,9 +129,16 @@ def check_training(
             else y
         )
         X, y = validate_data(
-            estimator, as_numbers(X), y, dtype=DTYPES, order="C", accept_sparse="csr",
-            accept_large_sparse=False, multi_output=several_targets, y_numeric=several_targets,
-        )  # fmt: skip
+            estimator,
+            as_numbers(X),
+            y,
+            dtype=DTYPES,
+            order="C",
+            accept_sparse="csr",
+            accept_large_sparse=False,
+            multi_output=several_targets,
+            y_numeric=several_targets,
+        )
     if precomputed and X.shape[0] != X.shape[1]:
         raise ValueError(
             "Precomputed matrix must be a square matrix (one row and one column for each training "

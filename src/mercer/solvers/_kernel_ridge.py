@@ -233,8 +233,9 @@ class Spectrum:
             A = gram.matrix()
         A *= scale
         A *= self.scale
+        driver = "evd" if len(A) > 1 else None  # SciPy before 1.13 gives evd no memory for n = 1
         self.values, self.vectors = linalg.eigh(
-            A.T, driver="evd", overwrite_a=True, check_finite=False
+            A.T, driver=driver, overwrite_a=True, check_finite=False
         )
 
     def solve(self, problem: Ridge, gram: BlockedGram) -> RidgeSolution:

@@ -244,9 +244,8 @@ class LowRankFit:
         """One class: the linear kernel of the features by SMO, to a KKT violation of ``tol``."""
         features = design.X.astype(np.float64)
         gram = BlockedGram(Linear(), Samples(features), design.workers)
-        solver = make_solver(
-            "smo", self.tol, self.max_iter, int(self.cache_size * MEGABYTE), True, self.gap_tol
-        )
+        budget = int(self.cache_size * MEGABYTE)
+        solver = make_solver("smo", self.tol, self.max_iter, budget, True, self.gap_tol)
         result = solver.solve(problem, gram, stopping, None)
         self.solver_ = Choice("smo", "the linear kernel of the features")
         gram.release()

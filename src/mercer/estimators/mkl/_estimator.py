@@ -233,9 +233,16 @@ class MKL(BaseEstimator):
             means = np.array([member.mean_diagonal() for member in grams.members])
             scales = np.where(means > SMALLEST_SCALE, means, 1.0)
         search = WeightSearch(
-            grams, scales, machines, float(self.p), 0.5 * self.gap_tol, machine.tol,
-            stopping.quiet(), self.max_iter, np.empty((n, n)),
-        )  # fmt: skip
+            grams,
+            scales,
+            machines,
+            float(self.p),
+            0.5 * self.gap_tol,
+            machine.tol,
+            stopping.quiet(),
+            self.max_iter,
+            np.empty((n, n)),
+        )
         search.callback = _reporter(search, stopping, self.gap_tol)
         point, betas = search.run()
         stopped = stopping.stopped
@@ -257,9 +264,16 @@ class MKL(BaseEstimator):
         self.estimator_ = machine
         over = stopping.grace(GRACE_SECONDS)
         self.certificate_ = certify_jointly(
-            machine.certificate_, grams, scales, machines, betas, self.p, self.gap_tol,
-            stopped or stopping.stopped, over,
-        )  # fmt: skip
+            machine.certificate_,
+            grams,
+            scales,
+            machines,
+            betas,
+            self.p,
+            self.gap_tol,
+            stopped or stopping.stopped,
+            over,
+        )
 
     @staticmethod
     def _last_limits(machine: Any, stopping: Stopping) -> Stopping:

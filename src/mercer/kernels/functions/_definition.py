@@ -17,12 +17,12 @@ __all__ = ["FORMS", "Definition", "define"]
 
 # Arguments of each form before the parameters.
 FORMS = {
-    "vectors": 2,
-    "dot": 3,
-    "matrices": 2,
-    "features": 1,
-    "sparse features": 1,
-    "objects": 2,
+    "vectors": ("x", "z"),
+    "dot": ("x·z", "‖x‖²", "‖z‖²"),
+    "matrices": ("X", "Z"),
+    "features": ("X",),
+    "sparse features": ("X",),
+    "objects": ("x", "z"),
 }
 _KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -128,12 +128,12 @@ def define(function: Any, of: str | None, psd: bool | None) -> Definition:
     form = of or _form_of(samples)
     if form not in FORMS:
         raise ValueError(f"{what}: of must be one of {', '.join(FORMS)}, got {of!r}.")
-    if len(samples) != FORMS[form]:
+    if len(samples) != len(FORMS[form]):
         raise ValueError(
-            f"{what}: of={form!r} needs {FORMS[form]} arguments without a default, got "
+            f"{what}: of={form!r} needs {len(FORMS[form])} arguments without a default, got "
             f"{len(samples)}; parameters of the kernel have one."
         )
-    return Definition(function, form, parameters, True if FORMS[form] == 1 else psd)
+    return Definition(function, form, parameters, True if len(FORMS[form]) == 1 else psd)
 
 
 def _form_of(samples: list[str]) -> str:
