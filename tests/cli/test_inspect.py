@@ -65,7 +65,7 @@ def test_data(mercer):
     np.save("d.npy", X)
     out, said = found(mercer, "d.npy")
     assert said["shape"] == [40, 3]
-    assert "none by its name; mercer train takes --target" in out
+    assert "none is named as one; mercer train takes --target" in out
 
 
 @pytest.mark.parametrize(

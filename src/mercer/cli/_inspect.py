@@ -126,7 +126,7 @@ def _show_data(reporter: Reporter, file: str) -> None:
     rows = {
         "data": f"{file}: {found.format}, {count(n, 'rows')}, {count(d, 'columns')}",
         **_columns(schema),
-        **({} if y is not None else {"target": "none is named as one; mercer train takes --target"}),
+        **({"target": "none is named as one; mercer train takes --target"} if y is None else {}),
         **({"missing": ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)}
            if any(found.n_missing.values()) else {}),
         **({"notes": "; ".join(found.notes)} if found.notes else {}),
