@@ -216,13 +216,22 @@ class ActiveRows:
 
 
 def location_and_scale(problem: LinearPrimal) -> tuple[float, float]:
-    """Median and deviation of the targets of a regression, the units of its scores; else 0, 1."""
+    """Median and deviation of the targets of a regression, the units of its scores; else 0, 1.
+
+    Rows count by their C: a weight of two is a row repeated.
+    """
     low, high = problem.low, problem.high
     are_classes = low.min(initial=0.0) <= -UNBOUNDED or high.max(initial=0.0) >= UNBOUNDED
     if are_classes or low.size == 0:
         return 0.0, 1.0
-    targets = low + (high - low) / 2
-    return float(np.median(targets)), float(np.std(targets)) or 1.0
+    weight = problem.C / problem.C.max() if problem.C.max() > 0 else np.ones(low.size)
+    order = np.argsort(low, kind="stable")
+    targets, weight = (low + (high - low) / 2)[order], weight[order]
+    below = np.cumsum(weight)
+    half = below[-1] / 2 * (1 - low.size * np.finfo(np.float64).eps)  # sums are rounded
+    mean = np.average(targets, weights=weight)
+    deviation = np.sqrt(np.average((targets - mean) ** 2, weights=weight))
+    return float(targets[np.searchsorted(below, half)]), float(deviation) or 1.0
 
 
 # ---------------------------------------------------------------------- compiled
