@@ -46,6 +46,15 @@ def weighted_sum(weights: np.ndarray, kernels: Sequence[Kernel]) -> Kernel:
     return parts[0]
 
 
+def _refuse_size(n: int) -> None:
+    """Raise if the kernel matrix of n rows does not fit into memory."""
+    if 8 * n**2 > memory_bytes():
+        raise ValueError(
+            f"MKL holds the kernel matrix of all {n:,} rows, {8e-9 * n**2:.0f} GB, which is "
+            "more than this computer has. Fit it to some of the rows."
+        )
+
+
 def _reporter(
     search: WeightSearch, stopping: Stopping, gap_tol: float
 ) -> Callable[[int, Point], None]:
@@ -216,11 +225,7 @@ class MKL(BaseEstimator):
         workers: Workers,
     ) -> None:
         n = data.n
-        if 8 * n**2 > memory_bytes():
-            raise ValueError(
-                f"MKL holds the kernel matrix of all {n:,} rows, {8e-9 * n**2:.0f} GB, which is "
-                "more than this computer has. Fit it to some of the rows."
-            )
+        _refuse_size(n)
         tasks = machine._encode(data)
         machines = [
             Machine(machine._pose(task, data), np.arange(n) if task.rows is None else task.rows)
@@ -228,10 +233,7 @@ class MKL(BaseEstimator):
         ]
         stop = stopping.is_stopped
         grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers, stop)
-        scales = np.ones(len(kernels))
-        if self.scale == "trace":
-            means = np.array([member.mean_diagonal() for member in grams.members])
-            scales = np.where(means > SMALLEST_SCALE, means, 1.0)
+        scales = self._scales(grams)
         search = WeightSearch(
             grams,
             scales,
@@ -274,6 +276,13 @@ class MKL(BaseEstimator):
             stopped or stopping.stopped,
             over,
         )
+
+    def _scales(self, grams: DistinctGrams) -> np.ndarray:
+        """The numbers by which the kernels are divided: mean of the diagonal, or 1."""
+        if self.scale != "trace":
+            return np.ones(len(grams))
+        means = np.array([member.mean_diagonal() for member in grams.members])
+        return np.where(means > SMALLEST_SCALE, means, 1.0)
 
     @staticmethod
     def _last_limits(machine: Any, stopping: Stopping) -> Stopping:
