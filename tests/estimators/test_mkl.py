@@ -328,3 +328,36 @@ def test_a_fit_that_is_stopped_at_once_keeps_its_limit():
     assert model.estimator_.certificate_.status is Status.TIME_LIMIT
     assert model.certificate_.primal >= model.certificate_.dual >= 0
     assert model.predict(X).shape == (50,)
+
+
+@pytest.mark.parametrize("cache_size", [0, 1000])
+@pytest.mark.parametrize("asked", [1, 5, 40])
+def test_no_kernel_value_is_computed_once_the_search_is_stopped(cache_size, asked):
+    """Of 3,000 rows a matrix has many tiles, and at most one strip is begun for each question."""
+    X = np.random.default_rng(9).normal(size=(3000, 2))
+    kernels = [_Counting(1.0), _Counting(2.0)]
+    _Counting.entries, questions = 0, 0
+
+    def stop():
+        nonlocal questions
+        questions += 1
+        return questions > asked
+
+    grams = DistinctGrams(kernels, X, 1e6 * cache_size, stop=stop)
+    out = np.empty((3000, 3000))
+    grams.combined(np.ones(2), out, stop)
+    sums = grams.sums(np.ones(3000), stop)
+    assert [len(each) for each in sums] == [3000, 3000]
+    largest = grams.members[0].gram.machine.tile_rows * 3000  # a strip of all columns
+    assert _Counting.entries <= asked * largest
+    for kernel, member in zip(kernels, grams.members, strict=True):  # what is stored is whole
+        if member.values is not None:
+            np.testing.assert_allclose(member.values, RBF(kernel.gamma)(X), rtol=1e-12)
+
+
+class _Counting(RBF):
+    entries = 0
+
+    def tile(self, A, B, out):
+        _Counting.entries += out.size
+        super().tile(A, B, out)

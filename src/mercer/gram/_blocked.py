@@ -44,10 +44,8 @@ class BlockedGram:
     kernel : Kernel
     points : Samples
     workers : Workers, see `threads`
-    index : int array, optional
-        Which of the samples; all by default.
-    machine : MachineModel
-        Where tile sizes come from.
+    index : int array, optional: which of the samples
+    machine : MachineModel, for the sizes of tiles
 
     Attributes
     ----------
@@ -212,9 +210,8 @@ class BlockedGram:
         total, bound = np.zeros(self.n), np.zeros(self.n)
         others = at
         if rows.size > self.machine.symmetric_rows:
-            is_row, is_at = np.zeros(self.n, bool), np.zeros(self.n, bool)
-            is_row[rows] = True
-            is_at[at] = True
+            is_row, is_at = np.zeros((2, self.n), bool)
+            is_row[rows], is_at[at] = True, True
             if is_at[rows].all():  # K among the rows is symmetric: half of it is computed
                 self._accumulate_symmetric(total, bound, rows, coef[rows], dtype, stop)
                 others = at[~is_row[at]]
@@ -260,26 +257,30 @@ class BlockedGram:
         bound[rows] += sums[:, 1].sum(axis=0) + (n_lanes + len(cut)) * UNIT * np.abs(total[rows])
 
     def matrix(
-        self, size: int | None = None, *, lasting: bool = True, out: np.ndarray | None = None
+        self,
+        size: int | None = None,
+        *,
+        lasting: bool = True,
+        out: np.ndarray | None = None,
+        stop: Callable[[], bool] = never,
     ) -> np.ndarray:
         """All of K, in the precision of ``out`` or else float64, padded with zeros to ``size``.
 
         A matrix that is not ``lasting`` lies in this thread's scratch memory, until its next call.
+        Once ``stop()`` is true the rest is not computed.
         """
         n, side = self.n, size or self.n
         is_scratch = out is None and not lasting
-        if is_scratch:
-            held = self.scratch.whole_matrix(self.index, side)  # of a solve before this one
-            if held is not None:
-                return held
-            out = self.scratch.buffer("matrix", (side, side))
-        elif out is None:
-            out = np.empty((side, side))
+        held = self.scratch.whole_matrix(self.index, side) if is_scratch else None
+        if held is not None:  # of a solve before this one
+            return held
+        if out is None:
+            shape = (side, side)
+            out = self.scratch.buffer("matrix", shape) if is_scratch else np.empty(shape)
         out[n:], out[:, n:] = 0.0, 0.0
-        strip = self.machine.tile_rows // 4
-        run = None if self.workers.n_threads == 1 else self.workers.map
-        self.kernel.matrix(self.sample_block(slice(0, n), out.dtype), out[:n, :n], strip, run)
-        if is_scratch:
+        block, strip = self.sample_block(slice(0, n), out.dtype), self.machine.tile_rows // 4
+        self.kernel.matrix(block, out[:n, :n], strip, self.workers.map, stop)
+        if is_scratch and not stop():
             self.scratch.matrix_of = self.index, side
         return out
 

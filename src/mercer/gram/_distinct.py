@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._threads import SERIAL, Workers
+from mercer.gram._base import never
 from mercer.gram._blocked import BlockedGram
 from mercer.gram._machine import pieces
 from mercer.gram._tile_sums import add_expanded
@@ -72,23 +73,42 @@ class DistinctGram:
     def mean_diagonal(self) -> float:
         return float(self.gram.diag().mean())
 
-    def block(self, dtype: Any = np.float64) -> np.ndarray:
-        """K among the distinct samples."""
-        if self.values is not None:
-            return self.values
-        return self.gram.take(self.kept).matrix(out=np.empty((self.kept.size,) * 2, dtype))
+    def store(self, dtype: Any, stop: Callable[[], bool] = never) -> None:
+        """Keep K among the distinct samples, unless ``stop()`` before it is whole."""
+        values = np.empty((self.n_distinct,) * 2, dtype)
+        self.gram.take(self.kept).matrix(out=values, stop=stop)
+        if not stop():
+            self.values = values
 
-    def store(self, dtype: Any) -> None:
-        self.values = self.block(dtype)
+    def add(
+        self, weight: float, total: np.ndarray, workers: Workers, stop: Callable[[], bool]
+    ) -> None:
+        """total += weight K among the distinct samples, of half of the tiles, until ``stop()``."""
+        part = self.gram.take(self.kept)
+        block = part.sample_block(slice(0, self.n_distinct), np.float64)
+        cut = pieces(self.n_distinct, part.machine.tile_side)
 
-    def sums(self, coef: np.ndarray) -> np.ndarray:
-        """K β among the distinct samples, in float64 sums."""
+        def one(i: int) -> None:
+            here = cut[i]
+            for there in cut[: i + 1]:
+                if stop():
+                    return
+                tile = part.scratch_block(block[here], block[there])
+                tile *= weight
+                total[here, there] += tile
+                if there is not here:
+                    total[there, here] += tile.T
+
+        workers.map(one, range(len(cut)))
+
+    def sums(self, coef: np.ndarray, stop: Callable[[], bool] = never) -> np.ndarray:
+        """K β among the distinct samples, in float64 sums; not all of them once ``stop()``."""
         b = np.bincount(self.index, weights=coef, minlength=self.n_distinct)
         used = np.flatnonzero(b)
         if self.values is None:
             out = np.zeros(self.n_distinct)
             part = self.gram.take(self.kept)
-            part.accumulate(out, np.arange(self.n_distinct), used, b[used])
+            part.accumulate(out, np.arange(self.n_distinct), used, b[used], np.float64, stop)
             return out
         return self.values @ b if self.values.dtype == np.float64 else _products(self.values, b)
 
@@ -97,7 +117,7 @@ class DistinctGram:
         return float(np.bincount(self.index, weights=coef, minlength=self.n_distinct) @ sums)
 
     def bounded_form(
-        self, coef: np.ndarray, stop: Callable[[], bool] = lambda: False
+        self, coef: np.ndarray, stop: Callable[[], bool] = never
     ) -> tuple[float, float]:
         """βᵀKβ and a rigorous bound on its error, in float64; neither once ``stop()``.
 
@@ -162,7 +182,7 @@ class DistinctGrams:
         X: Any,
         cache_bytes: float,
         workers: Workers = SERIAL,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = never,
     ):
         self.workers, self.n = workers, X.shape[0]
         self.members = [DistinctGram(kernel, X) for kernel in kernels]
@@ -174,7 +194,7 @@ class DistinctGrams:
             if left < 0:
                 break
             stored.append(member)
-        workers.map(lambda member: None if stop() else member.store(dtype), stored)
+        workers.map(lambda member: None if stop() else member.store(dtype, stop), stored)
         groups: dict[bytes, list[int]] = {}
         for k, member in enumerate(self.members):
             groups.setdefault(member.index.tobytes(), []).append(k)
@@ -184,14 +204,15 @@ class DistinctGrams:
         return len(self.members)
 
     def combined(
-        self, weights: np.ndarray, out: np.ndarray, stop: Callable[[], bool] = lambda: False
+        self, weights: np.ndarray, out: np.ndarray, stop: Callable[[], bool] = never
     ) -> None:
         """Write Σ_k weights_k K_k into ``out``, a float64 matrix of all rows, until ``stop()``.
 
         Kernels with the same distinct samples are summed among these; then each strip of ``out``
         gets all of these sums while it is in the cache.
         """
-        out[...] = 0.0
+        strips = pieces(self.n, max(1, SETTINGS.strip_cells // self.n))
+        self.workers.map(lambda strip: None if stop() else out[strip].fill(0.0), strips)
         expanded: list[tuple[np.ndarray, np.ndarray]] = []
         for members in self.groups:
             used = [k for k in members if weights[k]]
@@ -206,11 +227,11 @@ class DistinctGrams:
             expanded.append((total, first.index))
 
         def one(strip: slice) -> None:
-            for total, index in expanded:
+            for total, index in [] if stop() else expanded:
                 add_expanded(out[strip], strip.start, total, index)
 
         if expanded:
-            self.workers.map(one, pieces(self.n, max(1, SETTINGS.strip_cells // self.n)))
+            self.workers.map(one, strips)
 
     def _add_weighted(
         self,
@@ -220,22 +241,23 @@ class DistinctGrams:
         stop: Callable[[], bool],
     ) -> None:
         """Add the weighted matrices among the distinct samples, by strips that stay in a cache."""
-        strips = pieces(len(total), max(1, SETTINGS.strip_cells // len(total)))
         stored = [k for k in used if self.members[k].values is not None]
-        # Those that are not stored are computed one by one.
-        for part in ([stored] if stored else []) + [[k] for k in used if k not in set(stored)]:
+        blocks: list[tuple[float, Any]] = [(weights[k], self.members[k].values) for k in stored]
+
+        def one(strip: slice) -> None:
             if stop():
                 return
-            blocks = [(weights[k], self.members[k].block()) for k in part]
+            scaled = np.empty_like(total[strip])
+            for weight, block in blocks:
+                np.multiply(block[strip], weight, out=scaled)
+                total[strip] += scaled
 
-            def one(strip: slice, blocks: list = blocks) -> None:
-                scaled = np.empty_like(total[strip])
-                for weight, block in blocks:
-                    np.multiply(block[strip], weight, out=scaled)
-                    total[strip] += scaled
+        if blocks:
+            self.workers.map(one, pieces(len(total), max(1, SETTINGS.strip_cells // len(total))))
+        for k in used:
+            if self.members[k].values is None:
+                self.members[k].add(weights[k], total, self.workers, stop)
 
-            self.workers.map(one, strips)
-
-    def sums(self, coef: np.ndarray) -> list[np.ndarray]:
-        """K_k β among the distinct samples, for each k."""
-        return self.workers.map(lambda member: member.sums(coef), self.members)
+    def sums(self, coef: np.ndarray, stop: Callable[[], bool] = never) -> list[np.ndarray]:
+        """K_k β among the distinct samples, for each k; not all of them once ``stop()``."""
+        return self.workers.map(lambda member: member.sums(coef, stop), self.members)

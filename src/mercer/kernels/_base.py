@@ -21,12 +21,13 @@ and says what is known about it: `sample_type`, `is_psd`, `is_nonnegative`, `is_
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from mercer._threads import Workers, single_threaded_blas, thread_count
+from mercer._threads import SERIAL, Workers, single_threaded_blas, thread_count
 from mercer.kernels._parameters import integer, real
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
@@ -78,26 +79,30 @@ class Kernel(ABC):
     def diag(self, A: SampleBlock) -> np.ndarray:
         """k(a_i, a_i) as a float64 array."""
 
-    def matrix(self, A: SampleBlock, out: np.ndarray, side: int, run: Any = None) -> None:
+    def matrix(
+        self,
+        A: SampleBlock,
+        out: np.ndarray,
+        side: int,
+        run: Any = SERIAL.map,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Write k among the samples of a block into ``out``, from about half of the values.
 
         Strips of ``side`` rows are computed up to the diagonal and mirrored, by
-        ``run(function, strips)`` or else one after the other.
+        ``run(function, strips)``; once ``stop()`` is true, no more of them.
         """
 
         def strip(start: int) -> None:
-            stop = min(start + side, len(A))
-            self.tile(A[start:stop], A[:stop], out[start:stop, :stop])
-            out[:start, start:stop] = out[start:stop, :start].T
+            if stop():
+                return
+            end = min(start + side, len(A))
+            self.tile(A[start:end], A[:end], out[start:end, :end])
+            out[:start, start:end] = out[start:end, :start].T
+            if self.is_shift_invariant:  # k(x, x) is known exactly
+                np.fill_diagonal(out[start:end, start:end], self.diag(A[start:end]))
 
-        starts = range(0, len(A), side)
-        if run is None:
-            for start in starts:
-                strip(start)
-        else:
-            run(strip, starts)
-        if self.is_shift_invariant:  # k(x, x) is known exactly
-            np.fill_diagonal(out, self.diag(A))
+        run(strip, range(0, len(A), side))
 
     def is_map_of_products(self, samples: Samples) -> bool:
         """Whether float64 values are a map of x·z alone and of norms: `map_products`.

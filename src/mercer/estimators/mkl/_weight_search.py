@@ -178,7 +178,9 @@ class WeightSearch:
             coef = np.zeros(self.grams.n)
             coef[machine.rows] = machine.problem.at_points(beta, machine.rows.size)
             coefs.append(coef)
-        sums = [self.grams.sums(coef) for coef in coefs]
+        sums = [self.grams.sums(coef, self.stopping.is_stopped) for coef in coefs]
+        if self.stopping.is_stopped():
+            return self._unsolved(d, betas)  # the sums may not be whole
         q = np.zeros(len(self.grams))
         for coef, each in zip(coefs, sums, strict=True):
             q += [g.form(coef, s) for g, s in zip(self.grams.members, each, strict=True)]
@@ -188,9 +190,9 @@ class WeightSearch:
             self._cuts.append(replace(point, sums=[]))
         return point
 
-    def _unsolved(self, d: np.ndarray) -> Point:
-        """Weights whose machines are not known: β = 0, of which nothing is lower."""
-        betas = [machine.problem.start for machine in self.machines]
+    def _unsolved(self, d: np.ndarray, betas: list[np.ndarray] | None = None) -> Point:
+        """Weights whose machines are not known, or whose values are not: nothing is lower."""
+        betas = betas or [machine.problem.start for machine in self.machines]
         zero = [np.zeros(member.n_distinct) for member in self.grams.members]
         q = np.zeros(len(self.grams))
         return Point(d, betas, 0.0, np.inf, q, [zero for _ in betas])
