@@ -12,6 +12,7 @@ import mercer
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 from mercer.dask import LinearSVC, LinearSVR, LogisticRegression  # noqa: E402
+from mercer.dask._client import find_client
 
 HOW = {
     "processes": False,
@@ -152,6 +153,7 @@ def test_a_new_scheduler_at_the_same_address(rows):
         model = LinearSVC(**parameters, callback=restart).fit(cut(X), y)
         assert len(clusters) == 2
         again = LinearSVC(**parameters).fit(cut(X), y)
+        find_client(address, 5.0).close()
     finally:
         clusters[-1].close()
     assert model.certificate_.status.is_solved

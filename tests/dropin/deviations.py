@@ -5,7 +5,7 @@ A key is a test, or a test without its parameters for all of them.
 
 from __future__ import annotations
 
-__all__ = ["DEVIATIONS"]
+__all__ = ["DEVIATIONS", "MAY_PASS"]
 
 _SVM = "sklearn/svm/tests/test_svm.py::"
 _SGD = "sklearn/linear_model/tests/test_sgd.py::"
@@ -25,4 +25,8 @@ DEVIATIONS = {
     "sklearn/utils/tests/test_estimator_checks.py::test_check_estimator_callback": _NU_SVC,
     # LinearSVC and LinearSVR
     _SVM + "test_linear_svm_convergence_warnings": "the toy problem is solved in two iterations",
+    _SVM + "test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0]": "the optimum is not "
+    "unique, and which one is found depends on the order of the rows",
 }
+# Entries whose tests pass or fail by rounding, which is the processor's.
+MAY_PASS = {_SVM + "test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0]"}
