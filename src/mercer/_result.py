@@ -205,7 +205,7 @@ class LinearResult:
 
     def meets(self, tol: float) -> bool:
         """Whether the relative gap is at most ``tol``."""
-        return bool(self.gap <= tol * self.primal)
+        return bool(self.gap <= tol * self.primal and math.isfinite(self.gap))
 
     @property
     def relative_gap(self) -> float:

@@ -12,7 +12,7 @@ import mercer
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 from mercer.dask import LinearSVC, LinearSVR, LogisticRegression  # noqa: E402
-from mercer.dask._client import find_client
+from mercer.dask._client import find_client  # noqa: E402
 
 HOW = {
     "processes": False,

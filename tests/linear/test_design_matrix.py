@@ -89,7 +89,7 @@ class Given:
 
 class TestTiled(DesignMatrixConformance):
     def make(self, X, n_threads=1):
-        return TiledFeatures(Given(X, n_threads), None, 0)
+        return TiledFeatures(Given(X, n_threads), None, 0, Stopping())
 
 
 def _data():
@@ -155,3 +155,28 @@ def test_products_halt_when_the_fit_has_to_stop():
         design.matvec(np.zeros(6), 0.0)
     assert design.stopping is None
     design.matvec(np.zeros(6), 0.0)
+
+
+@pytest.mark.parametrize("tiles", [0, 3, 11, 40])
+def test_a_fit_on_tiled_features_stops_within_a_pass(tiles):
+    """The limit is reached after some tiles: in the subsample, the first pass or a later one."""
+    X, Y = _data()
+    limits, seen = Stopping(), 0
+
+    def features(rows):
+        nonlocal seen
+        seen += 1
+        if seen > tiles:
+            limits.time_limit = 0.0
+        return X[rows]
+
+    embedding = Given(X, 1)
+    embedding.features = features
+    design = TiledFeatures(embedding, None, 8 * X.size, limits)
+    problem = classification(Y, np.ones(len(Y)), squared=True, intercept_penalty=0.0)
+    found = Newton(1e-12).solve(problem, design, limits)
+    assert seen <= tiles + 1
+    assert found.status is Status.TIME_LIMIT
+    assert found.w.shape == (6,)
+    assert np.isfinite(found.w).all()
+    assert not found.meets(1e-12)

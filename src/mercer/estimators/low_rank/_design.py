@@ -17,7 +17,7 @@ from mercer.solvers.linear._design_matrix import DenseMatrix
 __all__ = ["TiledFeatures"]
 
 # Rows of a tile: their features are computed by one thread and used by it.
-_TILE_ROWS = 4096
+_TILE_ROWS = 1024
 
 
 class TiledFeatures:
@@ -30,12 +30,16 @@ class TiledFeatures:
         Which rows; None for all.
     budget : int
         Bytes of features that `take` may keep in memory.
+    limits : Stopping
+        Once it has stopped, every product raises `Halted`: a pass takes long.
     """
 
     is_sparse = False
 
-    def __init__(self, embedding: Embedding, rows: np.ndarray | None, budget: int):
-        self.embedding, self.rows, self.budget = embedding, rows, budget
+    def __init__(
+        self, embedding: Embedding, rows: np.ndarray | None, budget: int, limits: Stopping
+    ):
+        self.embedding, self.rows, self.budget, self.limits = embedding, rows, budget, limits
         self.n = embedding.n if rows is None else rows.size
         self.d = embedding.n_features
         self.nnz = self.n * self.d
@@ -47,7 +51,7 @@ class TiledFeatures:
 
     def _map(self, task: Callable[[slice, DenseMatrix], Any]) -> list[Any]:
         def one(part: slice) -> Any:
-            if self.stopping is not None and self.stopping.stopped is not None:
+            if self.limits.stopped is not None:
                 raise Halted
             return task(part, self._tile(part))
 
@@ -73,8 +77,9 @@ class TiledFeatures:
         """Some of the rows: in memory where the budget allows it."""
         inner = rows if self.rows is None else self.rows[rows]
         if 4 * inner.size * self.d > self.budget:
-            return TiledFeatures(self.embedding, inner, self.budget)
-        parts = [self.embedding.features(inner[p]) for p in pieces(inner.size, _TILE_ROWS)]
-        kept = DenseMatrix(np.concatenate(parts).astype(np.float32), self.embedding.gram.workers)
+            return TiledFeatures(self.embedding, inner, self.budget, self.limits)
+        some = TiledFeatures(self.embedding, inner, 0, self.limits)
+        parts = some._map(lambda part, F: F.X.astype(np.float32))
+        kept = DenseMatrix(np.concatenate(parts), self.embedding.gram.workers)
         kept.stopping = self.stopping
         return kept

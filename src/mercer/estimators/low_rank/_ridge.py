@@ -65,15 +65,23 @@ def solve_ridge(
     s = problem.scale**2
     S = s[:, np.newaxis]
 
-    def normal(part: slice) -> tuple[np.ndarray, np.ndarray]:
-        F = embedding.features(part)
-        weighted = F * S[part]
-        return F.T @ weighted, weighted.T @ problem.Y[part]
-
-    parts = [p for p in embedding.each(embedding.tiles, normal, stopping.is_stopped) if p]
     r = embedding.n_features
-    A = np.sum([p[0] for p in parts], axis=0) if parts else np.zeros((r, r))
-    rhs = np.sum([p[1] for p in parts], axis=0) if parts else np.zeros((r, problem.Y.shape[1]))
+    n_lanes = min(embedding.gram.machine.lanes, len(embedding.tiles))
+    A, rhs = np.zeros((n_lanes, r, r)), np.zeros((n_lanes, r, problem.Y.shape[1]))
+
+    def normal(lane: int) -> int:
+        """FᵀSF and FᵀSy over some tiles, the same for any number of threads; their number."""
+        for done, part in enumerate(embedding.tiles[lane::n_lanes]):
+            if stopping.is_stopped():
+                return done
+            F = embedding.features(part)
+            weighted = F * S[part]
+            A[lane] += F.T @ weighted
+            rhs[lane] += weighted.T @ problem.Y[part]
+        return len(embedding.tiles[lane::n_lanes])
+
+    n_tiles = sum(embedding.gram.workers.map(normal, range(n_lanes)))
+    A, rhs = A.sum(axis=0), rhs.sum(axis=0)
     W = np.empty_like(rhs)
     for t, alpha in enumerate(problem.alpha):
         system = A + alpha * np.eye(r)
@@ -85,7 +93,7 @@ def solve_ridge(
     f = embedding.sums(W, np.zeros((embedding.n, W.shape[1])), stop).f
     beta = S * (problem.Y - f)
     sums = embedding.sums(W, beta, stop)
-    is_whole = len(parts) == len(embedding.tiles)
+    is_whole = n_tiles == len(embedding.tiles)
     sizes = np.linalg.norm(rhs, axis=0) * is_whole  # not known of a part of the rows
     return FeatureRidge(W, _certify(problem, embedding, W, beta, sums, sizes, tol, stopping))
 

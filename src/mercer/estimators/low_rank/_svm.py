@@ -193,7 +193,7 @@ class LowRankFit:
             design: Any = DenseMatrix(F, embedding.gram.workers)
         else:
             squares = embedding.squares(stopping.is_stopped)
-            design = TiledFeatures(embedding, None, budget)
+            design = TiledFeatures(embedding, None, budget, stopping)
         residual = np.maximum(embedding.gram.diag() - squares, 0.0)
         answers = []
         for t, (task, problem) in enumerate(zip(tasks, problems, strict=True)):

@@ -51,7 +51,9 @@ class Newton:
         """The model, its duals and its gap."""
         steps_before = 0
         if start is None:
-            start, steps_before = self._solve_subsample(problem, design, stopping)
+            start = Start(np.zeros(design.d), 0.0)
+            with suppress(Halted):
+                start, steps_before = self._solve_subsample(problem, design, stopping)
         return _Run(self, problem, design, stopping, steps_before).solve(start)
 
     def _solve_subsample(
@@ -97,8 +99,11 @@ class _Run:
 
     def solve(self, start: Start) -> LinearResult:
         began = time.perf_counter()
-        first = self.best = start.known or self._evaluate(start.w, start.b, start.beta)
-        state = start.state
+        found = start.known or self._evaluate(start.w, start.b, start.beta)
+        if found is None:
+            return self._unknown(start, time.perf_counter() - began)
+        first, state = found, start.state
+        self.best = first
         if not first.meets(self.tol) and state is not None and state.gram is not None:
             with suppress(Halted, LinAlgError), halting(self.design, self.stopping):
                 self.best, self.steps_before = follow_path(
@@ -139,12 +144,33 @@ class _Run:
             with suppress(Halted, LinAlgError), halting(self.design, self.stopping):
                 method.solve(reduction * tol * self.best.primal, width, self._stop)
             found = self._evaluate(method.w, method.b, method.beta)
-            self.best = min(self.best, found, key=attrgetter("finite_gap"))
+            if found is not None:
+                self.best = min(self.best, found, key=attrgetter("finite_gap"))
             self._report(lambda: self.best)
         return Status.SOLVED if self.best.meets(tol) else self._limit() or Status.STALLED
 
-    def _evaluate(self, w: np.ndarray, b: float, beta: np.ndarray | None) -> LinearResult:
-        return evaluate(self.problem, self.design, w, b, None if self.is_smooth else beta)
+    def _evaluate(self, w: np.ndarray, b: float, beta: np.ndarray | None) -> LinearResult | None:
+        """Value and gap over all rows; None where their products have to stop before the end."""
+        try:
+            return evaluate(self.problem, self.design, w, b, None if self.is_smooth else beta)
+        except Halted:
+            return None
+
+    def _unknown(self, start: Start, seconds: float) -> LinearResult:
+        """A model whose value at the rows is not known."""
+        beta, w_beta = np.zeros(self.design.n), np.zeros(self.design.d)
+        return LinearResult(
+            start.w,
+            start.b,
+            beta,
+            beta,
+            w_beta,
+            np.inf,
+            np.inf,
+            self.stopping.stopped or Status.TIME_LIMIT,
+            self.steps_before,
+            seconds=seconds,
+        )
 
     def _limit(self) -> Status | None:
         if 0 <= self.solver.max_iter <= self.steps_before + self.method.steps:
@@ -157,7 +183,7 @@ class _Run:
         self._report(lambda: self._evaluate(method.w, method.b, method.beta))
         return self._limit() is not None
 
-    def _report(self, result: Callable[[], LinearResult]) -> None:
+    def _report(self, result: Callable[[], LinearResult | None]) -> None:
         if self.stopping.callback is not None:
             self.stopping.report(
                 Progress(
