@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics import balanced_accuracy_score
 
 from mercer.estimators import SVC
-from mercer.estimators._registry import EstimatorEntry, register_estimator
+from mercer.estimators._registry import ESTIMATORS, EstimatorEntry, register_estimator
 from mercer.kernels import Laplacian
-from mercer.kernels._registry import KernelEntry, register_kernel
-from mercer.solvers._platt import Platt
+from mercer.kernels._registry import KERNELS, KERNELS_BY_NAME, KernelEntry, register_kernel
+from mercer.solvers._base import DenseIteration, DenseSolver
+from mercer.solvers._registry import NAMES, register_solver
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,10 +41,37 @@ class ToySVC(SVC):
         return balanced_accuracy_score(y, self.predict(X), sample_weight=sample_weight)
 
 
-class ToySolver(Platt):
-    """Platt's method under another name."""
+class _Pairs(DenseIteration):
+    def __init__(self, problem, K, beta, solver):
+        super().__init__(problem, K, beta, solver.tol)
 
-    name = "toy"
+    def advance(self, room: int) -> None:
+        """Steps along the maximal violating pair: β_i rises, β_j falls by as much."""
+        p, beta = self.problem, self.beta
+        for _ in range(min(room, 500)):
+            e = p.target - p.at_variables(self.f)
+            i = np.argmax(np.where(beta < p.upper, e, -np.inf))
+            j = np.argmin(np.where(beta > p.lower, e, np.inf))
+            if e[i] - e[j] <= self.tol / 2:
+                self.sum_f()
+                return
+            k, m = self.row[i], self.row[j]
+            eta = self.K[k, k] + self.K[m, m] - 2 * self.K[k, m]
+            most = min(p.upper[i] - beta[i], beta[j] - p.lower[j])
+            step = min((e[i] - e[j]) / eta, most) if eta > 1e-14 else most
+            beta[i] = min(beta[i] + step, p.upper[i])
+            beta[j] = max(beta[j] - step, p.lower[j])
+            self.f += step * (self.K[k] - self.K[m])
+            self.steps += 1
+
+
+@dataclass(frozen=True)
+class ToySolver(DenseSolver):
+    """The maximal violating pair, step by step (Keerthi et al., 2001)."""
+
+    name: ClassVar[str] = "toy"
+    iteration: ClassVar[type] = _Pairs
+    takes_groups: ClassVar[tuple[int, ...]] = (1,)
 
 
 KERNEL = KernelEntry(
@@ -59,6 +88,14 @@ ESTIMATOR = EstimatorEntry(
 )
 
 
+SOLVER = ("toy", "tests.registry_toys:ToySolver")
+
+
 def register() -> None:
     register_kernel(KERNEL)
     register_estimator(ESTIMATOR)
+    register_solver(*SOLVER)
+
+
+def unregister() -> None:
+    del KERNELS["ToyKernel"], KERNELS_BY_NAME["toy"], ESTIMATORS["ToySVC"], NAMES["toy"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer.estimators import _registry as estimators
@@ -19,33 +20,61 @@ from mercer.kernels._reference import kernel_matrix
 from mercer.persistence import open_model
 from mercer.playground._catalogue import ESTIMATORS as PLAYGROUND_ESTIMATORS
 from mercer.playground._catalogue import KERNELS as PLAYGROUND_KERNELS
+from mercer.solvers import _registry as solvers
+from tests.estimators.conformance import EstimatorConformance
+from tests.estimators.weights import with_tol
 from tests.kernels.conformance import KernelConformance
 from tests.oracles.naive_kernels import NAIVE
-from tests.registry_toys import ESTIMATOR, KERNEL, ToyKernel, ToySVC
+from tests.registry_toys import ESTIMATOR, ToyKernel, ToySolver, ToySVC, register, unregister
+from tests.solvers.conformance import ONE_GROUP, SolverConformance
 
 ROOT = Path(__file__).parent.parent
 NAIVE["ToyKernel"] = lambda x, z, gamma: 0.5 + 0.5 * np.exp(-gamma * np.abs(x - z).sum())
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(80, 3))
-y = (X[:, 0] + 0.5 * rng.normal(size=80) > 0).astype(int)
+
+def _rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    return X, (X[:, 0] + 0.5 * rng.normal(size=80) > 0).astype(int)
+
+
+X, y = _rows()
 
 
 @pytest.fixture
 def toys():
-    """The toy kernel and estimator, registered for the time of a test."""
-    kernels.register_kernel(KERNEL)
-    estimators.register_estimator(ESTIMATOR)
+    """The toy kernel, estimator and solver, registered for the time of a test."""
+    register()
     yield
-    del (
-        kernels.KERNELS["ToyKernel"],
-        kernels.KERNELS_BY_NAME["toy"],
-        estimators.ESTIMATORS["ToySVC"],
-    )
+    unregister()
 
 
 class TestToyKernel(KernelConformance):
     kernel = ToyKernel(gamma=0.2)
+
+
+class TestToySolver(SolverConformance):
+    solver, problems = ToySolver(), ONE_GROUP
+
+
+@pytest.mark.usefixtures("toys")
+class TestToySVC(EstimatorConformance):
+    estimator = ToySVC(kernel=ToyKernel(gamma=0.2), solver="toy")
+
+
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks([ToySVC()])
+def test_scikit_learns_checks_of_the_toy(estimator, check):
+    check(with_tol(estimator, check, 1e-9))
+
+
+def test_a_registered_solver_is_known_by_name(toys):
+    model = mercer.SVC(solver="toy", tol=1e-8).fit(X, y)
+    assert repr(model.solver_) == "toy: asked for"
+    best = mercer.SVC(tol=1e-8).fit(X, y).certificate_
+    assert model.certificate_.primal == pytest.approx(best.primal, rel=1e-7)
+    with pytest.raises(ValueError, match="solver='toy' cannot solve the problem of NuSVC"):
+        mercer.NuSVC(solver="toy", nu=0.2).fit(X, y)
 
 
 def test_a_registered_kernel_is_known_by_name(toys):
@@ -64,6 +93,8 @@ def test_parameter_checks_can_be_pickled():
 
 
 def test_names_that_are_not_registered_are_refused():
+    with pytest.raises(ValueError, match="'solver' parameter"):
+        mercer.SVC(solver="toy").fit(X, y)
     with pytest.raises(ValueError, match="'toy'"):
         as_kernel("toy")
     with pytest.raises(ValueError, match="'kernel' parameter"):
@@ -77,6 +108,9 @@ def test_a_name_is_registered_once(toys):
     ):
         with pytest.raises(ValueError, match=r"toy|a:Other"):
             add(entry)
+    for name in ("toy", "smo", "auto"):
+        with pytest.raises(ValueError, match=f"there is a solver '{name}' already"):
+            solvers.register_solver(name, "a:Other")
 
 
 @pytest.mark.parametrize("kernel", ["toy", ToyKernel(0.5), ToyKernel(0.5) + 2 * RBF(0.1)])
@@ -115,6 +149,8 @@ def test_every_entry_leads_somewhere():
         if entry.names:
             kernel = entry.make(gamma=0.5, degree=2, coef0=1.0)
             assert kernels.kernel_entry(kernel) is entry
+    for name, path in solvers.NAMES.items():
+        assert kernels.load_path(path).name == name
     for entry in estimators.ESTIMATORS.values():
         assert entry.verify == "" or callable(kernels.load_path(entry.verify))
     shown = {entry.playground for entry in estimators.ESTIMATORS.values() if entry.playground}
@@ -124,8 +160,6 @@ def test_every_entry_leads_somewhere():
 
 SCRIPT = """
 import sys
-from mercer.solvers._registry import NAMES
-NAMES["toy"] = "tests.registry_toys:ToySolver"
 from tests.registry_toys import register
 register()
 from mercer.cli import main

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.estimators._registry import ESTIMATORS
+from mercer.solvers import Choice
 
 N = 97  # no other size in the data: an array of this length holds something of every row
 KERNEL = {"_gamma"}  # the number that gamma="scale" stood for
@@ -60,6 +61,11 @@ def test_private_state_is_what_is_listed(name):
     model, _, _ = fitted(name)
     private = {key for key in vars(model) if not key.endswith("_")} - set(model.get_params())
     assert private <= PRIVATE[name]
+    # One type everywhere: what states a certificate also says what solved it, and why.
+    assert (
+        hasattr(model, "certificate_") == hasattr(model, "solver_") == bool(ESTIMATORS[name].verify)
+    )
+    assert type(getattr(model, "solver_", Choice("", ""))) is Choice
 
 
 @pytest.mark.parametrize("name", [n for n, e in ESTIMATORS.items() if e.task == "classification"])

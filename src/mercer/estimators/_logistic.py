@@ -30,7 +30,7 @@ from mercer.estimators._validation import Data, check_training, class_weights
 from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._cached import MEGABYTE
 from mercer.problems import Logistic
-from mercer.solvers import Stopping
+from mercer.solvers import Choice, Stopping
 from mercer.solvers._kernel_logistic import NewtonCG, with_bounds
 
 __all__ = ["KernelLogisticRegression"]
@@ -71,6 +71,8 @@ class KernelLogisticRegression(
     certificate_ : Certificate
         Primal and (entropy) dual value and their gap. ``kkt_violation`` is the length of the
         gradient in feature space; the gap is half its square.
+    solver_ : Choice
+        The method of solution (``name``), and the reason.
     classes_, class_weight_
     n_iter_ : int
         Newton steps.
@@ -147,6 +149,7 @@ n_features_in_, feature_names_in_
                 for each in zip(problems, results, names, strict=True)
             ]
         )
+        self.solver_ = Choice("newton", "the loss is smooth; steps by conjugate gradients")
         self.n_iter_ = max(result.rounds for result in results)
         if self.verbose:
             print(f"[{type(self).__name__}] {self.certificate_!r}")

@@ -14,7 +14,7 @@ from mercer.kernels import Callable, Kernel
 from mercer.kernels._binding import kernel_of
 from mercer.kernels._registry import KernelNames
 from mercer.kernels._user_defined import depends_on_the_set, takes_pairs
-from mercer.solvers._registry import NAMES
+from mercer.solvers._registry import SolverNames
 
 __all__ = ["CONSTRAINTS", "COUNT", "NOT_NEGATIVE", "POSITIVE", "resolve_kernel"]
 
@@ -45,7 +45,7 @@ CONSTRAINTS: dict[str, list] = {
     "decision_function_shape": [StrOptions({"ovr", "ovo"})],
     "break_ties": ["boolean"],
     "random_state": ["random_state"],
-    "solver": [StrOptions({"auto", *NAMES}), HasMethods(["solve", "refuses"])],
+    "solver": [StrOptions(SolverNames()), HasMethods(["solve", "refuses"])],
     "time_limit": [None, NOT_NEGATIVE],
     "n_jobs": [None, Interval(Integral, None, -1, closed="right"), COUNT],
     "callback": [None, callable],

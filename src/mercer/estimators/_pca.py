@@ -42,7 +42,7 @@ from mercer.kernels import RBF, Linear
 from mercer.kernels._binding import make_samples
 from mercer.kernels._symmetry import require_symmetric, symmetric_part
 from mercer.problems import Ridge
-from mercer.solvers import Stopping
+from mercer.solvers import Choice, Stopping
 from mercer.solvers._eigen import EigenSettings, EigenSolution, EigenSolver, has_equal_rows
 from mercer.solvers._kernel_ridge import RidgeSolver
 
@@ -114,6 +114,8 @@ class KernelPCA(
         Its fraction of the variance of φ(x), whose trace is known even if few components are.
     certificate_ : EigenCertificate
         The residual of each eigenpair.
+    solver_ : Choice
+        The method of solution (``name``), and the reason.
     gamma_ : float
     X_fit_ : ndarray or CSR
     dual_coef_, X_transformed_fit_ : ndarray
@@ -231,6 +233,7 @@ class KernelPCA(
             iterations=solution.iterations,
             seconds=stopping.seconds,
         )
+        self.solver_ = Choice(solution.solver, self._reason(solution, data.n))
         self.gamma_ = 1 / data.X.shape[1] if self.gamma is None and data.X.ndim == 2 else self.gamma
         self.X_fit_ = data.X
         # Columns of exact sum zero do the centring of new rows, but for a constant.
@@ -242,6 +245,11 @@ class KernelPCA(
             print(f"[KernelPCA] {self.certificate_!r}")
         if not solution.status.is_solved:
             self._warn()
+
+    def _reason(self, solution: EigenSolution, n: int) -> str:
+        if self.eigen_solver != "auto" and solution.solver == self._solver().solver:
+            return f"asked for (eigen_solver={self.eigen_solver!r})"
+        return f"{solution.values.size:,} components of {n:,} rows"
 
     def _warn(self) -> None:
         certificate = self.certificate_

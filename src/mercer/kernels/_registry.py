@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from itertools import chain
+from typing import Any, ClassVar
 
 __all__ = [
     "KERNELS",
@@ -19,6 +20,7 @@ __all__ = [
     "ClassPath",
     "KernelEntry",
     "KernelNames",
+    "NameView",
     "kernel_entry",
     "load_path",
     "register_kernel",
@@ -98,21 +100,30 @@ def register_kernel(entry: KernelEntry) -> None:
     KERNELS_BY_NAME.update(dict.fromkeys(entry.names, entry))
 
 
-class KernelNames(Set[str]):
-    """All names and aliases: a view of the registry that can be pickled."""
+class NameView(Set[str]):
+    """The names of a registry, also of entries that are added later; it can be pickled."""
+
+    registry: ClassVar[dict[str, Any]]
+    also: ClassVar[tuple[str, ...]] = ()  # names without an entry
 
     def __contains__(self, name: object) -> bool:
-        return name in KERNELS_BY_NAME
+        return name in self.registry or name in self.also
 
     def __iter__(self) -> Iterator[str]:
-        return iter(KERNELS_BY_NAME)
+        return chain(self.also, self.registry)
 
     def __len__(self) -> int:
-        return len(KERNELS_BY_NAME)
+        return len(self.registry) + len(self.also)
 
     @classmethod
     def _from_iterable(cls, names: Iterable[str]) -> set[str]:  # type: ignore[override]
         return set(names)  # results of set operations are plain sets
+
+
+class KernelNames(NameView):
+    """All names and aliases of kernels."""
+
+    registry = KERNELS_BY_NAME
 
 
 def kernel_entry(kernel: Any) -> KernelEntry | None:

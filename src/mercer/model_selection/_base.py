@@ -34,7 +34,7 @@ from mercer.model_selection._driver import (
 from mercer.model_selection._ledger import Ledger
 from mercer.model_selection._progress import SearchLines
 from mercer.model_selection._scoring import Scoring
-from mercer.solvers import Stopping
+from mercer.solvers import Choice, Stopping
 
 __all__ = ["BaseSearch", "SearchParameters", "log_grid", "values_of"]
 
@@ -241,8 +241,16 @@ class BaseSearch(BaseEstimator):
     @property
     def certificate_(self) -> Certificate:
         """The certificate of the best estimator on all rows."""
+        return self._last_step().certificate_
+
+    @property
+    def solver_(self) -> Choice:
+        """The method of solution of the best estimator, and the reason."""
+        return self._last_step().solver_
+
+    def _last_step(self) -> Any:
         model = self.best_estimator_
-        return (model.steps[-1][1] if isinstance(model, Pipeline) else model).certificate_
+        return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
     def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")

@@ -178,7 +178,7 @@ break_ties
         Other candidates with the same mean score, after all of them were solved to a tenth of tol.
     cv_results_ : dict of arrays
         As in scikit-learn's ``GridSearchCV``, and ``max_kkt_violation`` of the fits.
-    certificate_ : Certificate
+    certificate_, solver_
         Of ``best_estimator_``.
     classes_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
         As in scikit-learn.
@@ -234,7 +234,7 @@ callback, on_interrupt, verbose
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
         As in `SVCCV`.
 
     Examples
@@ -295,7 +295,7 @@ callback, on_interrupt, verbose
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
         As in `SVCCV`.
 
     Examples

@@ -46,7 +46,7 @@ time_limit, n_jobs, callback, on_interrupt, verbose, degree, coef0
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
         As in `SVCCV`.
 
     Examples
@@ -90,7 +90,7 @@ cache_size, time_limit, n_jobs, callback, on_interrupt, verbose, degree, coef0, 
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
         As in `SVCCV`.
 
     Examples
@@ -151,7 +151,7 @@ callback, on_interrupt, verbose
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
         As in `SVCCV`.
 
     Examples
@@ -195,7 +195,7 @@ n_jobs, callback, on_interrupt, verbose
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_
         As in `SVCCV`.
 
     Examples
@@ -242,7 +242,7 @@ n_jobs, callback, on_interrupt, verbose
     Attributes
     ----------
     best_estimator_, best_params_, best_score_, best_index_, ties_, cv_results_, certificate_, \
-n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
+solver_, n_features_in_, feature_names_in_, n_splits_, scorer_, refit_time_, classes_
         As in `SVCCV`.
 
     Examples

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from mercer.kernels._registry import load_path
+from mercer.kernels._registry import NameView, load_path
 from mercer.solvers.smo._solver import SMO
 
-__all__ = ["NAMES", "Choice", "choose", "make_solver"]
+__all__ = ["NAMES", "Choice", "SolverNames", "choose", "make_solver", "register_solver"]
 
 # The class of each name by its path, imported when it is used.
 NAMES = {
@@ -21,6 +21,20 @@ NAMES = {
     "coordinate-ascent": "mercer.solvers._coordinate_ascent:CoordinateAscent",
     "pegasos": "mercer.solvers.pegasos:Pegasos",
 }
+
+
+def register_solver(name: str, path: str) -> None:
+    """Add a solver of the problems of SVMs. Its name must be new."""
+    if name in SolverNames():
+        raise ValueError(f"there is a solver {name!r} already: {NAMES.get(name, 'the default')}.")
+    NAMES[name] = path
+
+
+class SolverNames(NameView):
+    """What ``solver=`` takes."""
+
+    registry: ClassVar[dict[str, Any]] = NAMES
+    also = ("auto",)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from mercer.gram._bounded_products import bounded_columns, gram_error
 from mercer.kernels import Linear
 from mercer.kernels._binding import make_samples
 from mercer.kernels._samples import Samples
-from mercer.solvers import Stopping
+from mercer.solvers import Choice, Stopping
 from mercer.solvers._dense_algebra import kernel_matrix
 from mercer.solvers.pegasos._rows import DenseRows, KernelRows, PegasosRows, SparseRows
 from mercer.solvers.pegasos._state import LossInterval, PegasosSettings, PegasosState
@@ -264,12 +264,14 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
     def _keep_linear(self) -> None:
         W = np.array([state.coef(self.average) for state in self._states])
         self.coef_, self.intercept_ = W[:, :-1].copy(), W[:, -1].copy()
+        self.solver_ = Choice("pegasos", "stochastic subgradient steps on w")
 
     def _keep_expansion(self, data: Data, gram: BlockedGram) -> None:
         coef = np.array([state.coef(self.average) for state in self._states])
         support = np.flatnonzero(coef.any(axis=0))
         self.intercept_ = coef.sum(axis=1) * float(self.fit_intercept)
         self.expansion_ = self._expansion(data, gram, support, coef[:, support], self.intercept_)
+        self.solver_ = Choice("pegasos", "stochastic subgradient steps on the coefficients of rows")
         del self._states  # a stream continues from w only
 
     def _decide(self, X: Any, signs_only: bool = False) -> np.ndarray:

@@ -77,6 +77,8 @@ class PegasosClassifier(RestPredictions, PegasosBase):
     certificate_ : Certificate
         ``primal`` is ½(‖w‖² + b²) + Σ Cᵢξᵢ (the objective over λ, as in `SVC`), ``dual`` a lower
         bound on it for every model; violation and counts are those of the dual point.
+    solver_ : Choice
+        The method of solution (``name``), and what its steps change.
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         w; linear only.
@@ -210,8 +212,8 @@ on_interrupt, verbose
 
     Attributes
     ----------
-    certificate_, coef_, intercept_, expansion_, kernel_, lam_, n_iter_, t_, n_features_in_, \
-feature_names_in_
+    certificate_, solver_, coef_, intercept_, expansion_, kernel_, lam_, n_iter_, t_, \
+n_features_in_, feature_names_in_
         As in `PegasosClassifier`.
 
     Examples
