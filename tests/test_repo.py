@@ -85,6 +85,17 @@ def test_every_package_has_a_place_in_the_import_order():
     assert {_package(path) for path in PACKAGE.rglob("*.py")} == set(ORDER)
 
 
+def test_no_generator_is_shared_by_the_tests_of_a_module():
+    """What a test draws would depend on those before it; conftest.py has one for each test."""
+    made = re.compile(r"^\w+ = (?:np\.random\.\w+|random\.Random)\([^()]*\)$", flags=re.M)
+    found = {
+        str(path.relative_to(ROOT)): made.findall(re.sub(r'""".*?"""', "", text, flags=re.S))
+        for path in (ROOT / "tests").rglob("*.py")
+        if "random." in (text := path.read_text(encoding="utf-8"))
+    }
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
 def test_imports_point_left():
     backwards = [
         f"{path.relative_to(PACKAGE)} imports {other}"

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from mercer import SVC, KernelRidge
 from mercer.data import Batches, Parquet, to_memmap
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(500, 4))
+X = np.random.default_rng(0).normal(size=(500, 4))
 Y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
 
 
@@ -85,9 +84,9 @@ def test_models_from_files_are_those_from_memory(tmp_path):
         np.testing.assert_array_equal(model.fit(rows, y).decision_function(rows), inside)
 
 
-def test_a_fit_from_a_file_takes_less_memory_than_the_file(tmp_path):
+def test_a_fit_from_a_file_takes_less_memory_than_the_file(tmp_path, rng):
     """40,000 rows of 40 columns, 12.8 MB, embedded in tiles."""
-    rows, _ = to_memmap(RNG.normal(size=(40_000, 40)), tmp_path)
+    rows, _ = to_memmap(rng.normal(size=(40_000, 40)), tmp_path)
     target = np.array(rows[:, 0])
     model = KernelRidge(kernel="rbf", **LOW | {"n_components": 8, "gamma": 0.05}, n_jobs=1)
     model.fit(rows[:300], target[:300])  # compiled

@@ -12,8 +12,7 @@ from mercer.diagnostics._settings import Settings
 from mercer.kernels import RBF, Linear
 from mercer.kernels._samples import Samples
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(600, 3))
+X = np.random.default_rng(0).normal(size=(600, 3))
 Y = X[:, 0] > 0
 
 

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from mercer import KernelKMeans, KernelLogisticRegression, KernelPerceptron, LinearSVC, LinearSVR
 from mercer.estimators.linear import LogisticRegression
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(300, 3))
-y = rng.integers(0, 2, 300)  # no rule at all: nothing ends early
+X = np.random.default_rng(0).normal(size=(300, 3))
+y = np.random.default_rng(1).integers(0, 2, 300)  # no rule at all: nothing ends early
 
 FITS = {
     "perceptron": (KernelPerceptron(kernel="linear", max_iter=10**6), "dual_coef_"),

@@ -11,11 +11,10 @@ import mercer
 from mercer.certificates._certificate import BOUND, FREE, ZERO
 from mercer.estimators._dual_view import KKTGroup, Loss, is_fitted_on, loss_of
 
-rng = np.random.default_rng(0)
 X, y = make_moons(90, noise=0.3, random_state=0)
 IRIS, SPECIES = load_iris(return_X_y=True)
-LINE = np.sort(rng.uniform(0, 6, size=(70, 1)), axis=0)
-SINE = np.sin(LINE[:, 0]) + 0.2 * rng.normal(size=70)
+LINE = np.sort(np.random.default_rng(0).uniform(0, 6, size=(70, 1)), axis=0)
+SINE = np.sin(LINE[:, 0]) + 0.2 * np.random.default_rng(1).normal(size=70)
 
 KERNEL = [
     mercer.SVC(tol=1e-9),

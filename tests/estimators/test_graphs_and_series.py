@@ -22,21 +22,24 @@ from mercer.kernels import (
 )
 from tests.kernels.structured_conformance import objects
 
-rng = np.random.default_rng(0)
 Y = np.arange(40) % 2
 
 
 def graph(i):
     n = 4 + i % 5
     edges = [[j, j + 1] for j in range(n - 1)] + ([[0, n - 1]] if i % 2 else [])
-    return {"n": n, "edges": edges, "node_labels": rng.choice(["C", "O"], n).tolist()}
+    labels = np.random.default_rng(i).choice(["C", "O"], n).tolist()
+    return {"n": n, "edges": edges, "node_labels": labels}
+
+
+def time_series(i):
+    n = 8 + i % 5
+    noise = np.random.default_rng(100 + i).normal(size=n)
+    return np.sin(np.arange(n) * (0.4 + 0.4 * (i % 2))) + 0.2 * noise
 
 
 GRAPHS = objects([graph(i) for i in range(40)])
-SERIES = objects(
-    [np.sin(np.arange(8 + i % 5) * (0.4 + 0.4 * (i % 2))) + 0.2 * rng.normal(size=8 + i % 5)
-     for i in range(40)]
-)  # fmt: skip
+SERIES = objects([time_series(i) for i in range(40)])
 CASES = {"graphs": (GRAPHS, WeisfeilerLehman(1) + 1), "series": (SERIES, GlobalAlignment(1.0))}
 
 ESTIMATORS = [

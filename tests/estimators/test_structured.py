@@ -11,8 +11,13 @@ import mercer
 from mercer.embeddings import EmpiricalKernelMap, Nystroem
 from mercer.kernels import RBF, Callable, Linear, Normalize, Spectrum
 
-rng = np.random.default_rng(0)
-TEXTS = ["".join(rng.choice(list("abcd" if i % 2 else "abef"), size=12)) for i in range(60)]
+
+def text(i):
+    letters = list("abcd" if i % 2 else "abef")
+    return "".join(np.random.default_rng(i).choice(letters, size=12))
+
+
+TEXTS = [text(i) for i in range(60)]
 Y = np.arange(60) % 2
 NEW = [*TEXTS[:5], "", "zzz", "äöü"]
 
@@ -94,7 +99,7 @@ def test_searches_and_weights():
     assert 0 not in model.support_
 
 
-def test_an_estimator_goes_from_rows_to_texts():
+def test_an_estimator_goes_from_rows_to_texts(rng):
     X = rng.normal(size=(60, 3))
     model = mercer.SVC().fit(X, Y)
     model.set_params(kernel=Spectrum(2)).fit(TEXTS, Y)
@@ -103,7 +108,7 @@ def test_an_estimator_goes_from_rows_to_texts():
     assert model.n_features_in_ == 3
 
 
-def test_sequences_of_equal_length_are_sequences():
+def test_sequences_of_equal_length_are_sequences(rng):
     numbers = rng.integers(0, 4, size=(60, 8))
     model = mercer.SVC(kernel=Spectrum(1)).fit(numbers, Y)
     ragged = [row.tolist()[: 3 + i % 5] for i, row in enumerate(numbers)]

@@ -24,14 +24,20 @@ from mercer.kernels import (
     TableKernel,
 )
 
-rng = np.random.default_rng(0)
 N = 80
-AGE = np.where(rng.random(N) < 0.1, np.nan, rng.normal(40, 12, N).round())
-INCOME = np.exp(rng.normal(7, 1.2, N)).round(2)
-HOME = rng.choice(np.array(["rent", "own", "other", None], dtype=object), N)
-MONTH = rng.integers(1, 13, N)
-Y = (np.nan_to_num(AGE, nan=35) + 10 * (HOME == "own") + rng.normal(0, 5, N) > 42).astype(int)
-COLUMNS = {"age": AGE, "income": INCOME, "home": HOME, "month": MONTH}
+
+
+def draw():
+    rng = np.random.default_rng(0)
+    age = np.where(rng.random(N) < 0.1, np.nan, rng.normal(40, 12, N).round())
+    income = np.exp(rng.normal(7, 1.2, N)).round(2)
+    home = rng.choice(np.array(["rent", "own", "other", None], dtype=object), N)
+    month = rng.integers(1, 13, N)
+    y = np.nan_to_num(age, nan=35) + 10 * (home == "own") + rng.normal(0, 5, N) > 42
+    return {"age": age, "income": income, "home": home, "month": month}, y.astype(int)
+
+
+COLUMNS, Y = draw()
 ROWS = [list(row) for row in zip(*(column.tolist() for column in COLUMNS.values()), strict=True)]
 NEW = {
     "home": ["castle", None, "own"],
@@ -127,8 +133,8 @@ def test_the_proposal_and_its_explanation():
     assert dict(KERNEL.columns)["month"] == Cyclic(12.0, 2.0)
     assert dict(KERNEL.columns)["income"].squash
     age = dict(KERNEL.columns)["age"]
-    assert age.centre == pytest.approx(np.nanmean(AGE))
-    assert age.scale == pytest.approx(np.nanstd(AGE))
+    assert age.centre == pytest.approx(np.nanmean(COLUMNS["age"]))
+    assert age.scale == pytest.approx(np.nanstd(COLUMNS["age"]))
     lines = str(KERNEL).splitlines()
     assert lines[1].split() == ["column", "kind", "kernel", "why"]
     assert any(line.startswith("home") and "3 categories" in line for line in lines)

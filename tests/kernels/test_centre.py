@@ -22,8 +22,7 @@ from mercer.kernels._reference_kernels import Rows, evaluate
 from mercer.kernels._samples import Samples
 from tests.oracles.naive_kernels import naive_matrix
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(40, 3))
+X = np.random.default_rng(0).normal(size=(40, 3))
 y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.5, 1, -1)
 WORDS = ["abba", "baba", "abab", "aabb", "xyyx", "yxyx", "xxyy", "xyxy", "abxy", "yyba", ""]
 
@@ -86,7 +85,7 @@ def test_a_fit_centres_by_its_training_samples(tmp_path, k, items):
 
 
 @pytest.mark.parametrize("k", [RBF(0.5), Laplacian(0.5), OnColumns(RBF(0.5), (0, 1)), Linear()])
-def test_the_reference_of_other_samples_than_those_of_the_mean(k):
+def test_the_reference_of_other_samples_than_those_of_the_mean(k, rng):
     """Row 3 of the data is not row 3 of the samples: `mercer.verify` must not take them for one."""
     others = rng.normal(size=(40, X.shape[1]))
     kernel = Centre(k, others)

@@ -30,8 +30,7 @@ NAIVE["manhattan"] = lambda x, z, gamma: math.exp(-gamma * math.fsum(abs(x - z))
 NAIVE["power"] = lambda x, z, degree, c: (0.5 * math.fsum(x * z) + c) ** degree
 NAIVE["of_dots"] = NAIVE["gauss"]
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(60, 3))
+X = np.random.default_rng(0).normal(size=(60, 3))
 y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
 
 
@@ -83,7 +82,7 @@ FORMS = {
 
 @pytest.mark.parametrize(("text", "expected"), FORMS.items())
 @pytest.mark.parametrize("where", ["return", "assigned"])
-def test_functions_of_dot_products_are_recognised(text, expected, where):
+def test_functions_of_dot_products_are_recognised(text, expected, where, rng):
     """The rewritten function has the values of the one that was written."""
     body = f"return {text}" if where == "return" else f"value = {text}\n    return value"
     tree = ast.parse(f"def k(x, z, gamma=0.7):\n    {body}").body[0]
@@ -186,7 +185,7 @@ def test_fits_are_those_of_the_same_kernel(k, same, form):
     np.testing.assert_allclose(*values, atol=2e-3)
 
 
-def test_tiles_of_integers_have_the_values_of_others():
+def test_tiles_of_integers_have_the_values_of_others(rng):
     """A table of squared distances stands for the function there."""
     counts = rng.integers(0, 3, size=(40, 5))
     points = Samples(counts)

@@ -56,8 +56,9 @@ NUMBERS = st.floats(-2, 2, width=32).map(lambda v: round(v, 3))
 BAGS = st.lists(st.tuples(NUMBERS, NUMBERS), max_size=4).map(
     lambda rows: np.array(rows, dtype=float).reshape(-1, 2)
 )
-RNG = np.random.default_rng(0)
-BAG_EXAMPLES = [RNG.normal(size=((i + 1) % 5, 2)).round(3) + i % 2 for i in range(14)]
+BAG_EXAMPLES = [
+    np.random.default_rng(i).normal(size=((i + 1) % 5, 2)).round(3) + i % 2 for i in range(14)
+]
 
 
 def rbf(x, z):

@@ -20,9 +20,8 @@ from mercer.problems._multinomial import Multinomial
 from tests.read_only import read_only
 
 IRIS, SPECIES = read_only(*load_iris(return_X_y=True))
-RNG = np.random.default_rng(7)
-SMALL = RNG.normal(size=(24, 2))
-CLASSES = RNG.integers(3, size=24)
+SMALL = np.random.default_rng(7).normal(size=(24, 2))
+CLASSES = np.random.default_rng(8).integers(3, size=24)
 read_only(SMALL, CLASSES)
 
 
@@ -42,6 +41,18 @@ def test_coefficients_are_those_of_scikit_learn(C, fit_intercept):
         assert_allclose(mine.intercept_, theirs.intercept_, atol=1e-5)
         assert_allclose(mine.predict_proba(X), theirs.predict_proba(IRIS), atol=1e-6)
         assert_array_equal(mine.predict(X), theirs.predict(IRIS))
+
+
+@pytest.mark.parametrize("scaling", [0.5, 2.0, 10.0, 100.0])
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-8])
+def test_a_penalised_intercept_is_solved_to_tol(scaling, tol):
+    """Its part of the gap is the squared derivative over the penalty, however small that is."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(24, 2)), rng.integers(3, size=24)
+        model = LogisticRegression(C=3.0, intercept_scaling=scaling, tol=tol).fit(X, y)
+        assert model.certificate_.status is Status.SOLVED
+        assert model.certificate_.relative_gap <= tol
 
 
 def _exact_value(W, b, X, codes, C, kappa) -> mp.mpf:

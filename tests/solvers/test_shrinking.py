@@ -16,10 +16,9 @@ from mercer.solvers._stopping import Stopping
 from mercer.solvers.smo._decomposition import DecompositionSMO
 from tests.solvers.small import make_data, make_gram, small, solve
 
-rng = np.random.default_rng(0)
 N = 12_000
-X = rng.normal(size=(N, 2))
-y = np.where(rng.random(N) < 0.5, 1.0, -1.0)
+X = np.random.default_rng(0).normal(size=(N, 2))
+y = np.where(np.random.default_rng(1).random(N) < 0.5, 1.0, -1.0)
 
 
 def test_all_violators_are_active_with_any_cache():

@@ -239,11 +239,14 @@ class _Run:
             return out.ravel()
 
         target = settings.cg_target * self.solver.tol * self.best.primal
+        scale = np.ones((k, d + 1))  # of squares in the gap
+        scale[:, d] = 1 / penalty if penalty else 1.0
+        scale = scale.ravel()
         precondition = self._preconditioner(p, weighted)
         end = settings.cg_reduction**2 * float(rhs.ravel() @ precondition(rhs.ravel()))
 
         def stop(x: np.ndarray, r: np.ndarray, rho: float) -> bool:
-            return rho <= end or float(r @ r) / 2 <= target
+            return rho <= end or float(r @ (scale * r)) / 2 <= target
 
         steps = settings.newton.cg_steps
         found = conjugate_gradient(apply, rhs.ravel(), stop, steps, precondition)
