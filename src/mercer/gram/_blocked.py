@@ -262,15 +262,14 @@ class BlockedGram:
         *,
         lasting: bool = True,
         out: np.ndarray | None = None,
-        stop: Callable[[], bool] = never,
+        stop: Callable[[], bool] | None = None,
     ) -> np.ndarray:
         """All of K, in the precision of ``out`` or else float64, padded with zeros to ``size``.
 
         A matrix that is not ``lasting`` lies in this thread's scratch memory, until its next call.
         Once ``stop()`` is true the rest is not computed.
         """
-        n, side = self.n, size or self.n
-        is_scratch = out is None and not lasting
+        n, side, is_scratch = self.n, size or self.n, out is None and not lasting
         held = self.scratch.whole_matrix(self.index, side) if is_scratch else None
         if held is not None:  # of a solve before this one
             return held
@@ -278,9 +277,10 @@ class BlockedGram:
             shape = (side, side)
             out = self.scratch.buffer("matrix", shape) if is_scratch else np.empty(shape)
         out[n:], out[:, n:] = 0.0, 0.0
-        block, strip = self.sample_block(slice(0, n), out.dtype), self.machine.tile_rows // 4
-        self.kernel.matrix(block, out[:n, :n], strip, self.workers.map, stop)
-        if is_scratch and not stop():
+        strip = self.machine.tile_rows // 4
+        run = None if self.workers.n_threads == 1 else self.workers.map
+        self.kernel.matrix(self.sample_block(slice(0, n), out.dtype), out[:n, :n], strip, run, stop)
+        if is_scratch and (stop is None or not stop()):
             self.scratch.matrix_of = self.index, side
         return out
 

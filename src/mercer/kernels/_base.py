@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._threads import SERIAL, Workers, single_threaded_blas, thread_count
+from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.kernels._parameters import integer, real
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples, centre
@@ -84,17 +84,17 @@ class Kernel(ABC):
         A: SampleBlock,
         out: np.ndarray,
         side: int,
-        run: Any = SERIAL.map,
-        stop: Callable[[], bool] = lambda: False,
+        run: Any = None,
+        stop: Callable[[], bool] | None = None,
     ) -> None:
         """Write k among the samples of a block into ``out``, from about half of the values.
 
         Strips of ``side`` rows are computed up to the diagonal and mirrored, by
-        ``run(function, strips)``; once ``stop()`` is true, no more of them.
+        ``run(function, strips)`` or else in turn; once ``stop()`` is true, no more of them.
         """
 
         def strip(start: int) -> None:
-            if stop():
+            if stop is not None and stop():
                 return
             end = min(start + side, len(A))
             self.tile(A[start:end], A[:end], out[start:end, :end])
@@ -102,7 +102,12 @@ class Kernel(ABC):
             if self.is_shift_invariant:  # k(x, x) is known exactly
                 np.fill_diagonal(out[start:end, start:end], self.diag(A[start:end]))
 
-        run(strip, range(0, len(A), side))
+        starts = range(0, len(A), side)
+        if run is not None:
+            run(strip, starts)
+            return
+        for start in starts:
+            strip(start)
 
     def is_map_of_products(self, samples: Samples) -> bool:
         """Whether float64 values are a map of x·z alone and of norms: `map_products`.
