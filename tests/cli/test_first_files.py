@@ -163,6 +163,7 @@ def test_inspect_needs_no_target_and_no_repair(file, mercer):
         ("train visits.csv --kernel rbff", "'dtw'; did you mean rbf?"),
         ("train visits.csv --target result --missing median --cv 1000", "--cv 1000: visits.csv"),
         ("plot boundry visits.mercer visits.csv", "did you mean boundary?"),
+        ("plot boundary visits.mercer visits.csv --kind kkt", "No such option: --kind (see"),
         ("plot boundary visits.mercer visits.csv --feature grösse", "did you mean 'größe'?"),
         ("plot boundary visits.mercer visits.csv --feature 99", "there are 5 columns"),
         ("plot boundary visits.mercer visits.csv -o x.bmp", "must end in one of"),

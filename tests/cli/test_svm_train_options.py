@@ -102,6 +102,17 @@ def test_quiet_cross_validation_prints_its_score(rows, mercer):
     assert out.startswith("Cross Validation Accuracy = ")
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [("-s 1", "as svm-train's -s"), ("-c 2", "as svm-train's -s"),
+     ("-c 2 --machine nusvc", "given by --machine"), ("--machine svc", "given by --machine")],
+)  # fmt: skip
+def test_why_the_machine_is_what_it_is(rows, mercer, words, why):
+    code, out, _ = mercer("train", *words.split(), "rows.svm")
+    assert code == 0
+    assert f": {why}\n" in out
+
+
 def test_predict_takes_the_order_of_svm_predict(rows, mercer):
     assert mercer("train", "-t", "0", "rows.svm", "rows.mercer")[0] == 0
     assert mercer("predict", "rows.mercer", "rows.svm", "ours")[0] == 0

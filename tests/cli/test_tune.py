@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from mercer.data import read_table
-from mercer.persistence import open_model
+from mercer.persistence import open_model, save
 
 
 def tune(mercer, *words):
@@ -45,6 +47,42 @@ def test_a_tuned_model_is_verified_on_the_rows_it_was_fitted_to(here, mercer):
     code, out, _ = mercer("verify", "tuned.mercer", "demo/tumours.csv")
     assert code == 0
     assert "holds" in out
+
+
+@pytest.mark.parametrize("limit", ["1", "8"])
+def test_a_tuned_model_is_verified_whether_or_not_it_was_fitted_to_all_rows(here, mercer, limit):
+    """Within a second there is no time for the second fit, within eight there may be."""
+    code, out, _ = tune(mercer, "--json", "-o", "tuned.mercer", "--time-limit", limit)
+    assert code in (0, 3)
+    fitted = json.loads(out)["rows_fitted"]
+    n = len(pd.read_csv("demo/tumours.csv"))
+    code, out, err = mercer("verify", "tuned.mercer", "demo/tumours.csv")
+    assert code == 0
+    assert "verdict        holds" in out
+    assert f"{fitted:,} rows" in out
+    assert ("held out are left out" in err) == (fitted < n)
+
+
+def test_rows_that_were_held_out_are_left_out(here, mercer):
+    found = open_model("demo/tumours.mercer")
+    data = read_table("demo/tumours.csv", schema=found.schema)
+    held = np.arange(3, len(data.y), 5)
+    part = clone(found.model).fit(np.delete(data.X, held, 0), np.delete(data.y, held))
+    save(part, "part.mercer", schema=replace(found.schema, held_out=held))
+    code, out, err = mercer("verify", "part.mercer", "demo/tumours.csv")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "verdict        holds" in out
+    n = len(data.y)
+    assert f"fitted to {n - len(held)} of {n} rows; the {len(held)} that the search held" in err
+    whole = mercer("predict", "part.mercer", "demo/tumours.csv", "-o", "p.csv")
+    assert whole[0] == 0
+    assert len(pd.read_csv("p.csv")) == n
+    save(part, "other.mercer", schema=found.schema)
+    assert mercer("verify", "other.mercer", "demo/tumours.csv")[0] == 1
+    save(part, "wrong.mercer", schema=replace(found.schema, held_out=held[::-1]))
+    code, _, err = mercer("verify", "wrong.mercer", "demo/tumours.csv")
+    assert code == 1
+    assert "ascending" in err
 
 
 def test_json_has_the_numbers(here, mercer):
@@ -83,6 +121,15 @@ def test_errors_are_one_line(here, mercer, words, part):
     assert out == ""
     assert err.count("\n") == 1
     assert part in err
+
+
+@pytest.mark.parametrize("kind", ["validation", "landscape", "learning", "support"])
+def test_models_without_targets_have_no_such_plots(here, mercer, kind):
+    train = ["train", "demo/tumours.csv", "--target", "diagnosis", "--machine", "oneclass"]
+    assert mercer(*train, "-o", "one.mercer")[0] == 0
+    code, out, err = mercer("plot", kind, "one.mercer", "demo/tumours.csv", "-o", "x.png")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("mercer: one.mercer: oneclass has no ")
 
 
 @pytest.mark.parametrize("kind", ["validation", "landscape", "learning", "support"])

@@ -335,6 +335,8 @@ def test_the_time_of_all_rows_is_not_extrapolated():
     X, y = clean()
     estimate = examine(X, y, settings=Settings(sample_seconds=60.0)).estimate
     assert estimate.seconds == pytest.approx((estimate.sample_seconds, estimate.sample_seconds))
+    assert f"time of an exact fit on all {len(y):,} rows" in repr(estimate)
+    assert "extrapolated" not in repr(estimate)
 
 
 def test_a_sample_that_is_not_solved_gives_a_lower_bound_only():

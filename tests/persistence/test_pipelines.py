@@ -116,8 +116,9 @@ def test_another_function_under_the_saved_name_warns(tmp_path):
     def other(A, B):
         return (A @ B.T) ** 2
 
-    with pytest.warns(UserWarning, match="'dot' given to mercer.load has another source"):
+    with pytest.warns(UserWarning, match="'dot' given to mercer.load has another source") as told:
         mercer.load(tmp_path / "model", callables={"dot": other})
+    assert len(told) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mercer.load(tmp_path / "model", callables={"dot": dot})

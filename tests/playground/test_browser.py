@@ -260,6 +260,8 @@ def test_light_and_dark(page: Browser, address: str, scheme: str, tmp_path: Path
         page.open(f"{address}?data=separable&kernel=linear")
         assert (page.picture("body")[2, 2].mean() < 0.3) == (scheme == "dark")
         assert (page.picture()[2, 2].mean() < 0.3) == (scheme == "dark")
+        paper = page.picture(".picture")[8, 8]  # the figure has no frame of its own
+        np.testing.assert_allclose(page.picture()[2, 2], paper, atol=1 / 255)
         left, right = page.hue(-3.5, -3.5), page.hue(3.5, 3.5)
         assert left[0] > left[2]  # vermilion and blue in both
         assert right[2] > right[0]

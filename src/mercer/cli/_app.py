@@ -68,9 +68,10 @@ def _meant(error: Any, message: str) -> str:
     wrong = getattr(error, "option_name", None)
     if wrong is None or error.ctx is None:
         return ""
-    known = [name for parameter in error.ctx.command.params for name in parameter.opts]
+    names = [name for parameter in error.ctx.command.params for name in parameter.opts]
+    known = [name for name in names if name[0] == "-"]
     same = [name for name in known if name.lstrip("-").lower() == wrong.lstrip("-").lower()]
-    near = same or get_close_matches(wrong, [name for name in known if name[0] == "-"], 1)
+    near = same or get_close_matches(wrong, known, 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 

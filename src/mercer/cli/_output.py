@@ -140,12 +140,13 @@ def open_model_and_data(
     format: str | None,
     decimal: str | None = None,
     may_be_wider: bool = False,
-    needs_target: bool = False,
+    as_fitted: bool = False,
 ) -> tuple[ModelFile, Table]:
     """A model, and data in the form that it was trained on.
 
     Rows may have indices that no training row had if ``may_be_wider``; the model is then one for
-    such rows. With ``needs_target`` rows without a target are left out, as ``mercer train`` does.
+    such rows. With ``as_fitted`` rows are left out that the fit did not use: those without a
+    target, and those that ``mercer tune`` held out.
     """
     found = open_model(model)
     if found.schema is None:
@@ -155,7 +156,7 @@ def open_model_and_data(
         )
     how: dict[str, Any] = {"format": format, "decimal": decimal, "may_be_wider": may_be_wider}
     rows = read_table(data, schema=found.schema, **how)
-    rows = rows.with_target() if needs_target else rows
+    rows = rows.as_fitted() if as_fitted else rows
     if rows.X.ndim == 2 and rows.X.shape[1] > found.schema.n_features:
         found = replace(found, model=with_columns(found.model, rows.X.shape[1]))
     return found, _with_notes(rows)

@@ -48,7 +48,7 @@ def run(
 ) -> None:
     known = inspect.signature(KINDS[kind].display.from_estimator).parameters
     if data is not None:
-        found, rows = open_model_and_data(model, data, format, needs_target=True)
+        found, rows = open_model_and_data(model, data, format, as_fitted=True)
         X, y = rows.X, rows.y
     elif known["X"].default is inspect.Parameter.empty:
         raise UsageError(f"plot {kind} needs DATA, the rows that {model} was trained on")

@@ -56,7 +56,7 @@ def run(**given: Any) -> int:
         return train_by_dask(options, path, reporter)
     began = time.perf_counter()
     data = read(options | {"task": task_of(options["machine"], options["task"])})
-    name, why = _estimator(options["machine"], data)
+    name, why = _estimator(options["machine"], data, given["machine"])
     model = build(name, parameters_of(options, data.schema))
     if options["verify"]:
         _refuse_unverifiable(name, model)
@@ -247,14 +247,14 @@ def task_of(machine: str | None, task: str | None) -> str | None:
     return wanted or task
 
 
-def _estimator(asked: str | None, data: Table) -> tuple[str, str]:
-    """The estimator's name, and why it was chosen."""
+def _estimator(asked: str | None, data: Table, by_name: str | None) -> tuple[str, str]:
+    """The estimator's name, and why: ``asked`` by its name, or as svm-train does."""
     if asked is None:
         return _default_estimator(data.schema)
     if _target_task(asked) is not None and data.y is None:
         what = f"{data.name}: --machine {asked} needs a target, and there is none; see --target"
         raise CommandError(what)
-    return asked, "given by --machine"
+    return asked, "as svm-train's -s" if by_name is None else "given by --machine"
 
 
 def parameters_of(options: dict[str, Any], schema: Schema) -> dict[str, Any]:

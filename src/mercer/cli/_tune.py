@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def run(**given: Any) -> int:
         if not is_interrupted and left > 2 * model.last_seconds:
             model = _refit(model, data, left)
         rows -= len(part.held) if model is part else 0
-    save(model, path, schema=data.schema)
+    held_out = None if rows == len(data.y) else model.held
+    save(model, path, schema=replace(data.schema, held_out=held_out))
     certificate, of = describe_certificate(model, False), f"fitted to all {count(rows, 'rows')}"
     if rows < len(data.y):
         of = (
@@ -86,6 +88,8 @@ def _search(
     most = min(int(SETTINGS.held_out * n), SETTINGS.max_rows)
     parts = None if test is not None else held_out_rows(data.y, task, np.arange(n), most)
     rest, held = (np.arange(n), None) if parts is None else parts
+    if held is not None:
+        rest, held = np.sort(rest), np.sort(held)  # a fit has its rows in the order of the file
     part = limit if held is None else SETTINGS.search_part * limit
     caught: list[Any]
     with TimeBar(part, reporter.quiet) as bar, warnings.catch_warnings(record=True) as caught:

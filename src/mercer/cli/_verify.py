@@ -46,7 +46,7 @@ def run(
     json: bool,
     quiet: bool,
 ) -> None:
-    found, rows = open_model_and_data(model, data, format, decimal, needs_target=True)
+    found, rows = open_model_and_data(model, data, format, decimal, as_fitted=True)
     reporter = Reporter(json, quiet)
     reporter.write(table({"model": model, "data": describe(rows)}), command="verify", model=model)
     broken = check(model, found.model, rows, reporter, full)

@@ -112,6 +112,9 @@ class Schema:
         What a kernel on structures compares: rows with words, numbers and missing values as they
         are; rows of numbers in time, which end where only missing values follow; the words of
         ``text``. None: rows of numbers, or texts.
+    held_out : int64 array, optional
+        Rows of the training file (of those that have a target) that the model was not fitted to,
+        ascending.
 
     Examples
     --------
@@ -134,6 +137,7 @@ class Schema:
     na: tuple[str, ...] = ()
     text: str | None = None
     samples: str | None = None
+    held_out: np.ndarray | None = None
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -173,6 +177,14 @@ class Schema:
                 raise ValueError("the scaling of the schema does not fit the model")
         if self.shift is not None and (self.sparse or self.factor is None):
             raise ValueError("the scaling of the schema contradicts itself")
+        held = self.held_out
+        if held is not None and not (
+            isinstance(held, np.ndarray)
+            and held.dtype == np.int64
+            and held.ndim == 1
+            and (np.diff(held, prepend=-1) > 0).all()
+        ):
+            raise ValueError("the held-out rows of the schema are not ascending numbers")
         for name, kind in (
             ("sparse", bool),
             ("zero_based", bool),

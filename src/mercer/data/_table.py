@@ -93,6 +93,22 @@ class Table:
         notes = (*self.notes, left_out_note(self.X.shape[0] - known.rows.size))
         return replace(self, X=self.X[known.rows], y=known.values, notes=notes, _partial=None)
 
+    def as_fitted(self) -> Table:
+        """The rows that the model of the schema was fitted to, if this is its training file.
+
+        They have a target, and were not held out; notes tell how many are left out.
+        """
+        table, held = self.with_target(), self.schema.held_out
+        n = table.X.shape[0]
+        if held is None or table.y is None or held.size == 0 or held[-1] >= n:
+            return table
+        rows = np.delete(np.arange(n), held)
+        note = (
+            f"the model was fitted to {rows.size:,} of {n:,} rows; the {held.size:,} that the "
+            "search held out are left out"
+        )
+        return replace(table, X=table.X[rows], y=table.y[rows], notes=(*table.notes, note))
+
 
 def read_table(
     source: str | os.PathLike,

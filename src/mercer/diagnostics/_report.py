@@ -49,10 +49,12 @@ class Estimate:
                 f"takes more than {low}"
             )
         time = low if low == high else f"{low} to {high}"
+        support = f"of which {self.support_fraction:.0%} are support vectors"
+        if self.sample_rows == self.rows:
+            return f"time of an exact fit on all {self.rows:,} rows: {time}, {support}"
         return (
             f"estimated time of an exact fit on {self.rows:,} rows: {time} (extrapolated from "
-            f"{self.sample_rows:,} rows fitted in {self.sample_seconds:.2g} s, of which "
-            f"{self.support_fraction:.0%} are support vectors)"
+            f"{self.sample_rows:,} rows fitted in {self.sample_seconds:.2g} s, {support})"
         )
 
 

@@ -145,6 +145,7 @@ class Decoder:
     def __init__(self, tensors: Mapping[str, np.ndarray], callables: Mapping[str, Callable]):
         self.tensors, self.callables = tensors, callables
         self._seen: dict[str, Any] = {}
+        self._warned: set[str] = set()
 
     def __call__(self, node: Any) -> Any:
         if isinstance(node, list):
@@ -252,11 +253,7 @@ class Decoder:
                 f"callables={{{name!r}: ...}})"
             )
         if given.definition.digest != node["source"]:
-            warn_user(
-                f"The kernel function {name!r} has another source than the one that the model was "
-                "fitted with: it may be another kernel.",
-                UserWarning,
-            )
+            self._warn_of_source(f"kernel function {name!r}")
         return given.set_params(**parameters)  # type: ignore[return-value]
 
     def _function(self, node: dict) -> Callable:
@@ -268,12 +265,19 @@ class Decoder:
             )
         given, saved = self.callables[name], node.get("source")
         if saved is not None and _source_digest(given) not in (saved, None):
-            warn_user(
-                f"The function {name!r} given to mercer.load has another source than the one that "
-                "the model was fitted with: it may be another kernel.",
-                UserWarning,
-            )
+            self._warn_of_source(f"function {name!r} given to mercer.load")
         return given
+
+    def _warn_of_source(self, what: str) -> None:
+        """Once for a function, which is a parameter, part of the fitted kernel, and so on."""
+        if what in self._warned:
+            return
+        self._warned.add(what)
+        warn_user(
+            f"The {what} has another source than the one that the model was fitted with: it may be "
+            "another kernel.",
+            UserWarning,
+        )
 
 
 def _name_of_function(value: Any) -> str:

@@ -18,6 +18,7 @@ from mercer.plots._search_results import (
     default_grid,
     metric_of,
     own_values,
+    refuse_without_score,
     sample,
     splits,
     without_probabilities,
@@ -77,6 +78,7 @@ class LearningCurveDisplay(Display):
         ax, **options
             Matplotlib axes; of ``plot``: legend.
         """
+        refuse_without_score(estimator)
         X, y, caveat = sample(X, y, max_rows)
         folds = splits(estimator)
         most = min(len(train) for train, _ in folds.split(np.zeros(_num_samples(X)), y))

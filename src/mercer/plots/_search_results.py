@@ -23,6 +23,7 @@ __all__ = [
     "letter",
     "metric_of",
     "own_values",
+    "refuse_without_score",
     "results_of",
     "sample",
     "splits",
@@ -46,6 +47,13 @@ def letter(name: str) -> str:
 def metric_of(estimator: Any) -> str:
     """What the score of an estimator is called."""
     return "accuracy" if is_classifier(estimator) else "R²"
+
+
+def refuse_without_score(estimator: Any) -> None:
+    """Refuse a model of rows without targets: there is nothing that a curve could show."""
+    if not hasattr(estimator, "score"):
+        name = type(split_pipeline(estimator)[1]).__name__
+        raise ValueError(f"{name} has no score, since its rows have no targets: no curve shows it.")
 
 
 def splits(estimator: Any, folds: int = 5) -> Any:
@@ -91,6 +99,7 @@ def results_of(
         raise ValueError(
             f"{type(estimator).__name__} is no search: X and y are needed, which it is searched on."
         )
+    refuse_without_score(estimator)
     X, y, caveat = sample(X, y, most)
     caveat = caveat and f"{caveat} With more of them a larger γ may be better."
     return _search(estimator, X, y, grid), caveat
@@ -109,6 +118,7 @@ def own_values(estimator: Any) -> dict[str, float]:
 
 def default_grid(estimator: Any, X: Any, y: Any, n: int) -> dict[str, np.ndarray]:
     """The default grid of `SVCCV`, relative to the variance of the rows and of the targets."""
+    refuse_without_score(estimator)
     last = split_pipeline(estimator)[1]
     unit = 1.0 if is_classifier(estimator) or y is None else float(np.std(y)) or 1.0
     grid = {"C": np.logspace(-2, 3, n) * unit} if hasattr(last, "C") else {}

@@ -198,14 +198,15 @@ class SolvesTasks:
             rest = [
                 t for t, r in answers.items() if r.status is Status.STOPPED and not r.beta.any()
             ]
-            if rest:
-                stopping.note = f"{len(rest)} of {len(tasks)} tasks were fitted to samples only"
 
             def coarse(t: int) -> Result:
                 part = gram.take(tasks[t].of_rows(np.arange(gram.n)), inner)
                 return _from_sample(solver, problems[t], part, self._fit_settings.sample_points)
 
             answers |= dict(zip(rest, outer.map(coarse, rest), strict=True))
+            few = sum(not answers[t].status.is_solved for t in rest)  # small tasks may be solved
+            if few:
+                stopping.note = f"{few} of {len(tasks)} tasks were fitted to samples only"
 
 
 def _from_sample(solver: Any, problem: BoxQP, gram: BlockedGram, n_points: int) -> Result:
