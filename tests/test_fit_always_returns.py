@@ -14,9 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mercer
 from mercer import SVC, SVR
+from mercer._multiclass import pairs
 from mercer._result import Status
 from mercer.estimators.svm._solve import FitSettings
 from mercer.exceptions import InterruptWarning
+from mercer.kernels import RBF
 from mercer.solvers import SMO, Stopping
 from tests.solvers.small import make_data, small
 
@@ -131,6 +133,101 @@ def test_tasks_not_begun_before_a_stop_are_fitted_to_samples():
     assert model.score(rows, labels) > 0.9 * SVC().fit(rows, labels).score(rows, labels)
     assert all(task.n_free + task.n_bound > 0 for task in model.certificate_.tasks)
     assert np.isfinite(model.certificate_.gap)
+
+
+class CountingRBF(RBF):
+    """Counts the kernel values that are computed after a stop."""
+
+    stopped = False
+    values = 0
+
+    def tile(self, A, B, out):
+        super().tile(A, B, out)
+        CountingRBF.values += out.size if CountingRBF.stopped else 0
+
+
+@pytest.fixture
+def many_pairs():
+    """Eight overlapping classes of 150 rows, and four of ten rows that lie apart."""
+    rng = np.random.default_rng(3)
+    labels = np.repeat(np.arange(12), [150] * 8 + [10] * 4)
+    rows = rng.normal(size=(labels.size, 5)) + 3.0 * np.eye(12, 5, -7)[labels]
+    return rows, labels
+
+
+def press_once(progress):
+    if not CountingRBF.stopped:
+        CountingRBF.stopped = True
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "callback"])
+def test_tasks_after_a_stop_cost_kernel_values_of_samples_only(monkeypatch, many_pairs, how):
+    rows, labels = many_pairs
+    monkeypatch.setattr(CountingRBF, "stopped", False)
+    monkeypatch.setattr(CountingRBF, "values", 0)
+
+    def stop(progress):
+        CountingRBF.stopped = True
+        return True
+
+    model = SVC(kernel=CountingRBF(gamma=0.2), n_jobs=1, on_interrupt="return")
+    model._fit_settings = FitSettings(sample_points=20, sample_seconds=1000.0, sums_seconds=1000.0)
+    model.set_params(callback=press_once if how == "Ctrl-C" else stop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterruptWarning)
+        model.fit(rows, labels)
+    sizes = [int(np.isin(labels, pair).sum()) for pair in pairs(12)]
+    own, sample = 2 * max(sizes) ** 2, (12 * 10) ** 2  # of the task that was begun
+    assert 0 < CountingRBF.values <= 20 * sum(sizes) + sample + own
+    assert CountingRBF.values < 0.3 * sum(size**2 for size in sizes)
+    assert model.certificate_.status is Status.STOPPED
+    assert np.isfinite(model.certificate_.gap)
+
+
+def test_the_message_of_ctrl_c_counts_what_was_fitted_to_samples(monkeypatch, many_pairs):
+    """Pairs of small classes are their own samples: these are solved, and not counted."""
+    rows, labels = many_pairs
+    monkeypatch.setattr(CountingRBF, "stopped", False)
+    model = SVC(gamma=0.2, n_jobs=1, on_interrupt="return", callback=press_once)
+    model._fit_settings = FitSettings(sample_points=20, sample_seconds=1000.0, sums_seconds=1000.0)
+    begun, small = 1, 4 * 3 // 2
+    few = len(pairs(12)) - begun - small
+    with pytest.warns(InterruptWarning, match=f"; {few} of 66 tasks were fitted to samples only"):
+        model.fit(rows, labels)
+    solved = [task.status.is_solved for task in model.certificate_.tasks]
+    assert sum(solved) == small
+
+
+def test_tasks_in_a_hurry_have_a_bound_of_their_gap(monkeypatch, many_pairs):
+    """Without time to compute f at all rows the model is the same one, and its gap is bounded."""
+    rows, labels = many_pairs
+    models = []
+    for seconds in (1000.0, 1e-9):
+        monkeypatch.setattr(CountingRBF, "stopped", False)
+        model = SVC(gamma=0.2, n_jobs=1, on_interrupt="return", callback=press_once)
+        model._fit_settings = FitSettings(
+            sample_points=20, sample_seconds=1000.0, sums_seconds=seconds
+        )
+        with pytest.warns(InterruptWarning, match="Ctrl-C"):
+            models.append(model.fit(rows, labels))
+    slow, fast = models
+    assert (slow.support_ == fast.support_).all()
+    assert (slow.dual_coef_ == fast.dual_coef_).all()
+    found = mercer.verify(fast, rows, labels)
+    assert np.isfinite(fast.certificate_.gap)
+    assert found.gap_low <= fast.certificate_.gap
+    assert slow.certificate_.gap <= fast.certificate_.gap
+
+
+def test_the_message_of_ctrl_c_counts_tasks_that_were_not_fitted(monkeypatch, many_pairs):
+    """Squared slack: tasks are solved one by one, here none of them in time."""
+    rows, labels = many_pairs
+    monkeypatch.setattr(CountingRBF, "stopped", False)
+    model = SVC(loss="squared_hinge", n_jobs=1, on_interrupt="return", callback=press_once)
+    model._fit_settings = FitSettings(sample_seconds=1e-9)
+    with pytest.warns(InterruptWarning, match="; 65 of 66 tasks were not fitted"):
+        model.fit(rows, labels)
 
 
 def test_the_message_of_ctrl_c_counts_the_tasks_fitted_to_samples():

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn import svm
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import mercer
@@ -227,7 +228,7 @@ def test_ridge(tol, weight):
     moved = copy.deepcopy(model)
     moved.dual_coef_ = model.dual_coef_ * 1.05
     assert verify(moved, X, targets, weight).gap > 2 * stated.gap
-    assert verify(moved, X, targets, weight).status is Status.STALLED
+    assert verify(moved, X, targets, weight).status is Status.NOT_REACHED
     with pytest.raises(ValueError, match="training data"):
         verify(model, X[:5], targets[:5])
 
@@ -289,6 +290,24 @@ def test_pegasos(case, kernel, weighted):
         assert found.dual <= exact.certificate_.primal <= found.primal
 
 
+SPOILT = {
+    "svc": (mercer.SVC(gamma=0.4), "dual_coef_"),
+    "linear": (mercer.LinearSVC(), "coef_"),
+    "logistic": (mercer.KernelLogisticRegression(gamma=0.4), "dual_coef_"),
+    "pca": (mercer.KernelPCA(2, kernel="rbf", gamma=0.4), "eigenvalues_"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_spoilt_model_is_called_not_optimal(name):
+    """Its violation is no matter of rounding."""
+    model, attribute = SPOILT[name]
+    model = clone(model).fit(X, LABELS)
+    assert verify(model, X, LABELS).status.is_solved
+    setattr(model, attribute, 0.5 * getattr(model, attribute))
+    assert verify(model, X, LABELS).status is Status.NOT_REACHED
+
+
 def test_pegasos_that_was_tampered_with_or_streamed():
     model = mercer.PegasosClassifier(lam=0.02, random_state=0, tol=0.05)
     model.fit_stream([(X, LABELS)], passes=200)
@@ -296,7 +315,7 @@ def test_pegasos_that_was_tampered_with_or_streamed():
     assert verify(model, X, LABELS).primal == pytest.approx(stated.primal, rel=1e-9)
     model.coef_ = 3 * model.coef_
     assert verify(model, X, LABELS).relative_gap > 0.05
-    assert verify(model, X, LABELS).status is Status.STALLED
+    assert verify(model, X, LABELS).status is Status.NOT_REACHED
 
 
 def test_a_model_without_support_vectors():

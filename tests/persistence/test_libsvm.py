@@ -200,3 +200,21 @@ def test_of_equal_votes_the_first_label_of_the_file_wins(tmp_path):
 def test_linear_models_have_another_format(model, tmp_path):
     with pytest.raises(FileError, match=r"not Linear.*LIBLINEAR's: write_liblinear"):
         write_libsvm(model.fit(X, CLASSES), tmp_path / "m")
+
+
+def test_classes_are_written_in_the_order_of_the_file_they_were_read_from(tmp_path):
+    """Ties of votes follow that order in svm-predict: the file comes back number by number."""
+    rng, labels, counts = np.random.default_rng(5), [7, -2, 11, 0], [2, 1, 3, 2]
+    numbers = {"rho": 6, "label": labels, "probA": 6, "probB": 6, "nr_sv": counts}
+    header = [["svm_type", "c_svc"], ["kernel_type", "rbf"], ["gamma", "0.5"], ["nr_class", "4"]]
+    header.append(["total_sv", str(sum(counts))])
+    for key, value in numbers.items():
+        values = value if isinstance(value, list) else rng.normal(size=value).tolist()
+        header.append([key, *(f"{v:.17g}" for v in values)])
+    rows = [[*(f"{v:.17g}" for v in rng.normal(size=3)), f"1:{i + 1}", "2:1"] for i in range(8)]
+    words = [*header, ["SV"], *rows]
+    (tmp_path / "a.model").write_text("".join(" ".join(line) + "\n" for line in words))
+    model, _ = read_libsvm(tmp_path / "a.model")
+    write_libsvm(model, tmp_path / "b.model")
+    found = [line.split() for line in (tmp_path / "b.model").read_text().splitlines()]
+    assert found == words

@@ -159,30 +159,31 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
         )
     is_low_rank = hasattr(model, "duals_")
     if is_low_rank and (len(model.intercept_) > 1 or not len(model.support_)):
-        raise FileError(
-            os.fspath(path),
-            None,
+        reason = (
             f"a model with approximation={model.approximation!r} can be written in LIBSVM's format "
-            "only if it has landmarks and one task; use mercer.save",
+            "only if it has landmarks and one task; use mercer.save"
         )
+        raise FileError(os.fspath(path), None, reason)
     if model.dual_coef_.shape[0] != max(len(getattr(model, "classes_", ())) - 1, 1):
-        raise FileError(
-            os.fspath(path),
-            None,
+        reason = (
             "LIBSVM's format has no vectors that several classes share, as those of a compressed "
-            "model do; write the model that was not compressed",
+            "model do; write the model that was not compressed"
         )
+        raise FileError(os.fspath(path), None, reason)
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
     two = len(getattr(model, "classes_", ())) == 2
     sign = -1.0 if two else 1.0
-    header |= _class_lines(model, -sign * model.intercept_)
+    lines = _class_lines(model, -sign * model.intercept_)
     coef = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
     vectors, first = sp.csr_matrix(model.support_vectors_), 1
     if kernel.libsvm_name == "precomputed":  # 0:i, the number of a training row from 1 on
         rows = model.expansion_.columns + 1.0
         shape, first = (rows.size, 1), 0
         vectors = sp.csr_matrix((rows, np.zeros(rows.size, int), np.arange(rows.size + 1)), shape)
+    if hasattr(model, "_vote_order") and not two:
+        coef, vectors = _in_order_of_labels(model._vote_order.tolist(), lines, coef, vectors)
+    header |= {key: _join(value) for key, value in lines.items()}
     with replacing(path) as file:
         for key, value in header.items():
             file.write(f"{key} {value}\n".encode())
@@ -194,21 +195,44 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             file.write((" ".join(words) + "\n").encode())
 
 
-def _class_lines(model: Any, rho: np.ndarray) -> dict[str, str]:
+def _in_order_of_labels(
+    rank: list[int], lines: dict[str, np.ndarray], coef: np.ndarray, vectors: Any
+) -> tuple[np.ndarray, Any]:
+    """Classes in the order of the file that the model was read from: ties of votes follow it.
+
+    The inverse of `_sort_classes`; ``rank`` has the number of each label among the sorted ones.
+    """
+    k, full = len(rank), np.zeros_like(coef)
+    members = np.split(np.arange(coef.shape[1]), np.cumsum(lines["nr_sv"])[:-1])
+    number = {pair: t for t, pair in enumerate(pairs(k))}
+    tasks = np.array([number[min(rank[i], rank[j]), max(rank[i], rank[j])] for i, j in pairs(k)])
+    signs = np.array([1.0 if rank[i] < rank[j] else -1.0 for i, j in pairs(k)])
+    for (first, second), sign in zip(pairs(k), signs, strict=True):
+        i, j = rank[first], rank[second]
+        full[second - 1, members[i]] = sign * coef[j - (j > i), members[i]]
+        full[first, members[j]] = sign * coef[i - (i > j), members[j]]
+    for key in lines.keys() & {"rho", "probA", "probB"}:
+        lines[key] = lines[key][tasks] * (1.0 if key == "probA" else signs)
+    lines["label"], lines["nr_sv"] = lines["label"][rank], lines["nr_sv"][rank]
+    columns = np.concatenate([members[c] for c in rank])
+    return full[:, columns], vectors[columns]
+
+
+def _class_lines(model: Any, rho: np.ndarray) -> dict[str, np.ndarray]:
     """The header's lines about classes and support vectors."""
     classes = getattr(model, "classes_", None)
     lines = {
-        "nr_class": "2" if classes is None else str(classes.size),
-        "total_sv": str(int(model.n_support_.sum())),
-        "rho": _join(rho),
+        "nr_class": np.array([2 if classes is None else classes.size]),
+        "total_sv": np.array([model.n_support_.sum()]),
+        "rho": rho,
     }
     if classes is not None:
         whole = classes.dtype.kind in "iuf" and (classes == np.round(classes)).all()
-        lines["label"] = _join(classes.astype(int) if whole else np.arange(classes.size))
+        lines["label"] = classes.astype(int) if whole else np.arange(classes.size)
         for key, value in (("probA", model._probA), ("probB", model._probB)):
             if value.size:
-                lines[key] = _join(value)
-        lines["nr_sv"] = _join(model.n_support_)
+                lines[key] = value
+        lines["nr_sv"] = model.n_support_
     return lines
 
 

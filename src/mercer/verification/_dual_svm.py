@@ -333,7 +333,10 @@ def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> Ve
 
 
 def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> Status:
-    """By the violation; why a model missed its tolerance only the fit can know."""
+    """By the violation; why a model missed its tolerance only the fit can know.
+
+    Of one that is said to be solved: the limit of float64, where rounding leaves that open.
+    """
     if quad_high < 0:
         return Status.NOT_PSD
     is_solved = values.violation[2] <= model.tol * (1 + SETTINGS.tol_slack)
@@ -342,7 +345,10 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
     if np.isfinite(values.gap[1]) and is_solved:
         return Status.SOLVED
     stated = getattr(getattr(model, "certificate_", None), "status", Status.SOLVED)
-    return Status.STALLED if stated.is_solved else stated
+    if not stated.is_solved:
+        return stated
+    is_open = not is_solved and values.violation[0] <= model.tol
+    return Status.STALLED if is_open else Status.NOT_REACHED
 
 
 @_overflow_is_infinite
@@ -384,7 +390,7 @@ def recompute_logistic(model: Any, task: Task) -> VerifiedCertificate:
         (np.count_nonzero(beta == 0), 0, beta.size),
         kkt_violation=float(np.sqrt(squared)),
         bias_interval=(b, b),
-        status=Status.SOLVED if is_solved else Status.STALLED,
+        status=Status.SOLVED if is_solved else Status.NOT_REACHED,
         name=task.name,
         unit="products with K",
         primal_low=primal_low,

@@ -394,6 +394,6 @@ def _certificate(model: Any, values: _Recomputed) -> Certificate:
         (zero.sum(), np.sum(values.at_bound & ~zero), zero.size),
         kkt_violation=values.violation,
         bias_interval=values.interval,
-        status=Status.SOLVED if is_solved else Status.STALLED,
+        status=Status.SOLVED if is_solved else Status.NOT_REACHED,
         name=values.name,
     )

@@ -63,7 +63,7 @@ def recompute_pegasos(model: Any, X: Any, y: np.ndarray, weight: np.ndarray) -> 
                 (np.count_nonzero(beta == 0), n_bound, len(y)),
                 kkt_violation=kkt_violation(alpha, of.C, of.distances(product(beta))),
                 bias_interval=(0.0, 0.0),
-                status=Status.SOLVED if is_solved else Status.STALLED,
+                status=Status.SOLVED if is_solved else Status.NOT_REACHED,
                 name=name,
             )
         )

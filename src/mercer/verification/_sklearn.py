@@ -138,7 +138,7 @@ def judged(proof: Any, model: Any) -> Any:
     missed = Status.ITERATION_LIMIT if 0 < limit <= steps else Status.NOT_REACHED
 
     def of(status: Status) -> Status:
-        return missed if status is Status.STALLED else status
+        return missed if status in (Status.NOT_REACHED, Status.STALLED) else status
 
     if isinstance(proof, Certificate):
         tasks = tuple(replace(task, status=of(task.status)) for task in proof.tasks)

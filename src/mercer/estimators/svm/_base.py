@@ -205,7 +205,8 @@ class KernelMachine(
         self.shape_fit_ = data.shape
         self.n_iter_ = self._iterations(results)
         self._proof: Any = list(zip(problems, results, tasks, strict=True))
-        if sum(problem.n_variables for problem in problems) > self._fit_settings.certified_from:
+        n_variables = sum(problem.n_variables for problem in problems)
+        if n_variables > self._fit_settings.certified_from and not stopping.interrupted:
             self._certify()
         self._support_rows = support
         self._duals = Duals.of(results)

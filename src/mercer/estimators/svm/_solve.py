@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer._multiclass import Task
 from mercer._result import Result, Status
-from mercer._threads import Workers, thread_count
+from mercer._threads import SERIAL, Workers, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators._warm_start import feasible, warm_starts
 from mercer.estimators.svm._checkpoint import FitCheckpoint
 from mercer.gram import BlockedGram
 from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
+from mercer.problems._kkt import intercepts
 from mercer.solvers import Stopping, choose, make_solver, require
-from mercer.solvers._solution import solve_within_reach
+from mercer.solvers._solution import make_result, solve_within_reach, upper_diagonal
 
 __all__ = ["FitSettings", "SolvesTasks"]
 
@@ -42,7 +44,17 @@ class FitSettings:
     map_cost : int
         Multiply-adds that the map from a dot product to a kernel value counts as.
     sample_points : int
-        After Ctrl-C: points to which a task that was not begun is fitted, in some milliseconds.
+        After a stop: points to which a task that was not begun is fitted, at most.
+    sample_values : int
+        After a stop: kernel values that these tasks compute together, in some tenths of a second.
+        Where they are many, their samples are smaller.
+    sample_seconds : float
+        After a stop: time for the solutions of all samples. A task that is not reached within it
+        has no support vectors.
+    sums_seconds : float
+        After a stop: time for f at all rows of these tasks. Where it is over, f is bounded only.
+    task_seconds : float
+        Of ``sample_seconds``, at most for one task.
     checkpoint_seconds : float
         Between two checkpoints of a task; writing one takes milliseconds.
     certified_from : int
@@ -55,6 +67,10 @@ class FitSettings:
     threads_from: int = 100_000_000
     map_cost: int = 50
     sample_points: int = 200
+    sample_values: int = 25_000_000
+    sample_seconds: float = 0.15
+    sums_seconds: float = 0.15
+    task_seconds: float = 0.01
     checkpoint_seconds: float = 3.0
     certified_from: int = 20_000
 
@@ -114,7 +130,7 @@ class SolvesTasks:
         else:
             answers: dict[int, Result] = {}
             if self.solver_.name == "smo" and not is_large and starts[0] is None:
-                answers = self._solve_at_once(problems, gram, stopping)
+                answers = self._solve_at_once(problems, gram, stopping, np.arange(gram.n))
             if len(answers) < len(tasks):
                 limits = stopping, starts, threads
                 self._solve_each(answers, solver, share, tasks, problems, gram, *limits, file)
@@ -142,9 +158,12 @@ class SolvesTasks:
             require(solver, problem, part, f"the problem of {type(self).__name__}")
 
     def _solve_at_once(
-        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping
+        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping, rows: np.ndarray
     ) -> dict[int, Result]:
-        """Answers to those of many small tasks that can be solved together; here, to none."""
+        """Answers to those of many small tasks that can be solved together; here, to none.
+
+        The problems are those of all tasks on some of the rows.
+        """
         return {}
 
     def _solve_each(
@@ -195,32 +214,92 @@ class SolvesTasks:
                 cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 order = cut if has_time else []
                 fair *= 2  # going on takes time, too
-            rest = [
-                t for t, r in answers.items() if r.status is Status.STOPPED and not r.beta.any()
-            ]
+            if stopping.stopped is not None:
+                self._fit_to_samples(answers, solver, tasks, problems, gram, stopping, outer)
 
-            def coarse(t: int) -> Result:
-                part = gram.take(tasks[t].of_rows(np.arange(gram.n)), inner)
-                return _from_sample(solver, problems[t], part, self._fit_settings.sample_points)
+    def _fit_to_samples(
+        self,
+        answers: dict[int, Result],
+        solver: Any,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: BlockedGram,
+        stopping: Stopping,
+        workers: Workers,
+    ) -> None:
+        """Fit tasks that were not begun before a stop to samples: else they would have no say."""
+        settings, early = self._fit_settings, (Status.STOPPED, Status.TIME_LIMIT)
+        rest = [t for t, r in answers.items() if r.status in early and not r.beta.any()]
+        if not rest:
+            return
+        n_values = sum(problems[t].n_variables for t in rest)
+        n_points = min(settings.sample_points, settings.sample_values // n_values)
+        chosen = _sample_of_classes(tasks, gram.n, max(n_points // 2, 1))
+        samples = [np.flatnonzero(task.of_rows(chosen)) for task in tasks]
+        parts = [problem.take(at) for problem, at in zip(problems, samples, strict=True)]
+        began, limit = time.perf_counter(), Stopping(settings.sample_seconds)
+        rows = np.flatnonzero(chosen)
+        found = self._solve_at_once(parts, gram.take(rows), limit, rows)
+        sums_limit = Stopping(settings.sums_seconds)
 
-            answers |= dict(zip(rest, outer.map(coarse, rest), strict=True))
-            few = sum(not answers[t].status.is_solved for t in rest)  # small tasks may be solved
-            if few:
-                stopping.note = f"{few} of {len(tasks)} tasks were fitted to samples only"
+        def coarse(t: int) -> Result:
+            part = gram.take(tasks[t].of_rows(np.arange(gram.n)), SERIAL)
+            if t not in found and not limit.is_stopped():
+                mine, own = limit.until(limit.seconds + settings.task_seconds), samples[t]
+                found[t] = solve_within_reach(solver, parts[t], part.take(own), mine, None)
+            if t not in found:
+                return answers[t]
+            stopped = answers[t].status
+            run = _OnAllRows(problems[t], part, samples[t], found[t], sums_limit.is_stopped())
+            return make_result(problems[t], part, run, stopped, self.tol, began)
+
+        answers |= dict(zip(rest, workers.map(coarse, rest), strict=True))
+        few = [answers[t] for t in rest if not answers[t].status.is_solved]
+        empty = sum(not result.beta.any() for result in few)
+        counts = {"were fitted to samples only": len(few) - empty, "were not fitted": empty}
+        stopping.note = "; ".join(
+            f"{count} of {len(tasks)} tasks {what}" for what, count in counts.items() if count
+        )
 
 
-def _from_sample(solver: Any, problem: BoxQP, gram: BlockedGram, n_points: int) -> Result:
-    """A task that was not begun before Ctrl-C: the solution of a small sample of both classes."""
-    rng, seconds = np.random.default_rng(0), 0.01
-    sides = [np.flatnonzero(side) for side in (problem.target > 0, problem.target <= 0)]
-    sample = np.concatenate([rng.permutation(side)[: n_points // 2] for side in sides])
-    beta = problem.start.copy()
-    if not beta.any():
-        part = gram.take(sample)
-        found = solve_within_reach(solver, problem.take(sample), part, Stopping(seconds), None)
-        beta[sample] = found.beta
-    result = solve_within_reach(solver, problem, gram, Stopping(0.0), beta)
-    return result if result.status.is_solved else replace(result, status=Status.STOPPED)
+def _sample_of_classes(tasks: Sequence[Task], n: int, n_points: int) -> np.ndarray:
+    """A mask over the n rows: at most ``n_points`` of each class, the same in all its tasks."""
+    rng, chosen, seen = np.random.default_rng(0), np.zeros(n, bool), set()
+    for task in tasks:
+        start = 0
+        for key, count in task.parts:
+            if key not in seen:
+                seen.add(key)
+                rows = task.of_rows(np.arange(n))[start : start + count]
+                chosen[rng.permutation(rows)[:n_points]] = True
+            start += count
+    return chosen
+
+
+class _OnAllRows:
+    """The solution of a sample as an answer to the whole task (a `Run` of `make_result`).
+
+    f at all rows is computed; in a hurry it is bounded instead: |f| ≤ Σ |βⱼ| √(kᵢᵢ kⱼⱼ).
+    """
+
+    def __init__(
+        self, problem: BoxQP, gram: BlockedGram, sample: np.ndarray, found: Result, in_hurry: bool
+    ):
+        self.beta = np.zeros(problem.n_variables)
+        self.beta[sample] = found.beta
+        self.steps, self.rounds = found.iterations, found.rounds
+        self.met_negative_curvature = found.status is Status.NOT_PSD
+        self.f, self.f_error = np.zeros((2, gram.n))
+        if not in_hurry:
+            self.f, self.f_error = gram.bounded_sums(self.beta, np.arange(gram.n))
+        elif gram.is_psd:
+            size = np.sqrt(upper_diagonal(gram))
+            self.f_error += size * (size @ np.abs(self.beta))
+        else:
+            self.f_error += np.inf
+        self.kkt = intercepts(problem, self.beta, self.f, self.f_error)
+        if in_hurry:
+            self.kkt = found.b, *self.kkt[1:]
 
 
 def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:

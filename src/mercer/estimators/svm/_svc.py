@@ -179,13 +179,13 @@ class SVC(ClassifierParameters, KernelClassifier):
         )
 
     def _solve_at_once(
-        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping
+        self, problems: Sequence[BoxQP], gram: BlockedGram, stopping: Stopping, rows: np.ndarray
     ) -> dict[int, Result]:
         """All pairs of classes in compiled calls, without a callback or an iteration limit."""
         has_limits = stopping.callback is not None or self.max_iter >= 0 or self.gap_tol is not None
         if has_limits or not self.fit_intercept or problems[0].diag is not None:
             return {}
-        order, starts = by_class(self._codes, self.classes_.size)
+        order, starts = by_class(self._codes[rows], self.classes_.size)
         classes = pairs(self.classes_.size)
         results = solve_class_pairs(problems, gram.take(order), starts, classes, self.tol, stopping)
         return {t: result for t, result in enumerate(results) if result is not None}
