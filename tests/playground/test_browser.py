@@ -336,6 +336,40 @@ def test_alpha_is_told_on_hover(page: Browser):
     assert "f = " in told[0]
 
 
+POINTED = (
+    "const sources = Bokeh.documents[0].get_model_by_name('plane').renderers.map((r) =>"
+    " r.data_source.data); const ring = sources.find((d) => 'x' in d && Object.keys(d).length === 2"
+    " && !('xs' in d)); return [[...ring.x], [...ring.y]]"
+)
+VIEWS = "return ['bars', 'parts', 'matrix'].map((id) => document.getElementById(id).toDataURL())"
+
+
+def test_a_row_is_highlighted_in_all_views(page: Browser):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    x, y, _ = preset("moons")[7]
+    before = page.run(VIEWS)
+    page.mouse((x, y), press=False)  # from the plane
+    page.until(lambda: "point 8," in page.text("#row-note"))
+    assert page.run("return window.linked.pointedAt()") == 7
+    assert page.run(POINTED) == [[x], [y]]
+    assert all(now != old for now, old in zip(page.run(VIEWS), before, strict=True))
+    page.mouse((3.9, -3.9), press=False)
+    assert page.run(POINTED) == [[], []]
+    assert page.run(VIEWS) == before
+    matrix = page.find("#matrix")  # from the matrix: the entry, and the point of its row
+    ActionChains(page.driver).move_to_element_with_offset(matrix, 30, -40).perform()
+    page.until(lambda: page.text("#row-note").startswith("k(x"))
+    number = page.run("return window.linked.pointedAt()")
+    assert page.run(POINTED) == [[c] for c in State().points[number][:2]]
+    page.keys("\ue010", "\ue012", at="#row")  # by keyboard: the last row but one
+    rows = sorted(range(80), key=lambda i: State().points[i][2])
+    assert page.run("return window.linked.pointedAt()") == rows[-2]
+    assert f"point {rows[-2] + 1}," in page.find("#row").get_attribute("aria-valuetext")
+    page.choose("#kernel", "linear")  # the row stays the same in the next picture
+    assert page.run("return window.linked.pointedAt()") == rows[-2]
+
+
 def test_points_are_held_out_and_the_map_is_clicked(browser: Browser, address: str):
     from selenium.webdriver.common.action_chains import ActionChains
 

@@ -7,6 +7,7 @@ _state.py       `State`: frozen, checks itself, travels in a link; parameters an
 _upload.py      points, names and units from a CSV file
 _fit.py         a state's estimator, fitted: duals by KKT group, certificate, progress
 _held_out.py    held-out points, predicted by fits that have not seen them
+_linked.py      linked views: bars of α, parts of the dual value, kernel matrix
 _steps.py       `StepHistory`: the iterates of SMO, Pegasos and the perceptron
 _explain.py     `Situation`, and by rules on it one sentence on what the picture shows
 _words.py       tooltips, rows of the certificate, and the same as a Python program

@@ -63,6 +63,7 @@ class Fit:
     model: Any = None
     # That no hyperplane separates the classes: weights under which a point is in both hulls.
     proof: np.ndarray | None = None
+    beta: np.ndarray | None = None  # signed coefficients of a box QP of one task
 
 
 @contextmanager
@@ -130,8 +131,10 @@ def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndar
     except NotSeparableError as error:
         none = np.zeros(X.shape[0])
         return Fit(None, none, none.astype(int), proof=error.weights)
-    group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
-    return _of(model, alpha, group, _gaps(make, arguments, X, y, model.certificate_))
+    tasks = model.dual_view(X, y)
+    group, alpha = max_over_tasks(tasks, y.size)
+    progress = _gaps(make, arguments, X, y, model.certificate_)
+    return _of(model, alpha, group, progress, beta=tasks[0].beta if len(tasks) == 1 else None)
 
 
 def _gaps(

@@ -66,6 +66,7 @@ window.playground = (() => {
       tool.tabIndex = on ? 0 : -1;
     }
     showFigures(words);
+    window.linked.show(words.linked);
     showParameters(words);
     showRows("rows", words.rows);
     showHeldOut(words);
@@ -232,6 +233,7 @@ window.playground = (() => {
     home.addEventListener("pointerdown", pointerDown);
     home.addEventListener("pointermove", pointerMove);
     home.addEventListener("pointerup", pointerUp);
+    home.addEventListener("pointerleave", () => { if (!pressed) window.linked.point(null); });
     home.addEventListener("pointercancel", () => { pressed = null; });
   }
 
@@ -254,7 +256,20 @@ window.playground = (() => {
     by("plane").focus({preventScroll: true});
   }
 
+  // The number of the point under the pointer, or null.
+  function nearest(event) {
+    const points = (sources instanceof Map ? sources.get("points") : sources.points).data;
+    const {x, y, reach} = place(event);
+    let least = reach, found = null;
+    for (let i = 0; i < points.x.length; i++) {
+      const far = Math.hypot(points.x[i] - x, points.y[i] - y);
+      if (far <= least) [least, found] = [far, i];
+    }
+    return found;
+  }
+
   function pointerMove(event) {
+    if (!pressed && shown) window.linked.point(nearest(event));
     if (!pressed || !event.isPrimary) return;
     const far = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > MOVED;
     if (!pressed.moves && far) {
@@ -342,6 +357,7 @@ window.playground = (() => {
     ({inbox, sources, axes, plane, map} = models);
     const target = models.outbox;
     listen();
+    window.linked.start(sources);
     const read = () => show(JSON.parse(target.data.json[0]));
     target.properties.data.change.connect(read);
     read();
