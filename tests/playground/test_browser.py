@@ -113,6 +113,31 @@ def test_kernel_and_slider_change_the_picture(page: Browser):
     assert page.text("#value-C") == "∞"
 
 
+def test_a_kernel_is_typed(page: Browser):
+    assert not page.find("#written").is_displayed()
+    page.choose("#kernel", "formula")
+    assert page.find("#written").get_attribute("value") == State().formula
+    assert page.text("#understood") == "= RBF(gamma=0.5) + 0.1 * Linear()"
+    page.run("document.querySelector('#written').select()")
+    page.keys("(1 + x.z)^2", "\ue007", at="#written")  # letters are not keys of the page here
+    assert page.count == 80
+    assert page.text("#understood") == "= Polynomial(degree=2, gamma=1.0, coef0=1.0)"
+    assert page.run("return document.querySelector('#parameter-gamma')") is None  # no γ in it
+    state = State.from_query(page.driver.current_url.partition("?")[2])
+    assert (state.kernel, state.formula) == ("formula", "(1 + x.z)^2")
+    before = page.picture()
+    page.run("document.querySelector('#written').select()")
+    page.keys("rbf - linear", "\ue007", at="#written")
+    assert "a difference of kernels need not be one" in page.text("#understood")
+    assert page.find("#written").get_attribute("aria-invalid") == "true"
+    assert page.find("#written").get_attribute("value") == "rbf - linear"
+    assert np.array_equal(page.picture(), before)  # the last picture is kept
+    page.run("document.querySelector('#written').select()")
+    page.keys("rbf + linear", "\ue007", at="#written")
+    assert page.find("#written").get_attribute("aria-invalid") == "false"
+    assert page.find("#parameter-gamma").is_displayed()
+
+
 def test_step_mode_draws_the_box(page: Browser):
     assert not page.find("#box-panel").is_displayed()
     page.keys("s")

@@ -2,6 +2,7 @@
 
 ==============  ==============================================================================
 _catalogue.py   what can be chosen: estimators and kernels
+_formula.py     a kernel as it is typed: parsed, never evaluated as code
 _presets.py     sets of points by name
 _state.py       `State`: frozen, checks itself, travels in a link; parameters and their ranges
 _upload.py      points, names and units from a CSV file

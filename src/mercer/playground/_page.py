@@ -18,8 +18,9 @@ from bokeh.core.templates import get_env
 from bokeh.document import Document, without_document_lock
 from bokeh.models import ColumnDataSource, CustomJS
 
-from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS
+from mercer.playground._catalogue import ESTIMATORS, FORMULA, KERNELS, LABELS
 from mercer.playground._figures import Figures
+from mercer.playground._fit import kernel_of
 from mercer.playground._linked import linked_message
 from mercer.playground._picture import Picture
 from mercer.playground._presets import PRESETS
@@ -55,6 +56,7 @@ def _catalogue() -> dict[str, Any]:
     return {
         "machines": ESTIMATORS,
         "kernels": KERNELS,
+        "formula": FORMULA,
         "presets": PRESETS,
         "labels": LABELS,
         "eraser": ERASER,
@@ -141,7 +143,10 @@ class Page:
             "query": state.to_query(),
             "machine": state.machine,
             "kernel": state.kernel,
-            "formula": KERNELS[state.kernel].formula,
+            "formula": "" if state.kernel == FORMULA else KERNELS[state.kernel].formula,
+            "written": state.formula,
+            "is_written": state.kernel == FORMULA,
+            "understood": repr(kernel_of(state)) if state.kernel == FORMULA else "",
             "preset": state.preset or "",
             "parameters": [self._parameter(name) for name in state.parameters],
             "why": {"key": picture.explanation.key, "text": picture.explanation.text},

@@ -67,6 +67,7 @@ window.playground = (() => {
     }
     showFigures(words);
     window.linked.show(words.linked);
+    showWritten(words);
     showParameters(words);
     showRows("rows", words.rows);
     showHeldOut(words);
@@ -178,6 +179,15 @@ window.playground = (() => {
     by("map-panel").hidden = !words.held_out.has_map;
   }
 
+  // What was typed stays where it was not understood.
+  function showWritten(words) {
+    const input = by("written"), wrong = words.is_error && input.value !== words.written && !by("written-panel").hidden;
+    by("written-panel").hidden = !words.is_written;
+    input.setAttribute("aria-invalid", wrong);
+    if (!wrong && document.activeElement !== input) input.value = words.written;
+    by("understood").textContent = wrong ? words.message : "= " + words.understood;
+  }
+
   function showLegend(words) {
     by("legend").replaceChildren(...words.legend.map(([look, name, count]) => {
       const item = make("li", {});
@@ -205,6 +215,7 @@ window.playground = (() => {
   function listen() {
     by("machine").addEventListener("change", (e) => send({do: "machine", value: e.target.value}));
     by("kernel").addEventListener("change", (e) => send({do: "kernel", value: e.target.value}));
+    by("written").addEventListener("change", (e) => send({do: "formula", value: e.target.value}));
     by("preset").addEventListener("change", (e) => {
       if (e.target.value) send({do: "preset", value: e.target.value});
       else by("preset").value = shown.preset;
@@ -323,7 +334,7 @@ window.playground = (() => {
   const ARROWS = {arrowleft: [-1, 0], arrowright: [1, 0], arrowup: [0, 1], arrowdown: [0, -1]};
 
   function press(event) {
-    if (event.altKey || event.isComposing) return;
+    if (event.altKey || event.isComposing || event.target.type === "text") return;
     const key = event.key.toLowerCase(), command = event.ctrlKey || event.metaKey;
     if (command) {
       if (key !== "z" && key !== "y") return;
