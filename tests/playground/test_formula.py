@@ -47,8 +47,9 @@ FORMULAS = {
     "rbf(2) * cosine": np.exp(-2 * SQUARED) * COSINE,
     "rbf(gamma = 1 + 1)^2": np.exp(-4 * SQUARED),
     "poly(2, c0=0)": (0.7 * DOT) ** 2,
-    "(x·z + 1) (rbf + 3 laplacian)": (DOT + 1) * (np.exp(-0.7 * SQUARED) + 3 * np.exp(-0.7 * ABSOLUTE)),
-}  # fmt: skip
+    "(1 + dot)^2 + exp(-.1*dist2)": (1 + DOT) ** 2 + np.exp(-0.1 * SQUARED),
+    "(x·z + 1) (rbf + 3 rbf(1))": (DOT + 1) * (np.exp(-0.7 * SQUARED) + 3 * np.exp(-SQUARED)),
+}
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -1,4 +1,4 @@
-"""A kernel written as a formula: ``(1 + x·z)^2``, ``exp(−γ‖x − z‖²) + 0.1 x·z``, ``rbf(2) * cosine``.
+"""A kernel as a formula: ``(1 + x·z)^2``, ``exp(−γ‖x − z‖²) + 0.1 x·z``, ``rbf(2) * cosine``.
 
     sum      =  ["-"] product { ("+" | "-") product }
     product  =  power { ["*" | "·"] power | "/" power }
@@ -6,8 +6,9 @@
     atom     =  number | γ | degree | c0 | x·z | ‖x − z‖² | ‖x − z‖₁ | "(" sum ")"
              |  exp(sum) | tanh(sum) | name | name(value, name=value, …)
 
-A name is that of a kernel of the playground; parameters that are not given are those of the sliders.
-The text is never evaluated as code: every part becomes a number, a x·z + c, a multiple of a
+A name is that of a kernel of the playground; parameters that are not given are those of the
+sliders. ``dot`` and ``dist2`` are x·z and ‖x − z‖², as in the companion's figure of kernels. The
+text is never evaluated as code: every part becomes a number, a x·z + c, a multiple of a
 distance, or a kernel. What need not be a kernel (a difference, a distance alone) is refused.
 """
 
@@ -38,8 +39,12 @@ MAX_DEPTH = 12  # of parentheses
 MAX_POWER = 20
 
 _SYMBOLS = {
-    "γ": "gamma", "gamma": "gamma", "degree": "degree",
-    "c0": "coef0", "c₀": "coef0", "coef0": "coef0",
+    "γ": "gamma",
+    "gamma": "gamma",
+    "degree": "degree",
+    "c0": "coef0",
+    "c₀": "coef0",
+    "coef0": "coef0",
 }
 _DIFFERENCE = r"(?:‖|\|\|?)\s*x\s*-\s*z\s*(?:‖|\|\|?)"
 _TOKENS = re.compile(
@@ -79,6 +84,7 @@ class _Distance:
     factor: float
 
 
+_VARIABLES = {"dot": _Affine(1.0, 0.0), "dist2": _Distance(2, 1.0)}
 _Value = float | _Affine | _Distance | Kernel
 
 
@@ -211,6 +217,8 @@ class _Parser:
     def named(self, name: str) -> _Value:
         if name in _SYMBOLS:
             return self.value_of(_SYMBOLS[name])
+        if name in _VARIABLES:
+            return _VARIABLES[name]
         if name == "exp":
             return _exp(self.parenthesis())
         if name == "tanh":
