@@ -105,3 +105,14 @@ html_theme_options = {
 }
 copybutton_prompt_text = ">>> |\\.\\.\\. "
 copybutton_prompt_is_regexp = True
+
+
+def _collapse_navigation(app, pagename, templatename, context, doctree):
+    """Only the branch of the page in its side bar: the tree of all names is 35 kB on 400 pages."""
+    toctree = context.get("toctree")
+    if toctree is not None:
+        context["toctree"] = lambda **options: toctree(**{**options, "collapse": True})
+
+
+def setup(app):
+    app.connect("html-page-context", _collapse_navigation, priority=400)  # before the theme's, 500
