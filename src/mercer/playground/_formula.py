@@ -84,7 +84,7 @@ class _Distance:
     factor: float
 
 
-_VARIABLES = {"dot": _Affine(1.0, 0.0), "dist2": _Distance(2, 1.0)}
+_VARIABLES: dict[str, _Affine | _Distance] = {"dot": _Affine(1.0, 0.0), "dist2": _Distance(2, 1.0)}
 _Value = float | _Affine | _Distance | Kernel
 
 

@@ -251,7 +251,8 @@ def _error_map(state: State, seconds: float | None) -> ErrorMap | None:
         search.set_params(time_limit=seconds).fit(X, y)
     found = search.cv_results_
     gamma_of = [kernels.index(p["kernel"]) for p in found["params"] if p.get("kernel") in kernels]
-    order = np.lexsort([_column(found, "C"), gamma_of or _column(found, "gamma")])
+    rows = np.array(gamma_of, float) if gamma_of else _column(found, "gamma")
+    order = np.lexsort([_column(found, "C"), rows])
     sign, offset = (-1.0, 0.0) if state.machine == "svr" else (-1.0, 1.0)
     folds = len(options["cv"])
 

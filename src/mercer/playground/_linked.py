@@ -72,5 +72,7 @@ def linked_message(views: LinkedViews | None, labels: np.ndarray) -> dict[str, A
         "parts": None if parts is None else [float(f"{parts[i]:.5g}") for i in views.rows],
         "dual": None if parts is None else float(parts.sum()),
         "scale": scale,
-        "K": base64.b64encode(np.rint(_LEVELS / scale * views.K).astype(np.int8)).decode(),
+        "K": base64.b64encode(
+            np.rint(_LEVELS / scale * views.K).astype(np.int8).tobytes()
+        ).decode(),
     }
