@@ -17,8 +17,7 @@ from mercer.playground._presets import preset
 from mercer.playground._session import Session
 
 VALUES = {"gamma": 0.7, "degree": 3, "coef0": 0.4}
-rng = np.random.default_rng(0)
-X, Z = rng.normal(size=(6, 2)), rng.normal(size=(5, 2))
+X, Z = np.random.default_rng(0).normal(size=(2, 6, 2))
 DOT = X @ Z.T
 SQUARED = ((X[:, None] - Z[None]) ** 2).sum(axis=2)
 ABSOLUTE = np.abs(X[:, None] - Z[None]).sum(axis=2)
