@@ -12,6 +12,7 @@
 # make lock    versions of the development environment, into requirements-dev.lock
 # make sbom    a CycloneDX list of what the environment holds, into out/sbom.json
 # make audit   known vulnerabilities of these versions (needs the network), and licences
+# make axe     axe-core from npm, for the tests of accessibility (they are skipped without it)
 # make docs    build the documentation site into out/docs
 # make docs-check  check pages, docstrings and links without running examples or writing pages
 # make lint    ruff and mypy
@@ -29,7 +30,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& command -v $$p && break; done)
 
-.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness fuzz soak package lock sbom audit docs docs-check lint format bench clean
+.PHONY: help demo test test-blas test-lowest test-newest test-dropin coverage soundness fuzz soak package lock sbom audit axe docs docs-check lint format bench clean
 
 help:
 	@sed -n '/^# make/s/^# //p' Makefile
@@ -158,6 +159,9 @@ sbom: $(VENV)/.dev
 audit: $(VENV)/.dev
 	pip-audit --requirement requirements-dev.lock --disable-pip
 	$(BIN)/python .ci/licences.py all
+
+axe:
+	npm install --no-audit --no-fund --prefix out/axe axe-core@4.14.0
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs

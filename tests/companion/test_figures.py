@@ -14,7 +14,7 @@ import pytest
 
 from mercer import SVC, KernelLogisticRegression
 from mercer.duality import Program
-from tests.playground.browser import missing, opened
+from tests.playground.browser import Browser, axe_missing, missing, opened
 
 ROOT = Path(__file__).parent.parent.parent
 FIGURES = ROOT / "docs" / "_static" / "figures"
@@ -230,6 +230,27 @@ def test_every_figure_starts_and_fits_a_phone(driver, page):
         "return performance.getEntriesByType('resource').every((e) => e.name.startsWith('file:'))"
     )
     assert [line for line in driver.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+@pytest.mark.skipif(axe_missing() is not None, reason=str(axe_missing()))
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 375])
+def test_no_figure_violates_a_rule_of_accessibility(driver, page, theme, width):
+    run = fresh(driver, page, width)
+    assert run("return MercerStarted.length") == len(used())
+    colours = (
+        Path(pytest.importorskip("furo").__file__).parent / "theme/furo/static/styles/furo.css"
+    )
+    driver.execute_async_script(
+        "document.body.dataset.theme = arguments[0];"
+        "const sheet = document.createElement('link'); sheet.rel = 'stylesheet';"
+        "sheet.href = arguments[1]; sheet.onload = arguments[2]; document.head.append(sheet)",
+        theme,
+        colours.as_uri(),
+    )
+    paper = run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (sum(paper) < 200) == (theme == "dark")
+    assert Browser(driver).violations() == []
 
 
 @needs_browser

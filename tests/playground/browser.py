@@ -32,6 +32,8 @@ SWITCHES = (
     "--force-device-scale-factor=1",
     "--font-render-hinting=none",
 )
+# From npm, into a folder that is not part of the repository: `make axe`.
+AXE = ROOT / "out" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 # A busy machine may stand still for a while.
 SECONDS = 120.0
 
@@ -45,6 +47,11 @@ def missing() -> str | None:
     if not any(map(shutil.which, NAMES)):
         return "Chromium is not installed"
     return None if shutil.which("chromedriver") else "chromedriver is not installed"
+
+
+def axe_missing() -> str | None:
+    """Why pages cannot be checked by axe-core here, or None."""
+    return missing() or (None if AXE.exists() else "axe-core is not installed (make axe)")
 
 
 @contextmanager
@@ -219,6 +226,16 @@ class Browser:
         )
         column, row = self.pixel(x, y)
         return self.picture()[round(row - top), round(column - left)]
+
+    def violations(self) -> list[str]:
+        """Rules of WCAG 2.2, levels A and AA, that the page violates, and where (axe-core)."""
+        self.run(AXE.read_text(encoding="utf-8"))
+        return self.driver.execute_async_script(
+            "const done = arguments[1]; axe.run(document, {runOnly: arguments[0]}).then((found) =>"
+            " done(found.violations.flatMap((rule) => rule.nodes.map((node) =>"
+            " `${rule.id}: ${node.html.slice(0, 120)} (${node.failureSummary})`))))",
+            ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+        )
 
     def complaints(self) -> list[str]:
         """Warnings and errors of the console since the last call."""

@@ -113,6 +113,31 @@ def test_kernel_and_slider_change_the_picture(page: Browser):
     assert page.text("#value-C") == "∞"
 
 
+def test_a_kernel_is_typed(page: Browser):
+    assert not page.find("#written").is_displayed()
+    page.choose("#kernel", "formula")
+    assert page.find("#written").get_attribute("value") == State().formula
+    assert page.text("#understood") == "= RBF(gamma=0.5) + 0.1 * Linear()"
+    page.run("document.querySelector('#written').select()")
+    page.keys("(1 + x.z)^2", "\ue007", at="#written")  # letters are not keys of the page here
+    assert page.count == 80
+    assert page.text("#understood") == "= Polynomial(degree=2, gamma=1.0, coef0=1.0)"
+    assert page.run("return document.querySelector('#parameter-gamma')") is None  # no γ in it
+    state = State.from_query(page.driver.current_url.partition("?")[2])
+    assert (state.kernel, state.formula) == ("formula", "(1 + x.z)^2")
+    before = page.picture()
+    page.run("document.querySelector('#written').select()")
+    page.keys("rbf - linear", "\ue007", at="#written")
+    assert "a difference of kernels need not be one" in page.text("#understood")
+    assert page.find("#written").get_attribute("aria-invalid") == "true"
+    assert page.find("#written").get_attribute("value") == "rbf - linear"
+    assert np.array_equal(page.picture(), before)  # the last picture is kept
+    page.run("document.querySelector('#written').select()")
+    page.keys("rbf + linear", "\ue007", at="#written")
+    assert page.find("#written").get_attribute("aria-invalid") == "false"
+    assert page.find("#parameter-gamma").is_displayed()
+
+
 def test_step_mode_draws_the_box(page: Browser):
     assert not page.find("#box-panel").is_displayed()
     page.keys("s")
@@ -334,6 +359,40 @@ def test_alpha_is_told_on_hover(page: Browser):
     page.until(is_told)
     assert "α = " in told[0]
     assert "f = " in told[0]
+
+
+POINTED = (
+    "const sources = Bokeh.documents[0].get_model_by_name('plane').renderers.map((r) =>"
+    " r.data_source.data); const ring = sources.find((d) => 'x' in d && Object.keys(d).length === 2"
+    " && !('xs' in d)); return [[...ring.x], [...ring.y]]"
+)
+VIEWS = "return ['bars', 'parts', 'matrix'].map((id) => document.getElementById(id).toDataURL())"
+
+
+def test_a_row_is_highlighted_in_all_views(page: Browser):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    x, y, _ = preset("moons")[7]
+    before = page.run(VIEWS)
+    page.mouse((x, y), press=False)  # from the plane
+    page.until(lambda: "point 8," in page.text("#row-note"))
+    assert page.run("return window.linked.pointedAt()") == 7
+    assert page.run(POINTED) == [[x], [y]]
+    assert all(now != old for now, old in zip(page.run(VIEWS), before, strict=True))
+    page.mouse((3.9, -3.9), press=False)
+    assert page.run(POINTED) == [[], []]
+    assert page.run(VIEWS) == before
+    matrix = page.find("#matrix")  # from the matrix: the entry, and the point of its row
+    ActionChains(page.driver).move_to_element_with_offset(matrix, 30, -40).perform()
+    page.until(lambda: page.text("#row-note").startswith("k(x"))
+    number = page.run("return window.linked.pointedAt()")
+    assert page.run(POINTED) == [[c] for c in State().points[number][:2]]
+    page.keys("\ue010", "\ue012", at="#row")  # by keyboard: the last row but one
+    rows = sorted(range(80), key=lambda i: State().points[i][2])
+    assert page.run("return window.linked.pointedAt()") == rows[-2]
+    assert f"point {rows[-2] + 1}," in page.find("#row").get_attribute("aria-valuetext")
+    page.choose("#kernel", "linear")  # the row stays the same in the next picture
+    assert page.run("return window.linked.pointedAt()") == rows[-2]
 
 
 def test_points_are_held_out_and_the_map_is_clicked(browser: Browser, address: str):

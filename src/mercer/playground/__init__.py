@@ -2,11 +2,13 @@
 
 ==============  ==============================================================================
 _catalogue.py   what can be chosen: estimators and kernels
+_formula.py     a kernel as it is typed: parsed, never evaluated as code
 _presets.py     sets of points by name
 _state.py       `State`: frozen, checks itself, travels in a link; parameters and their ranges
 _upload.py      points, names and units from a CSV file
 _fit.py         a state's estimator, fitted: duals by KKT group, certificate, progress
 _held_out.py    held-out points, predicted by fits that have not seen them
+_linked.py      linked views: bars of α, parts of the dual value, kernel matrix
 _steps.py       `StepHistory`: the iterates of SMO, Pegasos and the perceptron
 _explain.py     `Situation`, and by rules on it one sentence on what the picture shows
 _words.py       tooltips, rows of the certificate, and the same as a Python program

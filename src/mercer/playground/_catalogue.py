@@ -12,7 +12,7 @@ from typing import Any
 from mercer.estimators._registry import ESTIMATORS as REGISTERED
 from mercer.kernels._registry import KERNELS as REGISTERED_KERNELS
 
-__all__ = ["ESTIMATORS", "KERNELS", "LABELS", "EstimatorOption", "ParameterOption"]
+__all__ = ["ESTIMATORS", "FORMULA", "KERNELS", "LABELS", "EstimatorOption", "ParameterOption"]
 
 # Names of the classes, in the order of the keys 1 to 4.
 LABELS = ("A", "B", "C", "D")
@@ -84,5 +84,7 @@ def _options() -> tuple[EstimatorOption, ...]:
 
 #: By the key that the registry gives each in links and on the page.
 ESTIMATORS = {REGISTERED[option.estimator].playground: option for option in _options()}
+#: The kernel that is written by the user (`_formula`).
+FORMULA = "formula"
 #: By name: entries of the registry with a title, a formula and parameters.
 KERNELS = {entry.names[0]: entry for entry in REGISTERED_KERNELS.values() if entry.formula}

@@ -70,6 +70,9 @@ class Figures:
         lines(source=sources["boundary"], **_line(style.INK, 2.4))
         disc = {"size": "size", "fill_color": "colour", "fill_alpha": 0.24, "line_color": None}
         points(source=sources["discs"], **disc)
+        near = {"size": 22, "fill_color": style.ORANGE, "fill_alpha": "alpha", "line_color": None}
+        points(source=sources["similar"], **near)
+        points(source=sources["pointed"], size=25, fill_color=None, **_line(style.INK, 2.4))
         points(source=sources["marks"], size="size", fill_color=None, **_line("colour", "width"))
         marker: dict[str, Any] = {"marker": "marker", "size": "size", "fill_color": "fill"}
         shown = points(source=sources["points"], **marker, **_line("line", "width"))

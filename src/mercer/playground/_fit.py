@@ -22,7 +22,7 @@ from mercer.exceptions import NotSeparableError
 from mercer.gram import BlockedGram
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._samples import Samples
-from mercer.playground._catalogue import ESTIMATORS, KERNELS
+from mercer.playground._catalogue import ESTIMATORS, FORMULA
 from mercer.playground._state import State
 from mercer.plots._fitted import groups_from_margin, max_over_tasks
 
@@ -63,6 +63,7 @@ class Fit:
     model: Any = None
     # That no hyperplane separates the classes: weights under which a point is in both hulls.
     proof: np.ndarray | None = None
+    beta: np.ndarray | None = None  # signed coefficients of a box QP of one task
 
 
 @contextmanager
@@ -75,6 +76,8 @@ def quiet() -> Iterator[None]:
 
 def kernel_of(state: State) -> Kernel:
     """The kernel as a value."""
+    if state.kernel == FORMULA:
+        return state.written_kernel()[0]
     with quiet():
         return as_kernel(state.kernel, state.gamma, state.degree, state.coef0)
 
@@ -95,11 +98,13 @@ def kernel_matrix(state: State) -> np.ndarray:
 def recipe(state: State) -> tuple[str, dict[str, Any]]:
     """The name of the estimator and its arguments."""
     option = ESTIMATORS[state.machine]
-    arguments: dict[str, Any] = {"kernel": state.kernel}
+    is_written = state.kernel == FORMULA
+    arguments: dict[str, Any] = {"kernel": kernel_of(state) if is_written else state.kernel}
     arguments |= {name: getattr(state, name) for name in option.parameters}
     if "clusters" in arguments:
         arguments["n_clusters"] = arguments.pop("clusters")
-    arguments |= {name: getattr(state, name) for name in KERNELS[state.kernel].parameters}
+    if not is_written:
+        arguments |= {name: getattr(state, name) for name in state.kernel_parameters}
     if state.machine == "svc" and np.unique(state.labels).size > 2:
         arguments["decision_function_shape"] = "ovo"
     return option.estimator, {**arguments, **dict(option.constants)}
@@ -130,8 +135,10 @@ def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndar
     except NotSeparableError as error:
         none = np.zeros(X.shape[0])
         return Fit(None, none, none.astype(int), proof=error.weights)
-    group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
-    return _of(model, alpha, group, _gaps(make, arguments, X, y, model.certificate_))
+    tasks = model.dual_view(X, y)
+    group, alpha = max_over_tasks(tasks, y.size)
+    progress = _gaps(make, arguments, X, y, model.certificate_)
+    return _of(model, alpha, group, progress, beta=tasks[0].beta if len(tasks) == 1 else None)
 
 
 def _gaps(

@@ -17,8 +17,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer
 from mercer.exceptions import NotSeparableError
-from mercer.playground._catalogue import ESTIMATORS, KERNELS
-from mercer.playground._fit import quiet, recipe, rows_and_targets
+from mercer.playground._catalogue import ESTIMATORS, FORMULA
+from mercer.playground._fit import kernel_of, quiet, recipe, rows_and_targets
 from mercer.playground._state import PARAMETERS, State
 
 __all__ = ["ErrorMap", "HeldOut", "validate"]
@@ -182,7 +182,9 @@ def validate(state: State, seconds: float | None = _SETTINGS.seconds) -> HeldOut
     except NotSeparableError:
         return HeldOut("Without some of the points there is no hard margin: choose a finite C.")
     wrong = np.zeros(y.size, bool) if is_regression else predicted != y
-    own = {name: getattr(state, name) for name in ("points", "machine", "kernel", "folds")}
+    own = {
+        name: getattr(state, name) for name in ("points", "machine", "kernel", "formula", "folds")
+    }
     more = {name: getattr(state, name) for name in ("epsilon", "degree", "coef0")}
     found = _error_map(State(**own, **more), seconds)
     return HeldOut(
@@ -229,19 +231,28 @@ def _error_map(state: State, seconds: float | None) -> ErrorMap | None:
     """The map of the points of a state, whatever its C and γ; None if there was no time for any."""
     X, y = rows_and_targets(state)
     gamma = PARAMETERS["gamma"]
-    has_gamma = "gamma" in KERNELS[state.kernel].parameters
+    has_gamma = "gamma" in state.kernel_parameters
     Cs = np.geomspace(*_SETTINGS.Cs, _SETTINGS.n_C)
     gammas = np.geomspace(gamma.low, gamma.high, _SETTINGS.n_gamma if has_gamma else 1)
-    options: dict[str, Any] = {"Cs": Cs, "kernel": state.kernel, "cv": _splits(state)}
-    options |= {"degree": state.degree, "coef0": state.coef0, "gammas": gammas}
+    options: dict[str, Any] = {"Cs": Cs, "cv": _splits(state)}
+    kernels: list[Any] = []
+    if state.kernel == FORMULA:  # γ is inside of the kernel: one kernel for each γ
+        kernels = [kernel_of(state.with_(gamma=float(each))) for each in gammas]
+        options["kernel"] = kernels
+    else:
+        options |= {"kernel": state.kernel, "gammas": gammas}
+        options |= {"degree": state.degree, "coef0": state.coef0}
     if state.machine == "svr":
         options |= {"epsilons": state.epsilon, "scoring": "neg_root_mean_squared_error"}
     search = _SEARCHES[state.machine](refit=False, return_train_score=True, **options)
     with quiet():  # the time limit begins when all code is loaded
-        clone(search).set_params(Cs=Cs[:1], gammas=gammas[:1]).fit(X, y)
+        least = {"Cs": Cs[:1], "gammas": gammas[:1], "kernel": kernels[:1] or state.kernel}
+        clone(search).set_params(**least).fit(X, y)
         search.set_params(time_limit=seconds).fit(X, y)
     found = search.cv_results_
-    order = np.lexsort([_column(found, "C"), _column(found, "gamma")])
+    gamma_of = [kernels.index(p["kernel"]) for p in found["params"] if p.get("kernel") in kernels]
+    rows = np.array(gamma_of, float) if gamma_of else _column(found, "gamma")
+    order = np.lexsort([_column(found, "C"), rows])
     sign, offset = (-1.0, 0.0) if state.machine == "svr" else (-1.0, 1.0)
     folds = len(options["cv"])
 

@@ -18,8 +18,10 @@ from bokeh.core.templates import get_env
 from bokeh.document import Document, without_document_lock
 from bokeh.models import ColumnDataSource, CustomJS
 
-from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS
+from mercer.playground._catalogue import ESTIMATORS, FORMULA, KERNELS, LABELS
 from mercer.playground._figures import Figures
+from mercer.playground._fit import kernel_of
+from mercer.playground._linked import linked_message
 from mercer.playground._picture import Picture
 from mercer.playground._presets import PRESETS
 from mercer.playground._render import axes, columns
@@ -31,6 +33,7 @@ __all__ = ["Page", "add_page"]
 
 # All pages share a thread: `warnings` are process-wide, and histories of steps are kept.
 _POOL = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playground")
+_SCRIPTS = ("linked.js", "page.js")
 # What the KKT groups (zero, free, at the bound) are called.
 _GROUPS = {
     "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
@@ -53,12 +56,13 @@ def _catalogue() -> dict[str, Any]:
     return {
         "machines": ESTIMATORS,
         "kernels": KERNELS,
+        "formula": FORMULA,
         "presets": PRESETS,
         "labels": LABELS,
         "eraser": ERASER,
         "hues": [style.class_colour(c) for c in range(len(LABELS))],
         "css": assets.joinpath("page.css").read_text(encoding="utf-8"),
-        "js": assets.joinpath("page.js").read_text(encoding="utf-8"),
+        "js": "".join(assets.joinpath(f).read_text(encoding="utf-8") for f in _SCRIPTS),
         "style": style,
     }
 
@@ -115,6 +119,7 @@ class Page:
             **self.words(),
             "columns": columns(session.picture, session.selected, session.cursor),
             "axes": axes(session.picture),
+            "linked": linked_message(session.picture.linked, session.picture.labels),
         }
         self.outbox.data = {"json": [json.dumps(message)]}
         if session.is_running and self.running is None:
@@ -138,7 +143,10 @@ class Page:
             "query": state.to_query(),
             "machine": state.machine,
             "kernel": state.kernel,
-            "formula": KERNELS[state.kernel].formula,
+            "formula": "" if state.kernel == FORMULA else KERNELS[state.kernel].formula,
+            "written": state.formula,
+            "is_written": state.kernel == FORMULA,
+            "understood": repr(kernel_of(state)) if state.kernel == FORMULA else "",
             "preset": state.preset or "",
             "parameters": [self._parameter(name) for name in state.parameters],
             "why": {"key": picture.explanation.key, "text": picture.explanation.text},

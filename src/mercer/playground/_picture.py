@@ -21,6 +21,7 @@ from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._explain import Explanation, Situation, explain, measure
 from mercer.playground._fit import Fit, ProgressCurve, fit
 from mercer.playground._held_out import HeldOut, validate
+from mercer.playground._linked import LinkedViews, link
 from mercer.playground._state import LIMITS, State
 from mercer.playground._steps import Box, can_step, step_history
 from mercer.playground._words import certificate_rows, export, names_of_points, notes
@@ -113,6 +114,7 @@ class Picture:
     meeting: tuple[float, float] | None = None  #: in both convex hulls, where it is in the plane
     no_steps: str | None = None  #: why there is no step mode
     held_out: HeldOut | None = None  #: cross-validation, where the state asks for it
+    linked: LinkedViews | None = None  #: rows of the kernel matrix, with α and dual value
     seconds: float = 0.0
 
     @property
@@ -198,6 +200,7 @@ def _draw(state: State, began: float) -> Picture:
         meeting=_meeting(state, found),
         no_steps=refusal,
         held_out=validate(state),
+        linked=link(state, found),
         **_shapes(state, found, situation),
         seconds=time.perf_counter() - began,
     )

@@ -228,6 +228,8 @@ def _marks(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Col
     return {
         "marks": _table(rings, "x", "y", "size", "colour", "width"),
         "extra": _table(extra, "x", "y", "marker", "colour"),
+        "similar": {"x": [], "y": [], "alpha": []},  # filled by the page, as the next one
+        "pointed": {"x": [], "y": []},
     }
 
 

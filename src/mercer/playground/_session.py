@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mercer.playground._catalogue import ESTIMATORS, LABELS
+from mercer.playground._catalogue import ESTIMATORS, FORMULA, LABELS
 from mercer.playground._explain import Explanation, measure
 from mercer.playground._picture import Picture, draw, outline
 from mercer.playground._presets import PRESETS
@@ -128,6 +128,10 @@ class Session:
 
     def on_kernel(self, event: dict) -> None:
         self._go(self.state.with_(kernel=event["value"]))
+
+    def on_formula(self, event: dict) -> None:
+        """A kernel as it was typed."""
+        self._go(self.state.with_(kernel=FORMULA, formula=str(event["value"])))
 
     def on_preset(self, event: dict) -> None:
         name = event["value"]

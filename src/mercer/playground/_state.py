@@ -12,13 +12,16 @@ import base64
 import binascii
 import math
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 
-from mercer.playground._catalogue import ESTIMATORS, KERNELS, LABELS, ParameterOption
+from mercer.kernels import Kernel
+from mercer.playground._catalogue import ESTIMATORS, FORMULA, KERNELS, LABELS, ParameterOption
+from mercer.playground._formula import MAX_LETTERS, FormulaError, parse_kernel
 from mercer.playground._presets import PRESETS, Point, as_points, preset
 
 __all__ = ["LIMITS", "PARAMETERS", "Column", "State", "StateError"]
@@ -74,7 +77,8 @@ class State:
 
     points: tuple[Point, ...] = preset("moons")  #: (x, y, class), in thousandths; classes 0 to 3
     machine: str = "svc"  #: a key of `ESTIMATORS`
-    kernel: str = "rbf"  #: a key of `KERNELS`
+    kernel: str = "rbf"  #: a key of `KERNELS`, or `FORMULA`
+    formula: str = "exp(−γ ‖x − z‖²) + 0.1 x·z"  #: the kernel where it is written by the user
     C: float = _slider(
         *(1.0, "C", "cost of an error: a small C allows errors, a large one avoids them"),
         *(1e-3, 1e4, 0.05),
@@ -101,9 +105,16 @@ class State:
 
     def __post_init__(self) -> None:
         _check_choice("machine", self.machine, ESTIMATORS)
-        _check_choice("kernel", self.kernel, KERNELS)
+        _check_choice("kernel", self.kernel, (*KERNELS, FORMULA))
         for name, parameter in PARAMETERS.items():
             _check_number(name, getattr(self, name), parameter)
+        if len(self.formula) > MAX_LETTERS:
+            raise StateError(f"a formula has at most {MAX_LETTERS} letters.")
+        if self.kernel == FORMULA:
+            try:
+                self.written_kernel()
+            except FormulaError as error:
+                raise StateError(str(error)) from error
         if math.isinf(self.C) and ESTIMATORS[self.machine].needs_finite_C:
             raise StateError(
                 f"C=inf is the hard margin of the svc; {self.machine} needs a finite C."
@@ -142,7 +153,18 @@ class State:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters of this estimator and kernel."""
-        return ESTIMATORS[self.machine].parameters + KERNELS[self.kernel].parameters
+        return ESTIMATORS[self.machine].parameters + self.kernel_parameters
+
+    @property
+    def kernel_parameters(self) -> tuple[str, ...]:
+        if self.kernel != FORMULA:
+            return KERNELS[self.kernel].parameters
+        return tuple(sorted(self.written_kernel()[1], reverse=True))
+
+    def written_kernel(self) -> tuple[Kernel, frozenset[str]]:
+        """The kernel of the formula, and the parameters that it uses."""
+        values = {name: getattr(self, name) for name in ("gamma", "degree", "coef0")}
+        return parse_kernel(self.formula, values)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -215,7 +237,7 @@ class State:
                 columns[name] = _column(name, text)
             elif name == "class":
                 classes.append(text)
-            elif name in ("machine", "kernel"):
+            elif name in ("machine", "kernel", "formula"):
                 values[name] = text
             elif name in _SINGLE:
                 whole = name in ("step", "folds") or PARAMETERS[name].is_whole
@@ -231,10 +253,17 @@ class State:
 PARAMETERS: dict[str, ParameterOption] = {
     each.name: each.metadata["slider"] for each in fields(State) if each.metadata
 }
-_SINGLE = ("machine", "kernel", *PARAMETERS, "step", "folds")  # fields that are one part of a link
+_SINGLE = (
+    "machine",
+    "kernel",
+    "formula",
+    *PARAMETERS,
+    "step",
+    "folds",
+)  # fields that are one part of a link
 
 
-def _check_choice(name: str, value: str, allowed: dict) -> None:
+def _check_choice(name: str, value: str, allowed: Collection[str]) -> None:
     if value not in allowed:
         raise StateError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 

@@ -127,7 +127,8 @@ class StepHistory:
             return expansion.exact(rows)[:, 0]
 
         alpha = np.abs(step.beta)
-        return Fit(decide, alpha, step.group, step.b, step.certificate, progress)
+        beta = None if step.certificate is None else step.beta
+        return Fit(decide, alpha, step.group, step.b, step.certificate, progress, beta=beta)
 
 
 @lru_cache(maxsize=4)

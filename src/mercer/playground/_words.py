@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from mercer.certificates._certificate import Certificate
 from mercer.estimators._dual_view import KKTGroup
+from mercer.kernels import Kernel
 from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._explain import Situation
 from mercer.playground._fit import Fit, recipe, rows_and_targets
@@ -41,7 +44,11 @@ def export(state: State) -> str:
         y = np.array(state.class_names)[y]
     takes_y = option.kind in ("classes", "curve")
     shown = ", ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
-    lines = ["import numpy as np", f"from mercer import {name}", ""]
+    lines = ["import numpy as np", f"from mercer import {name}"]
+    if isinstance(kernel := arguments["kernel"], Kernel):
+        classes = sorted(set(re.findall(r"[A-Z]\w+(?=\()", repr(kernel))))
+        lines.append(f"from mercer.kernels import {', '.join(classes)}")
+    lines.append("")
     for axis, column in zip("xy", state.columns, strict=False):
         lines.append(f"# {axis} is ({column.name} - {column.middle:.6g}) / {column.unit:.6g}")
     lines.append(f"X = np.array({_wrap(X.tolist())})")
@@ -60,7 +67,7 @@ def export(state: State) -> str:
 
 
 def _literal(value: object) -> str:
-    return "np.inf" if value == float("inf") else repr(value)
+    return "np.inf" if isinstance(value, float) and np.isinf(value) else repr(value)
 
 
 def _wrap(values: list, width: int = 92) -> str:

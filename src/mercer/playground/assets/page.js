@@ -66,6 +66,8 @@ window.playground = (() => {
       tool.tabIndex = on ? 0 : -1;
     }
     showFigures(words);
+    window.linked.show(words.linked);
+    showWritten(words);
     showParameters(words);
     showRows("rows", words.rows);
     showHeldOut(words);
@@ -177,6 +179,15 @@ window.playground = (() => {
     by("map-panel").hidden = !words.held_out.has_map;
   }
 
+  // What was typed stays where it was not understood.
+  function showWritten(words) {
+    const input = by("written"), wrong = words.is_error && input.value !== words.written && !by("written-panel").hidden;
+    by("written-panel").hidden = !words.is_written;
+    input.setAttribute("aria-invalid", wrong);
+    if (!wrong && document.activeElement !== input) input.value = words.written;
+    by("understood").textContent = wrong ? words.message : "= " + words.understood;
+  }
+
   function showLegend(words) {
     by("legend").replaceChildren(...words.legend.map(([look, name, count]) => {
       const item = make("li", {});
@@ -204,6 +215,7 @@ window.playground = (() => {
   function listen() {
     by("machine").addEventListener("change", (e) => send({do: "machine", value: e.target.value}));
     by("kernel").addEventListener("change", (e) => send({do: "kernel", value: e.target.value}));
+    by("written").addEventListener("change", (e) => send({do: "formula", value: e.target.value}));
     by("preset").addEventListener("change", (e) => {
       if (e.target.value) send({do: "preset", value: e.target.value});
       else by("preset").value = shown.preset;
@@ -232,6 +244,7 @@ window.playground = (() => {
     home.addEventListener("pointerdown", pointerDown);
     home.addEventListener("pointermove", pointerMove);
     home.addEventListener("pointerup", pointerUp);
+    home.addEventListener("pointerleave", () => { if (!pressed) window.linked.point(null); });
     home.addEventListener("pointercancel", () => { pressed = null; });
   }
 
@@ -254,7 +267,20 @@ window.playground = (() => {
     by("plane").focus({preventScroll: true});
   }
 
+  // The number of the point under the pointer, or null.
+  function nearest(event) {
+    const points = (sources instanceof Map ? sources.get("points") : sources.points).data;
+    const {x, y, reach} = place(event);
+    let least = reach, found = null;
+    for (let i = 0; i < points.x.length; i++) {
+      const far = Math.hypot(points.x[i] - x, points.y[i] - y);
+      if (far <= least) [least, found] = [far, i];
+    }
+    return found;
+  }
+
   function pointerMove(event) {
+    if (!pressed && shown) window.linked.point(nearest(event));
     if (!pressed || !event.isPrimary) return;
     const far = Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > MOVED;
     if (!pressed.moves && far) {
@@ -308,7 +334,7 @@ window.playground = (() => {
   const ARROWS = {arrowleft: [-1, 0], arrowright: [1, 0], arrowup: [0, 1], arrowdown: [0, -1]};
 
   function press(event) {
-    if (event.altKey || event.isComposing) return;
+    if (event.altKey || event.isComposing || event.target.type === "text") return;
     const key = event.key.toLowerCase(), command = event.ctrlKey || event.metaKey;
     if (command) {
       if (key !== "z" && key !== "y") return;
@@ -342,6 +368,7 @@ window.playground = (() => {
     ({inbox, sources, axes, plane, map} = models);
     const target = models.outbox;
     listen();
+    window.linked.start(sources);
     const read = () => show(JSON.parse(target.data.json[0]));
     target.properties.data.change.connect(read);
     read();
