@@ -198,10 +198,7 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
 def _in_order_of_labels(
     rank: list[int], lines: dict[str, np.ndarray], coef: np.ndarray, vectors: Any
 ) -> tuple[np.ndarray, Any]:
-    """Classes in the order of the file that the model was read from: ties of votes follow it.
-
-    The inverse of `_sort_classes`; ``rank`` has the number of each label among the sorted ones.
-    """
+    """Classes in the order of the file that was read (`_sort_classes`): ties of votes follow it."""
     k, full = len(rank), np.zeros_like(coef)
     members = np.split(np.arange(coef.shape[1]), np.cumsum(lines["nr_sv"])[:-1])
     number = {pair: t for t, pair in enumerate(pairs(k))}
