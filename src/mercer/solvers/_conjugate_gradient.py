@@ -136,7 +136,9 @@ class NystromPreconditioner:
         self._F *= scale[:, np.newaxis]
         F = self._F
         squares = sum(self._workers.map(lambda rows: F[rows].T @ F[rows], self._cut))
-        values, vectors = linalg.eigh(squares, check_finite=False)
+        values, vectors = np.zeros(0), squares
+        if squares.size:  # SciPy below 1.13 refuses an empty one
+            values, vectors = linalg.eigh(squares, check_finite=False)
         kept = values > EPS * rank * max(float(values.max(initial=0.0)), 0.0)
         self._values = values[kept]
         self._rotation = vectors[:, kept] / np.sqrt(self._values)

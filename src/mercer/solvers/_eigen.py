@@ -167,7 +167,7 @@ class EigenSolver:
         K -= centring.row_means
         K -= centring.row_means[:, np.newaxis] - centring.mean
         how: dict = {"subset_by_index": (n - k, n - 1)}
-        if n <= self.settings.all_vectors_rows:
+        if 1 < n <= self.settings.all_vectors_rows:  # SciPy below 1.13 cannot with one row
             how = {"driver": "evd"}
         values, vectors = linalg.eigh(K.T, overwrite_a=True, check_finite=False, **how)
         del K

@@ -13,6 +13,7 @@ turned), or its residual is not clear, the simplex method on integers decides.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as la
+from scipy.linalg import LinAlgWarning
 from scipy.optimize import nnls
 
 from mercer.certificates._certificate import EPS
@@ -184,7 +186,9 @@ def _support(A: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     rhs = np.zeros(A.shape[0] + 1)
     rhs[-1] = 1.0
     try:
-        u, residual = nnls(np.concatenate([A, [asked]]), rhs)
+        with warnings.catch_warnings():  # of SciPy below 1.15; the proof is checked in the end
+            warnings.simplefilter("ignore", LinAlgWarning)
+            u, residual = nnls(np.concatenate([A, [asked]]), rhs)
     except RuntimeError:  # it gave up
         return np.zeros(0, int), np.zeros(0), np.inf
     support = np.flatnonzero(u > 1e-14 * u.max(initial=0.0))
