@@ -380,8 +380,8 @@ def test_a_row_is_highlighted_in_all_views(page: Browser):
     assert page.run(POINTED) == [[x], [y]]
     assert all(now != old for now, old in zip(page.run(VIEWS), before, strict=True))
     page.mouse((3.9, -3.9), press=False)
-    assert page.run(POINTED) == [[], []]
-    assert page.run(VIEWS) == before
+    page.until(lambda: page.run(POINTED) == [[], []])
+    page.until(lambda: page.run(VIEWS) == before)
     matrix = page.find("#matrix")  # from the matrix: the entry, and the point of its row
     ActionChains(page.driver).move_to_element_with_offset(matrix, 30, -40).perform()
     page.until(lambda: page.text("#row-note").startswith("k(x"))
@@ -389,10 +389,14 @@ def test_a_row_is_highlighted_in_all_views(page: Browser):
     assert page.run(POINTED) == [[c] for c in State().points[number][:2]]
     page.keys("\ue010", "\ue012", at="#row")  # by keyboard: the last row but one
     rows = sorted(range(80), key=lambda i: State().points[i][2])
-    assert page.run("return window.linked.pointedAt()") == rows[-2]
+
+    def is_pointed_at() -> bool:
+        return page.run("return window.linked.pointedAt()") == rows[-2]
+
+    page.until(is_pointed_at)
     assert f"point {rows[-2] + 1}," in page.find("#row").get_attribute("aria-valuetext")
     page.choose("#kernel", "linear")  # the row stays the same in the next picture
-    assert page.run("return window.linked.pointedAt()") == rows[-2]
+    page.until(is_pointed_at)
 
 
 def test_points_are_held_out_and_the_map_is_clicked(browser: Browser, address: str):
