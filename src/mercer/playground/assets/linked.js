@@ -131,8 +131,12 @@ window.linked = (() => {
 
   // ---------------------------------------------------------------- pointing
 
+  // Whether the row was chosen by a pointer: then it goes with it, also where the page scrolls.
+  let byPointer = false;
+
   function over(event) {
     if (views === null) return;
+    byPointer = true;
     const area = event.currentTarget.getBoundingClientRect(), n = views.rows.length;
     const cell = (part) => Math.min(Math.max(Math.floor(part * n), 0), n - 1);
     const across = cell((event.clientX - area.left) / area.width);
@@ -146,10 +150,11 @@ window.linked = (() => {
       by(id).addEventListener("pointermove", over);
       by(id).addEventListener("pointerdown", over);
       by(id).addEventListener("pointerleave", (event) => {
-        if (views && event.pointerType === "mouse") select(null, null);
+        if (views && byPointer && event.pointerType === "mouse") select(null, null);
       });
     }
     by("row").addEventListener("input", (event) => {
+      byPointer = false;
       const place = Number(event.target.value);
       select(place ? place - 1 : null, null);
     });
