@@ -13,12 +13,12 @@ variables with a signed distance a from the edge of its loss (`_losses`; squared
 
     P − D(β') = Σ (s − α') a₊ + α' (−a)₊  +  ½ δᵀKδ        (ν-SVR: + ε (ν Σs − Σα'))
 
-f is known to within e (`mercer.kernels._reference`), so each term is taken at the worse end of a ±
-e: an upper bound of the gap; at the better end it is a lower bound. δ is the drift of the sums
-(computed without rounding) moved onto the variables with the smallest |a|: it adds |δ| (|a| + e).
+f is known to within e (`mercer.kernels._reference`): each term at the worse end of a ± e gives an
+upper bound of the gap, at the better end a lower one. δ is the drift of the sums (computed without
+rounding) moved onto the variables with the smallest |a|: it adds |δ| (|a| + e).
 
-Without a bound (C = ∞), β and b are scaled by the smallest t that makes all rows feasible, in the
-worst case over e, and P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
+Without a bound (C = ∞), β and b are scaled by the smallest t that makes all rows feasible for any
+error e: P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
     logistic   P = ½βᵀf + Σ s log(1 + exp(−y g))    gap = ½(β − β̃)ᵀK(β − β̃),  β̃ = y s σ(−y g)
 """
 
@@ -382,11 +382,9 @@ def recompute_logistic(model: Any, task: Task) -> VerifiedCertificate:
         gap += math.fsum(np.maximum(*terms)) * (1 + one)
     gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - one))
     is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
+    values = primal, primal_low - gap, gap, np.sqrt(max(quad, 0.0))
     return VerifiedCertificate.of(
-        primal,
-        primal_low - gap,
-        gap,
-        np.sqrt(max(quad, 0.0)),
+        *values,
         (np.count_nonzero(beta == 0), 0, beta.size),
         kkt_violation=float(np.sqrt(squared)),
         bias_interval=(b, b),
