@@ -31,7 +31,8 @@ class TiledFeatures:
     budget : int
         Bytes of features that `take` may keep in memory.
     limits : Stopping
-        Once it has stopped, every product raises `Halted`: a pass takes long.
+        Once it has stopped, every product raises `Halted`, also outside of `halting`: a pass takes
+        long.
     """
 
     is_sparse = False
@@ -51,7 +52,7 @@ class TiledFeatures:
 
     def _map(self, task: Callable[[slice, DenseMatrix], Any]) -> list[Any]:
         def one(part: slice) -> Any:
-            if self.limits.stopped is not None:
+            if self.limits.is_stopped() or (self.stopping and self.stopping.is_stopped()):
                 raise Halted
             return task(part, self._tile(part))
 

@@ -26,6 +26,9 @@ from mercer.solvers._solution import make_result, solve_within_reach, upper_diag
 
 __all__ = ["FitSettings", "SolvesTasks"]
 
+# The bound of a sum is computed with rounding, too.
+BOUND_ROUNDING = 1.001
+
 
 @dataclass(frozen=True)
 class FitSettings:
@@ -227,7 +230,7 @@ class SolvesTasks:
         stopping: Stopping,
         workers: Workers,
     ) -> None:
-        """Fit tasks that were not begun before a stop to samples: else they would have no say."""
+        """Fit tasks that were not begun before a stop to samples, so that they vote as well."""
         settings, early = self._fit_settings, (Status.STOPPED, Status.TIME_LIMIT)
         rest = [t for t, r in answers.items() if r.status in early and not r.beta.any()]
         if not rest:
@@ -279,26 +282,27 @@ def _sample_of_classes(tasks: Sequence[Task], n: int, n_points: int) -> np.ndarr
 class _OnAllRows:
     """The solution of a sample as an answer to the whole task (a `Run` of `make_result`).
 
-    f at all rows is computed; in a hurry it is bounded instead: |f| ≤ Σ |βⱼ| √(kᵢᵢ kⱼⱼ).
+    f at all rows is computed, or with ``bound_only`` |f| ≤ Σ |βⱼ| √(kᵢᵢ kⱼⱼ) of a positive
+    semidefinite kernel.
     """
 
     def __init__(
-        self, problem: BoxQP, gram: BlockedGram, sample: np.ndarray, found: Result, in_hurry: bool
+        self, problem: BoxQP, gram: BlockedGram, sample: np.ndarray, found: Result, bound_only: bool
     ):
         self.beta = np.zeros(problem.n_variables)
         self.beta[sample] = found.beta
         self.steps, self.rounds = found.iterations, found.rounds
         self.met_negative_curvature = found.status is Status.NOT_PSD
         self.f, self.f_error = np.zeros((2, gram.n))
-        if not in_hurry:
+        if not bound_only:
             self.f, self.f_error = gram.bounded_sums(self.beta, np.arange(gram.n))
-        elif gram.is_psd:
+        elif gram.is_psd is True:
             size = np.sqrt(upper_diagonal(gram))
-            self.f_error += size * (size @ np.abs(self.beta))
+            self.f_error += BOUND_ROUNDING * size * (size @ np.abs(self.beta))
         else:
             self.f_error += np.inf
         self.kkt = intercepts(problem, self.beta, self.f, self.f_error)
-        if in_hurry:
+        if bound_only:
             self.kkt = found.b, *self.kkt[1:]
 
 
