@@ -61,9 +61,13 @@ demo: $(VENV)/.plots
 PYTEST := $(BIN)/python -m pytest
 SERIAL := $(shell grep --recursive --files-with-matches --include='test_*.py' 'mark\.serial' tests)
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not serial'
+# Threads of BLAS wait for each other in a busy loop, which took more than half of the processor time
+# of tests with linear algebra where the processors have a test each. The tests that come last, and
+# those of `make test-blas`, have as many threads as there are processors.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 test: $(VENV)/.dev
-	status=0; $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
+	status=0; $(ONE_THREAD) $(PYTEST) $(SIDE_BY_SIDE) $(PYTEST_ARGS) || status=$$?; \
 	$(PYTEST) -m serial $(SERIAL) $(PYTEST_ARGS) || status=$$?; exit $$status
 
 NOT_NUMERICAL := faults fuzz playground benchmarks cli dropin diagnostics persistence data plots \
@@ -122,7 +126,7 @@ test-dropin: $(VENV)/.dev
 
 # Compiled code is not traced: its lines count as run where Python calls them only.
 coverage: $(VENV)/.dev
-	$(PYTEST) $(SIDE_BY_SIDE) --cov=mercer --cov-branch --cov-report=term:skip-covered \
+	$(ONE_THREAD) $(PYTEST) $(SIDE_BY_SIDE) --cov=mercer --cov-branch --cov-report=term:skip-covered \
 		--cov-report=html:out/coverage $(PYTEST_ARGS)
 	@echo 'open out/coverage/index.html'
 

@@ -28,7 +28,7 @@ import mercer
 from benchmarks.data import load
 from mercer.kernels import Kernel, Normalize, ShortestPath, WeisfeilerLehman, WeisfeilerLehmanOA
 
-__all__ = ["TASKS", "nested_score"]
+__all__ = ["KERNELS", "TASKS", "nested_score"]
 
 Row = list[str]
 
@@ -61,7 +61,7 @@ def matrices(options: argparse.Namespace) -> list[Row]:
             "WeisfeilerLehmanOA": partial(grakel.WeisfeilerLehmanOptimalAssignment, n_iter=5),
             "ShortestPath": grakel.ShortestPath,
         }
-    for name in ("graph_MUTAG", "graph_PROTEINS"):
+    for name in (f"graph_{each}" for each in options.graph_sets.split(",")):
         graphs = _without_edge_labels(load(name).X)
         for kind, kernel in (
             ("WeisfeilerLehman", WeisfeilerLehman(5)),
@@ -101,13 +101,13 @@ def accuracies(options: argparse.Namespace) -> list[Row]:
     """Nested cross-validation."""
     selection = importlib.import_module("sklearn.model_selection")
     out = []
-    for name in ("graph_MUTAG", "graph_PROTEINS"):
+    for name in (f"graph_{each}" for each in options.graph_sets.split(",")):
         data = load(name)
-        for kind, kernels in KERNELS.items():
-            means = []
+        for kind in options.graph_kernels.split(","):
+            means, kernels = [], KERNELS[kind]
             start = time.perf_counter()
             matrices = [Normalize(kernel)(data.X) for kernel in kernels]
-            for run in range(options.runs):
+            for run in range(options.first_run, options.first_run + options.runs):
                 folds = selection.StratifiedKFold(10, shuffle=True, random_state=run)
                 parts = folds.split(matrices[0], data.y)
                 means.append(np.mean([nested_score(matrices, data.y, *part) for part in parts]))

@@ -84,6 +84,11 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--runs", type=int, default=10, help="of cross-validation of graphs, in other orders (10)"
     )
+    parser.add_argument("--first-run", type=int, default=0, help="number of the first of them (0)")
+    parser.add_argument("--graph-sets", default="MUTAG,PROTEINS", help="of graph kernels")
+    parser.add_argument(
+        "--graph-kernels", default=",".join(graph_kernels.KERNELS), help="of accuracies of graphs"
+    )
     parser.set_defaults(run=run)
 
 

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             settings = Settings(cache_mb=options.cache_mb, repeat_below=30.0, timeout=limit)
             print(f"{name:15s} {peer:18s} ...", end=" ", flush=True)
             outcome = run_one(peer, CASES[name], settings)
-            store.add(outcome)
+            store.add(outcome | {"processor": machine()["processor"]})
             print(_line(outcome), flush=True)
             if "failed" in outcome:  # larger cases take longer still
                 given_up.add(peer)
@@ -88,14 +88,21 @@ def _line(run: dict[str, Any]) -> str:
     )
 
 
-def _page(runs: list[dict[str, Any]]) -> str:
+def _by_machine(runs: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Finished runs of each processor, those of the one with most of them first."""
+    names = [run.get("processor", "") for run in _finished(runs)]
+    order = sorted(set(names), key=lambda name: -names.count(name))
+    return [[r for r in _finished(runs) if r.get("processor", "") == name] for name in order]
+
+
+def _table(runs: list[dict[str, Any]]) -> str:
     rows = [
         [
             run["case"].removeprefix("covtype-"), run["peer"], f"{run['fit_seconds']:.1f}",
             f"{run['n_sv']:,}", f"{run['relative_gap']:.1e}", f"{run['kkt_violation']:.1e}",
             f"{run['peak_mb'] / 1000:.1f}", f"{run['test_score']:.4f}",
         ]
-        for run in sorted(_finished(runs), key=lambda run: list(CASES).index(run["case"]))
+        for run in sorted(runs, key=lambda run: list(CASES).index(run["case"]))
     ]  # fmt: skip
     header = [
         "rows",
@@ -107,7 +114,12 @@ def _page(runs: list[dict[str, Any]]) -> str:
         "GB",
         "accuracy",
     ]
-    described = machine()
+    return table(header, rows)
+
+
+def _page(runs: list[dict[str, Any]]) -> str:
+    described, groups = machine(), _by_machine(runs)
+    tables = "\n\nOn another machine:\n\n".join(map(_table, groups))
     largest = max(
         (r for r in _finished(runs) if r["peer"] == "mercer" and r["case"] != "unit-columns"),
         key=lambda run: _rows(run["case"]),
@@ -120,7 +132,7 @@ def _page(runs: list[dict[str, Any]]) -> str:
         f"{largest['fit_seconds']:.0f} seconds on {described['cores']} cores; accuracy "
         f"{largest['test_score']:.3f}.\n\n"
         "![Seconds of a fit against the number of rows](../images/covtype-growth.png)\n\n"
-        f"{__doc__.split(chr(10) * 2, 1)[1].strip()}\n\n{table(header, rows)}\n\n"
+        f"{__doc__.split(chr(10) * 2, 1)[1].strip()}\n\n{tables}\n\n"
         f"{described['cores']} cores, {described['processor']}, {described['date']}."
     )
 
@@ -146,20 +158,22 @@ def _draw(runs: list[dict[str, Any]]) -> None:
     with style.context():
         plt = style.pyplot()
         figure, axes = plt.subplots(figsize=(7.2, 4.2))
-        for peer, (label, colour, marker) in names.items():
-            own = sorted(
-                (_rows(run["case"]), run["fit_seconds"])
-                for run in _finished(runs)
-                if run["peer"] == peer and run["case"] != "unit-columns"
-            )
-            if own:
-                n, seconds = zip(*own, strict=True)
-                axes.loglog(n, seconds, marker=marker, color=colour, label=label)
+        for number, group in enumerate(_by_machine(runs)):
+            where, fill = (", another machine", "white") if number else ("", None)
+            for peer, (label, colour, marker) in names.items():
+                own = sorted(
+                    (_rows(run["case"]), run["fit_seconds"])
+                    for run in group
+                    if run["peer"] == peer and run["case"] != "unit-columns"
+                )
+                if own:
+                    look = {"marker": marker, "color": colour, "markerfacecolor": fill or colour}
+                    axes.loglog(*zip(*own, strict=True), label=label + where, **look)
         axes.set_xticks(SIZES, [f"{n:,}" for n in SIZES], fontsize="small")
         axes.minorticks_off()
         axes.set_yticks([1, 10, 60, 300], ["1 s", "10 s", "1 min", "5 min"])
         axes.set_xlabel("training rows of covtype (54 columns, C=10, γ=0.5, tol 1e-3)")
         axes.set_ylabel("seconds of an exact fit")
-        axes.legend()
+        axes.legend(loc="lower right")
         figure.savefig(CHART, dpi=150, bbox_inches="tight")
         plt.close(figure)

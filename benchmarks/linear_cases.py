@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from benchmarks.data import load
 
@@ -49,6 +51,28 @@ def _synthetic() -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X @ w + noise > 0, 1.0, -1.0)
 
 
+def _text(n: int, words: int, columns: int) -> Callable:
+    """Documents of two topics as tf-idf rows of length one; words are drawn by Zipf's law."""
+
+    def read() -> tuple[Any, np.ndarray]:
+        rng = np.random.default_rng(0)
+        y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+        noisy = np.where(rng.random(n) < 0.1, -y, y)
+        frequency, leaning = 1 / np.arange(1, columns + 1) ** 1.05, rng.normal(size=columns)
+        length = rng.poisson(words, n) + 5
+        drawn = np.empty(length.sum(), dtype=np.int64)
+        of_row = np.repeat(noisy, length)
+        for topic in (-1.0, 1.0):
+            weight = frequency * np.exp(0.75 * topic * leaning)
+            places = np.flatnonzero(of_row == topic)
+            drawn[places] = rng.choice(columns, places.size, p=weight / weight.sum())
+        rows = np.repeat(np.arange(n), length)
+        counts = sp.csr_matrix((np.ones(drawn.size), (rows, drawn)), shape=(n, columns))
+        return TfidfTransformer(sublinear_tf=True).fit_transform(counts), y
+
+    return read
+
+
 def _first_ten(y: np.ndarray) -> np.ndarray:
     return np.isin(y, np.unique(y)[:10])
 
@@ -69,6 +93,7 @@ _ALL = [
     LinearCase("w8a", _rows("w8a", _positive)),
     LinearCase("ijcnn1", _rows("ijcnn1", _positive)),
     LinearCase("news20_tfidf", _rows("news20_tfidf", _first_ten)),
+    LinearCase("text", _text(8_000, 60, 30_000), headline=False),
     LinearCase("spambase", _rows("spambase", _positive, "standardise"), headline=False),
     LinearCase("letter", _rows("letter", lambda y: y <= 13), headline=False),
     LinearCase("satimage", _rows("satimage", lambda y: y <= 3, "bytes"), headline=False),

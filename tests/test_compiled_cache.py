@@ -102,7 +102,7 @@ def run(folder):
 
 def test_a_process_without_writable_folders(shared):
     kind, path = run(shared)
-    assert kind == "_Cache"
+    assert kind == "Cache"
     assert Path(path).is_relative_to(shared / NAME)
     assert list(Path(path).glob("*.nbi"))
 
@@ -114,7 +114,7 @@ class Bomb:
 
 def test_files_that_were_there_first_are_not_executed(shared):
     kind, path = run(shared)  # the names of the files
-    assert kind == "_Cache"
+    assert kind == "Cache"
     for index in Path(path).glob("*.nbi"):
         index.write_bytes(pickle.dumps("any version") + pickle.dumps(Bomb()))
     (shared / NAME).chmod(0o777)
@@ -169,3 +169,47 @@ def test_a_general_function_may_have_closures_and_expressions_of_arrays():
 
     value = compiled(weighted, cached=False, general=True)
     assert value(np.array([1.0, 3.0]), np.array([0.0, 1.0])) == 10.0
+
+
+CALLED = """
+from mercer._numba import compiled
+
+FACTOR = {factor}
+
+@compiled(inner=True)
+def scaled(x):
+    return {term} * x
+"""
+CALLER = """
+import sys
+sys.path.insert(0, {folder!r})
+from called import FACTOR, scaled
+from mercer._numba import compiled
+
+@compiled
+def result(x):
+    return FACTOR * scaled(x)
+
+print(result(1.0), sum(result.stats.cache_hits.values()))
+"""
+
+
+def test_code_is_compiled_again_where_what_it_calls_has_changed(tmp_path):
+    """Functions and constants of other files are part of the machine code of their callers."""
+    caller = tmp_path / "caller.py"
+    caller.write_text(CALLER.format(folder=str(tmp_path)))
+
+    def outcome(factor, term):
+        (tmp_path / "called.py").write_text(CALLED.format(factor=factor, term=term))
+        command = [sys.executable, "-B", str(caller)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        value, hits = done.stdout.split()
+        return float(value), int(hits)
+
+    assert outcome(2.0, 3.0) == (6.0, 0)
+    assert outcome(2.0, 4.0) == (8.0, 0)  # a function of as many bytes
+    assert outcome(5.0, 4.0) == (20.0, 0)  # a constant
+    again = [sys.executable, "-B", str(caller)]
+    done = subprocess.run(again, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["20.0", "1"]  # and from the cache where nothing has

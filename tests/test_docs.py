@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import os
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -60,13 +59,11 @@ def test_docstrings(name):
     assert found.failed == 0
 
 
-def test_the_picture_of_duality(tmp_path):
+def test_the_picture_of_duality(tmp_path, monkeypatch, capsys):
     picture = tmp_path / "duality.png"
-    command = [sys.executable, str(ROOT / "examples" / "duality.py"), "--out", str(picture)]
-    environment = os.environ | {"PYTHONIOENCODING": "utf-8"}  # it prints Greek letters
-    done = subprocess.run(
-        command, env=environment, capture_output=True, encoding="utf-8", check=True
-    )
-    assert "p* = 1, d* = 1, α* = 2" in done.stdout
-    assert "p* = 1, d* = 0.75, α* = 1" in done.stdout
+    monkeypatch.setattr(sys, "argv", ["duality.py", "--out", str(picture)])
+    runpy.run_path(str(ROOT / "examples" / "duality.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "p* = 1, d* = 1, α* = 2" in printed
+    assert "p* = 1, d* = 0.75, α* = 1" in printed
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -3,4 +3,20 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const program of document.querySelectorAll("article pre")) {
     if (program.scrollWidth > program.clientWidth) program.tabIndex = 0;
   }
+  for (const picture of document.querySelectorAll("article figure.picture img, article img.sphx-glr-single-img")) {
+    if (picture.complete) keepLegible(picture);
+    else picture.addEventListener("load", () => keepLegible(picture));
+  }
 });
+
+/* On a phone a picture with several panels would have letters of a few pixels: it keeps its size and can be scrolled. */
+function keepLegible(picture) {
+  const legible = Math.min(0.85 * (picture.getAttribute("srcset") ? picture.naturalWidth / 2 : picture.naturalWidth), 640);
+  if (window.innerWidth > 600 || legible < 1.25 * picture.clientWidth) return;
+  const frame = Object.assign(document.createElement("div"), { className: "scrolls", tabIndex: 0 });
+  frame.setAttribute("role", "group");
+  frame.setAttribute("aria-label", "A wide picture: scroll it sideways");
+  picture.replaceWith(frame);
+  frame.append(picture);
+  picture.style.width = `${legible}px`;
+}

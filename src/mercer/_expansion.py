@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram._expansion_sums import ROWS_PER_TILE, ExpansionSums
-from mercer.gram._machine import pieces
+from mercer.gram._machine import MACHINE, pieces
 from mercer.kernels import Kernel
 from mercer.kernels._compiled.products import DENSE_FROM
 from mercer.kernels._samples import SampleBlock, Samples, centre
@@ -26,8 +26,9 @@ __all__ = ["Expansion"]
 
 Decided = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# Rows are cut into CHUNKS parts of at least FEWEST_ROWS rows, into more if a part would be larger
-# than a tile. The fewer parts, the less do threads wait for Python between compiled functions.
+# Rows are cut into CHUNKS parts of at least FEWEST_ROWS rows (fewer where values are costly), into
+# more if a part would be larger than a tile. The fewer parts, the less do threads wait for Python
+# between compiled functions.
 CHUNKS, FEWEST_ROWS = 10, 256
 # float32 tiles take half the time. Models with fewer than WORTH_FLOAT32 multiplications per row are
 # evaluated in float64; the exponential or other map of a kernel value counts as 64 of them.
@@ -119,14 +120,19 @@ class Expansion:
         """Values from float32 tiles, and from float64 ones where the bound asks for it."""
         if not self._is_worth_float32 or self._error_at_probes > largest_error * self._scale:
             return self._values(X, FLOAT64, n_jobs)
+        if is_decided is None and self._unsure_at_probes > 0.5:  # float32 would come on top
+            return self._values(X, FLOAT64, n_jobs)
         error = np.zeros((X.shape[0], self.b.size))
         values = self._values(X, FLOAT32, n_jobs, error)
-        unsure = (np.abs(values) <= error) | (error > largest_error * self._scale)
-        again = np.flatnonzero(unsure.any(axis=1))
+        sure = np.abs(values) > error
+        if largest_error < np.inf:
+            sure &= error <= largest_error * self._scale
+        again = np.flatnonzero(~sure.all(axis=1))
         if is_decided is not None:
             again = again[~is_decided(values[again], error[again])]
         if again.size:
-            values[again] = self._values(X[again], FLOAT64, n_jobs)
+            with single_threaded_blas():
+                values[again] = self._values(X[again], FLOAT64, n_jobs)
         return values
 
     @property
@@ -144,12 +150,19 @@ class Expansion:
         """The bound on the error of float32 values, in the median of some support vectors."""
         return self._at_probes()[1]
 
-    def _at_probes(self) -> tuple[float, float]:
+    @property
+    def _unsure_at_probes(self) -> float:
+        """The share of some support vectors with a float32 value that may have the other sign."""
+        return self._at_probes()[2]
+
+    def _at_probes(self) -> tuple[float, float, float]:
         if "probes" not in self._prepared:
             probes = np.unique(np.linspace(0, self.n_support - 1, PROBES).astype(np.intp))
             error = np.zeros((probes.size, self.b.size))
             values = self._values(self.support.X[probes], FLOAT32, 1, error)
-            self._prepared["probes"] = float(np.abs(values).max()), float(np.median(error))
+            size = np.abs(values)
+            unsure = (size <= error).any(axis=1).mean()
+            self._prepared["probes"] = float(size.max()), float(np.median(error)), float(unsure)
         return self._prepared["probes"]
 
     def _values(
@@ -187,7 +200,9 @@ class Expansion:
                 block = samples.take(slice(0, samples.n), dtype)
             expansion_sums.add(block, out[rows], None if error is None else error[rows])
 
-        chunks = pieces(n, min(ROWS_PER_TILE, max(FEWEST_ROWS, -(-n // CHUNKS))))
+        cost = self.kernel.cost_per_entry(self._support)
+        fewest = MACHINE.part_rows(FEWEST_ROWS, self._support, cost, self.n_support)
+        chunks = pieces(n, min(ROWS_PER_TILE, max(fewest, -(-n // CHUNKS))))
         if len(chunks) <= 1:  # a small input needs no threads
             for rows in chunks:
                 one(rows)

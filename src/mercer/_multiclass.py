@@ -18,6 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from mercer._threads import single_threaded_blas
+
 __all__ = [
     "Task",
     "block_outputs",
@@ -151,16 +153,21 @@ def votes(decisions: np.ndarray, n_classes: int) -> np.ndarray:
 def _count(first: np.ndarray, second: np.ndarray, n_classes: int) -> np.ndarray:
     """How many tasks count for each class: for their first class, and for their second one.
 
-    The tasks whose first class is i are consecutive, their second classes i + 1, …, k − 1.
+    As products with matrices of zeros and ones: float32 has the numbers of tasks exactly.
     """
-    count = np.zeros((first.shape[0], n_classes), dtype=np.int32)
-    start = 0
-    for i in range(n_classes - 1):
-        tasks = slice(start, start + n_classes - 1 - i)
-        count[:, i] += np.count_nonzero(first[:, tasks], axis=1)
-        count[:, i + 1 :] += second[:, tasks]
-        start = tasks.stop
-    return count
+    of_first, of_second = _classes_of_tasks(n_classes)
+    with single_threaded_blas():
+        count = first.astype(np.float32) @ of_first
+        count += second.astype(np.float32) @ of_second
+    return count.astype(np.int32)
+
+
+@lru_cache(maxsize=16)
+def _classes_of_tasks(n_classes: int) -> np.ndarray:
+    """Whether a class is the first, and whether it is the second one of a task; (2, tasks, k)."""
+    is_class = np.eye(n_classes, dtype=np.float32)[list(np.triu_indices(n_classes, 1))]
+    is_class.flags.writeable = False
+    return is_class
 
 
 def winner_is_certain(decisions: np.ndarray, error: np.ndarray, n_classes: int) -> np.ndarray:

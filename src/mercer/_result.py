@@ -95,6 +95,8 @@ class Result:
     reached : float64 array or None
         Where a stopped solver had come to, if f of that was not known and the answer is an earlier
         one: a warm start goes on from there.
+    lower : float
+        A lower bound of the optimal value that does not come from ``beta``.
     """
 
     beta: np.ndarray
@@ -110,6 +112,7 @@ class Result:
     certificate_seconds: float = 0.0
     psd_delta: float | None = 0.0
     reached: np.ndarray | None = None
+    lower: float = -math.inf
 
     @property
     def furthest(self) -> np.ndarray:
@@ -183,6 +186,8 @@ class LinearResult:
         For a fit with another C.
     is_gradient_dual : bool
         Whether β = −L'(g), scaled to be feasible: then it follows from the scores.
+    direct : bool
+        Whether ``g`` and ``w_beta`` are products with the rows, not sums of updates.
     bounded : bool
         Whether ``primal`` and ``gap`` are upper bounds, rounding included, and ``primal − gap`` is
         at most the optimal value.
@@ -201,6 +206,7 @@ class LinearResult:
     seconds: float = 0.0
     warm_start: WarmStartState | None = None
     is_gradient_dual: bool = False
+    direct: bool = False
     bounded: bool = False
 
     def meets(self, tol: float) -> bool:

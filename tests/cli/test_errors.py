@@ -58,6 +58,7 @@ def test_errors_are_one_line_with_an_exit_code(capsys, error, code, line):
         ("use scale='maxabs'", "use --scale maxabs"),
         ("give target= a name", "give --target a name"),
         ("got 1 class (np.str_('x')), np.int64(3) rows", "got 1 class ('x'), 3 rows"),
+        ("one class use OneClassSVM.", "one class use mercer train --machine oneclass."),
         ("both (the error's .weights; proved)", "both (proved)"),
         ("must be a str among {'scale', 'auto'} or a float", "must be scale, auto or a float"),
         ("violation 8 (tol=1e-3), max_iter=3", "violation 8 (tol=1e-3), max_iter=3"),

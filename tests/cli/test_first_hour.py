@@ -339,3 +339,30 @@ def test_help_shows_defaults_that_are_true_and_no_bool(mercer, monkeypatch):
         assert shown[option] in {f"{v:g}" if isinstance(v, float | int) else v for v in values}
     assert train.name == "train"
     assert {name.value for name in EstimatorName} >= {"svc"}
+
+
+def test_pictures_of_a_model_with_probabilities_say_nothing_of_python(folder, mercer):
+    pytest.importorskip("matplotlib")
+    pd.DataFrame({"a": range(20), "label": [0, 1] * 10}).to_csv("two.csv", index=False)
+    assert mercer("train", "two.csv", "--probability", "-q")[0] == 0
+    code, _, err = mercer("plot", "gap", "two.mercer", "two.csv", "-o", "gap.png")
+    assert (code, err) == (0, "")
+
+
+def test_suggested_numbers_are_as_one_types_them(folder, mercer):
+    wide = pd.DataFrame({"a": range(40), "price": [(7 * i % 40) * 2e4 for i in range(40)]})
+    wide.to_csv("wide.csv", index=False)
+    code, _, err = mercer("train", "wide.csv", "--target", "price")
+    assert code == 0
+    deviation = wide["price"].std(ddof=0)
+    typed = re.search(r"try -C (\d+) --epsilon (\d+)", err)
+    assert float(typed[1]) == pytest.approx(deviation, rel=0.05)
+    assert float(typed[2]) == pytest.approx(deviation / 10, rel=0.5)
+
+
+def test_doctor_does_not_take_numbers_with_units_for_words(folder, mercer):
+    lines = [f"{i}%,{i * 37 % 11},{i % 2}" for i in range(99)]
+    (folder / "rates.csv").write_text("\n".join(["rate,a,label", *lines]) + "\n")
+    code, out, _ = mercer("doctor", "rates.csv")
+    assert code == 0
+    assert "Column 'rate' holds numbers with signs or units (such as '0%'), to be written" in out

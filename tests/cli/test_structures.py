@@ -86,7 +86,7 @@ def test_train_predict_verify_a_table(customers, mercer, tmp_path):
     code, out, err = mercer("predict", model, new)
     assert code == 0
     assert "'castle' not seen in training" in err
-    assert "'x' are no dates" in err
+    assert "'x' is no date, and counts as missing" in err
     table = {"age": [30, None, 50], "home": ["castle", None, "own"], "since": [None, None, None]}
     table["since"][0] = (np.datetime64("2015-03-12") - np.datetime64("1970-01-01")).astype(float)
     assert out.split()[1:] == expected.predict(table).tolist()

@@ -133,3 +133,10 @@ def test_wrong_options_are_one_line(file, mercer, words, message, tmp_path):
     assert code != 0
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_a_quoted_empty_cell_is_a_text_and_an_empty_line_is_none(tmp_path, file):
+    schema = read_table(file[0], target="kind", text="message").schema
+    new = tmp_path / "new.csv"
+    new.write_text('message\nab\n\n   \n""\n"c\n\nd"\n', encoding="utf-8")
+    assert read_table(new, schema=schema).X.tolist() == ["ab", "", "c\n\nd"]

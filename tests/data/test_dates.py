@@ -116,4 +116,4 @@ def test_missing_dates_are_filled(missing, tmp_path):
     (tmp_path / "new.csv").write_text("when\nsoon\n2023-01-01\n")
     new = read_table(tmp_path / "new.csv", schema=found.schema)
     assert new.X[0, 0] == expected
-    assert "'soon' are no dates" in new.notes[0]
+    assert "'soon' is no date, and counts as missing" in new.notes[0]

@@ -37,10 +37,10 @@ def sparse(matrix) -> bytes:
     return buffer.getvalue()
 
 
-def zipped() -> bytes:
+def zipped(name: str = "sheet.xml") -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("sheet.xml", "<a/>")
+        archive.writestr(name, "<a/>")
     return buffer.getvalue()
 
 
@@ -90,7 +90,7 @@ CASES: dict[str, tuple] = {
     "csv which target without names": ("1,2\n3,4\n", None, "2 columns without names", {}),
     "csv no such column": (PLAIN, None, "no column drop='z'", {"drop": ["z"]}),
     "csv nothing left": (PLAIN, None, "no column besides the target", {"drop": ["a", "b"]}),
-    "csv latin-1": (b"name,y\n" + b"caf\xe9,1\n", 2, "is not UTF-8", {}),
+    "csv latin-1": (b"name,y\n" + b"caf\xe9,1\n", 2, "is not UTF-8 .* iconv -f WINDOWS-1252", {}),
     "csv latin-1 far down": ((PLAIN + PLAIN[6:] * 99).encode() + b"\xe9,1,1\n", 30002,
                              "is not UTF-8", {}),
     "csv words for a regression": ("a,y\n1,u\n2,v\n", None, "cannot be the numbers",
@@ -99,6 +99,10 @@ CASES: dict[str, tuple] = {
     "blank": (" \n\n", None, "is empty", {}),
     "json": ('[{"a": 1}]', None, "looks like JSON", {}),
     "web page": ("<!DOCTYPE html><html>", None, "looks like a web page", {}),
+    "utf-16": ("a,y\n1,2\n".encode("utf-16"), None, "UTF-16 text; .* iconv -f UTF-16", {}),
+    "feather": (b"ARROW1\0\0" + b"\0" * 50, None, "write the table as Parquet", {}),
+    "excel": (zipped("[Content_Types].xml"), None, "is an Excel workbook", {}),
+    "old excel": (b"\xd0\xcf\x11\xe0" + b"\0" * 50, None, "is an Excel workbook", {}),
     "arff": ("@RELATION iris\n@DATA\n", None, "is an ARFF file", {}),
     "pickle": (pickle.dumps({"a": 1}), None, "never loaded", {}),
     "binary": (b"\x01\x02\x00\x05" * 50, None, "is a binary file", {}),
@@ -114,6 +118,8 @@ CASES: dict[str, tuple] = {
     "npy of texts": (npy(np.array([["a"]])), None, "must hold rows of numbers", {"target": 0}),
     "npy with nan": (npy(np.array([[1, np.nan]])), None, "row 0, column 0 has no value",
                      {"target": 0}),
+    "npy without a target": (npy(np.array([[1, 2], [3, np.nan]])), None,
+                             r"the target has no value \(NaN\) in row 1", {"target": 1}),
     "npy infinite": (npy(np.array([[1, np.inf]])), None, "row 0, column 1 is infinite",
                      {"target": 0}),
     "npy with an option for names": (npy(np.ones((3, 3))), None, "missing= is for files with names",

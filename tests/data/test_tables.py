@@ -533,3 +533,27 @@ def test_from_a_file_to_predictions(tmp_path, capsys):
     assert_array_equal(back["prediction"], ["x,y", "z"])
     with pytest.raises(ValueError, match="same number of rows"):
         write_predictions(path, [1, 2, 3], decision=[1.0])
+
+
+@pytest.mark.parametrize("power", [-900, 900, 1019])
+@pytest.mark.parametrize("scale", ["standard", "minmax", "maxabs"])
+def test_scaled_columns_do_not_depend_on_their_unit(scale, power, tmp_path):
+    """Squares of 2⁹⁰⁰ overflow, and those of 2⁻⁹⁰⁰ vanish; the scaled column is the same."""
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(-9, 9, size=(2, 30)).astype(float)
+    found = {}
+    for unit in (0, power):
+        lines = [
+            f"{np.ldexp(x, unit)!r},{z!r},{i % 2}"
+            for i, (x, z) in enumerate(zip(a, b, strict=True))
+        ]
+        text = "\n".join(["a,b,label", *lines]).replace("np.float64(", "").replace(")", "")
+        (tmp_path / "t.csv").write_text(text + "\n")
+        found[unit] = read_table(tmp_path / "t.csv", scale=scale).X
+    np.testing.assert_allclose(found[power], found[0], rtol=1e-12, atol=1e-14)
+
+
+def test_a_range_beyond_float64_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("a,label\n1.5e308,0\n-1.5e308,1\n1,0\n")
+    with pytest.raises(FileError, match="column 0 of the features has a range beyond float64"):
+        read_table(tmp_path / "t.csv", scale="minmax")

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import dump_svmlight_file
 
-# Raised by hand now and then: MERCER_KILLS=50.
+# Raised by hand now and then: MERCER_KILLS=50. The checkpoint knows nothing of the kind of stream.
 KILLS = int(os.environ.get("MERCER_KILLS", "3"))
-ROWS = 40_000
+ROWS = 20_000
 KILLED = """
 import sys
 import numpy as np
@@ -50,8 +50,10 @@ def write_svmlight(folder, X, y):
     dump_svmlight_file(X, y, str(folder / "rows.svm"), zero_based=False)
 
 
-@pytest.mark.parametrize("write", [write_npy, write_parquet, write_svmlight])
-def test_kill_nine_at_random_moments(tmp_path, write, monkeypatch):
+@pytest.mark.parametrize(
+    ("write", "kills"), [(write_npy, KILLS), (write_parquet, 1), (write_svmlight, 1)]
+)
+def test_kill_nine_at_random_moments(tmp_path, write, kills, monkeypatch):
     """The checkpoint is readable after each, and the model is that of a run left in peace."""
     draw = np.random.default_rng(1)
     X = draw.normal(size=(ROWS, 5))
@@ -59,7 +61,7 @@ def test_kill_nine_at_random_moments(tmp_path, write, monkeypatch):
     killed, in_peace = str(tmp_path / "killed.npz"), str(tmp_path / "peace.npz")
     kind = write.__name__.removeprefix("write_")
     command = [sys.executable, "-c", KILLED, kind, str(tmp_path)]
-    for delay in draw.uniform(0.0, 0.25, KILLS):
+    for delay in draw.uniform(0.0, 0.25, kills):
         process = subprocess.Popen([*command, killed], stdout=subprocess.PIPE)
         process.stdout.readline()
         time.sleep(delay)

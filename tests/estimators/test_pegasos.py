@@ -250,3 +250,16 @@ def test_n_steps_counts_steps_of_any_batch_size(batch_size, rows):
     with pytest.raises(AttributeError, match="partial_fit") as caught:
         model.set_params(lam=0.1).partial_fit(X, y, classes=[-1, 1])
     assert "n_steps=11" in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", [None, "linear"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_margin_is_the_width_of_the_strip(kernel, fit_intercept):
+    """2/‖w‖, without the intercept: a part of the objective here, and no part of w."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(loc=[3.0, 1.0], size=(60, 2))
+    y = np.where(X[:, 0] > 3, 1, -1)
+    model = PegasosClassifier(kernel=kernel, fit_intercept=fit_intercept, random_state=0).fit(X, y)
+    step = 1e-3 * np.eye(2)
+    w = (model.decision_function(X[:1] + step) - model.decision_function(X[:1] - step)) / 2e-3
+    assert model.certificate_.margin == pytest.approx(2 / np.linalg.norm(w), rel=1e-6)

@@ -286,3 +286,8 @@ def test_normalized_and_composed_with_texts():
     model = mercer.SVC(kernel=kernel).fit(table, Y)
     assert model.certificate_
     assert mercer.verify(model, table, Y)
+
+
+def test_an_error_of_a_sample_names_its_column():
+    with pytest.raises(ValueError, match=r"column 'note': Spectrum\(k=2\): row 1 is None"):
+        OnColumns(Spectrum(2), "note")({"note": ["a", None], "age": [1, 2]})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import mercer
 from mercer.kernels import RBF, AllSubsets, Chi2, Cosine, Laplacian, Linear, Polynomial, Sigmoid
+from mercer.persistence import read_liblinear
 
 
 @dataclass
@@ -81,6 +84,11 @@ CASES = {
     "LinearSVC": lambda: _fitted(
         make_pipeline(RobustScaler(), mercer.LinearSVC()), *load_wine(return_X_y=True)
     ),
+    "LogisticRegression, ties": lambda: _fitted(
+        mercer.LogisticRegression(fit_intercept=False), *_two(), rows=np.zeros((2, 4))
+    ),
+    "LIBLINEAR, ties": lambda: _of_liblinear("7 -2 3", "1 2 3"),
+    "LIBLINEAR of two, ties": lambda: _of_liblinear("-1 1", "1"),
     "LogisticRegression": lambda: _fitted(mercer.LogisticRegression(threshold=0.7), *_two()),
     "KernelLogisticRegression": lambda: _fitted(mercer.KernelLogisticRegression(), *_two()),
     "KernelPerceptron": lambda: _fitted(mercer.KernelPerceptron(kernel="rbf"), *_iris()),
@@ -101,6 +109,17 @@ CASES = {
 def _two():
     X, y = _iris()
     return X[50:], y[50:]
+
+
+def _of_liblinear(labels, weights):
+    """A model without intercept, with rows of zeros: the order of its labels decides."""
+    lines = ["solver_type L2R_LR", f"nr_class {len(labels.split())}", f"label {labels}"]
+    lines += ["nr_feature 2", "bias -1", "w", weights, weights]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "m.model"
+        path.write_text("\n".join(lines) + "\n")
+        model, _ = read_liblinear(path)
+    return Exported(model, np.array([[0.0, 0.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 0.0]]))
 
 
 def expected(model, rows):

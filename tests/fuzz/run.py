@@ -25,7 +25,7 @@ from tests.fuzz.inputs import CORPUS, KINDS, corpus, make
 from tests.fuzz.readers import failure_of
 
 MEMORY = 1 << 30
-BATCH = 10_000
+BATCH = 25_000
 HANG_SECONDS = 60
 
 

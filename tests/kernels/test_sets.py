@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import mercer
@@ -159,3 +160,12 @@ def test_related_rows_as_a_column_of_the_main_table(tmp_path):
 def test_normalized_mean_embedding_has_a_unit_diagonal():
     bags = [bag for bag in BAG_EXAMPLES if len(bag)]
     np.testing.assert_allclose(np.diag(Normalize(MeanEmbedding(RBF(0.7)))(bags)), 1.0)
+
+
+def test_a_set_of_numbers_is_a_bag_of_them():
+    kernel = MeanEmbedding(RBF(0.5))
+    assert np.array_equal(kernel([{3.0, 1.0}, {2.0}]), kernel([[[1.0], [3.0]], [[2.0]]]))
+    texts = MeanEmbedding(Spectrum(1))
+    assert np.array_equal(texts([{"ab", "b"}, set()]), texts([["ab", "b"], []]))
+    with pytest.raises(ValueError, match=r"row 1 .*takes rows of numbers of one length, got \['a"):
+        kernel([[1.0], {"a"}])

@@ -18,6 +18,7 @@ from mercer.solvers import Stopping
 from mercer.solvers.linear import as_design_matrix, evaluate
 from mercer.solvers.linear._bounded_gap import bound_gap_by_norms
 from mercer.solvers.linear._newton import Newton
+from mercer.solvers.linear._path_following import warm_start
 from tests.linear import exact
 
 
@@ -72,9 +73,21 @@ def test_sums_of_updates_are_computed_again(rng):
     problem, _ = posed("squared", X, y, 1.0)
     design = as_design_matrix(X)
     found = evaluate(problem, design, np.ones(3), 0.0)
-    wrong = replace(found, g=found.g + 1, w_beta=found.w_beta + 1)
+    assert found.direct
+    wrong = replace(found, g=found.g + 1, w_beta=found.w_beta + 1, gap=found.gap + 1, direct=False)
     known, again = (bound_gap_by_norms(problem, design, each, 1.0) for each in (found, wrong))
-    assert (known.primal, known.gap) == (again.primal, again.gap)
+    assert again.primal == known.primal
+    assert again.gap == pytest.approx(known.gap, rel=1e-12)
+
+
+def test_products_of_an_earlier_fit_are_not_reused(rng):
+    """Xᵀβ of a start is scaled with C: a sum that was rounded once more at each C of a path."""
+    X, y = rng.normal(size=(60, 3)), np.where(np.arange(60) % 2, 1.0, -1.0)
+    problem, _ = posed("squared", X, y, 1.0)
+    found = evaluate(problem, as_design_matrix(X), np.ones(3), 0.0)
+    start = warm_start(problem.with_C(2.0), found, problem.C)
+    assert start.known is not None
+    assert not start.known.direct
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-15, 1e-9, 1e-5, 9e-4, 2e-3, 0.5])

@@ -57,9 +57,12 @@ def oracle(X, y, C, intercept):
     options = {"maxiter": 50_000, "maxfun": 100_000, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 40}
     bounds = [(0, None)] * (2 * d + 2)
     start = np.zeros(2 * d + 2)
+    best = np.inf
     for _ in range(3):  # started anew where a line search has failed
         found = minimize(objective, start, jac=True, bounds=bounds, options=options)
-        start = found.x
+        if found.fun >= best * (1 - 1e-12):
+            break
+        start, best = found.x, found.fun
     return found.fun
 
 

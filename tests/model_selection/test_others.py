@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV as TheirSearch
 from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -29,6 +30,7 @@ from mercer import (
 from mercer.kernels import RBF, Linear
 from mercer.model_selection import GridSearchCV
 from mercer.solvers import Stopping
+from mercer.solvers.smo._matrix_path import PathSettings
 
 CS = [0.1, 1.0, 10.0]
 GAMMAS = [0.1, 1.0]
@@ -265,6 +267,18 @@ def test_leave_one_out_of_three_classes_and_of_regression(data):
     expected = cross_val_predict(machine, X, score, cv=LeaveOneOut())
     np.testing.assert_allclose(found.predictions, expected, atol=2e-5)
     assert found.error == pytest.approx(np.mean((expected - score) ** 2), abs=1e-4)
+
+
+def test_leave_one_out_in_several_parts_is_the_same_with_any_number_of_threads():
+    X, y = make_classification(300, 6, flip_y=0.3, random_state=3)
+    model = SVC(C=2.0, gamma=0.3, tol=1e-6)
+    found = [mercer.leave_one_out(model, X, y, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    assert found[0].n_solved > 2 * PathSettings.points_per_call
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.values, found[0].values)
+    for i in range(0, 300, 25):
+        alone = model.fit(np.delete(X, i, axis=0), np.delete(y, i)).decision_function(X[[i]])
+        np.testing.assert_allclose(found[0].values[i], alone, atol=1e-4)
 
 
 def test_leave_one_out_of_one_class(data):

@@ -10,6 +10,7 @@ Mercer's solvers: no working sets, no pairs, no bookkeeping of gradients.
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 
 def solve_box_qp(Q, t, lower, upper, A, s, *, rounds=100, mu_end=1e-11):
@@ -58,6 +59,6 @@ def solve_problem(problem, K):
     A = np.zeros((problem.n_groups, problem.n_variables))
     if problem.group is not None:
         A[problem.group, np.arange(problem.n_variables)] = 1.0
-    return solve_box_qp(
-        K[np.ix_(rows, rows)], problem.target, problem.lower, problem.upper, A, problem.group_sums
-    )
+    arguments = problem.target, problem.lower, problem.upper, A, problem.group_sums
+    with threadpool_limits(1, user_api="blas"):  # several threads take longer for few rows
+        return solve_box_qp(K[np.ix_(rows, rows)], *arguments)

@@ -14,7 +14,8 @@ from tests.read_only import read_only
 def _data():
     rng = np.random.default_rng(8)
     X = rng.normal(size=(90, 3))
-    return read_only(X, np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5]), X[::-1] + 1)
+    y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+    return read_only(X, y, np.vstack([X[::-1] + 1, [0, 0, 0]]))
 
 
 X, CLASSES, NEW = _data()
@@ -32,6 +33,8 @@ MODELS = {
     "svr": (mercer.LinearSVR(), X[:, 0] - X[:, 1]),
     "svr, squared": (mercer.LinearSVR(loss="squared_epsilon_insensitive"), X[:, 0] + 3),
     "no intercept": (mercer.LinearSVC(fit_intercept=False), CLASSES > 0),
+    "no intercept, three": (mercer.LinearSVC(fit_intercept=False), CLASSES),
+    "no intercept, logistic": (mercer.LogisticRegression(fit_intercept=False), CLASSES > 0),
 }
 
 
@@ -48,7 +51,7 @@ def predict(text, rows):
     if "label" not in header:
         return values[:, 0]
     labels = np.array(header["label"], int)
-    if values.shape[1] == 1:
+    if labels.size == 2:
         return np.where(values[:, 0] > 0, *labels)
     return labels[values.argmax(axis=1)]
 
@@ -72,18 +75,26 @@ def test_written_and_read_again(name, tmp_path):
 
 @pytest.mark.parametrize("bias", [-1, 1, 5])
 @pytest.mark.parametrize("labels", ["7 -2 3", "-2 3 7", "1 -1", "-1 1"])
-def test_labels_in_any_order(bias, labels, tmp_path):
+@pytest.mark.parametrize("solver", ["L2R_LR", "L2R_L2LOSS_SVC"])
+def test_labels_in_any_order(solver, bias, labels, tmp_path):
     k = len(labels.split())
     rng = np.random.default_rng(k)
     W = rng.normal(size=(3 + (bias >= 0), 1 if k == 2 else k))
     lines = "\n".join(" ".join(f"{value:.17g}" for value in row) for row in W)
-    text = (
-        f"solver_type L2R_LR\nnr_class {k}\nlabel {labels}\nnr_feature 3\nbias {bias}\nw\n{lines}\n"
-    )
+    header = f"solver_type {solver}\nnr_class {k}\nlabel {labels}\nnr_feature 3\nbias {bias}"
+    text = f"{header}\nw\n{lines}\n"
     (tmp_path / "m").write_text(text)
     model, schema = read_liblinear(tmp_path / "m")
     assert schema.labels == tuple(sorted(map(int, labels.split())))
-    assert model.predict(NEW).tolist() == predict(text, NEW).tolist()
+    assert model.predict(NEW).tolist() == predict(text, NEW).tolist()  # the last row is a tie
+    mercer.save(model, tmp_path / "m.mercer")
+    write_liblinear(model, tmp_path / "again")
+    for again in (mercer.load(tmp_path / "m.mercer"), read_liblinear(tmp_path / "again")[0]):
+        assert again.predict(NEW).tolist() == model.predict(NEW).tolist()
+    y = np.asarray(schema.labels)[CLASSES % k]
+    fresh = type(model)(**model.get_params()).fit(X, y)
+    zero = np.zeros((1, 3))
+    assert model.fit(X, y).predict(zero) == fresh.predict(zero)  # no longer the file's order
 
 
 GOOD = "solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 0\nnr_feature 2\nbias -1\nw\n1\n2\n"

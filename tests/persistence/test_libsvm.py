@@ -147,6 +147,7 @@ GOOD = (
         ("SV\n1 1:1\n", "", "ends before the line SV"),
         ("1 1:1\n", "1 1:x\n", ":10: no support vector"),
         ("1 1:1\n", "1 0:1\n", ":10: no support vector"),
+        ("1 1:1\n", "1 -7:1 1:1\n", ":10: no support vector"),
         ("1 1:1\n", "\n", ":10: no support vector"),
         ("1 1:1\n", "1 1:1\n1 1:2\n", "has 2 support vectors, but total_sv says 1"),
         ("total_sv 1", "total_sv 3", "has 1 support vectors, but total_sv says 3"),

@@ -366,7 +366,8 @@ POINTED = (
     " r.data_source.data); const ring = sources.find((d) => 'x' in d && Object.keys(d).length === 2"
     " && !('xs' in d)); return [[...ring.x], [...ring.y]]"
 )
-VIEWS = "return ['bars', 'parts', 'matrix'].map((id) => document.getElementById(id).toDataURL())"
+VIEWS = """return ['bars', 'parts', 'matrix', 'lifted'].map(
+  (id) => document.getElementById(id).toDataURL())"""
 
 
 def test_a_row_is_highlighted_in_all_views(page: Browser):
@@ -397,6 +398,9 @@ def test_a_row_is_highlighted_in_all_views(page: Browser):
     assert f"point {rows[-2] + 1}," in page.find("#row").get_attribute("aria-valuetext")
     page.choose("#kernel", "linear")  # the row stays the same in the next picture
     page.until(is_pointed_at)
+    flat = page.run(VIEWS)[-1]
+    page.keys("\ue012", at="#lifted")  # the lift is turned by keys
+    page.until(lambda: page.run(VIEWS)[-1] != flat)
 
 
 def test_points_are_held_out_and_the_map_is_clicked(browser: Browser, address: str):

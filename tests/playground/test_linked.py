@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from mercer.playground import State, draw
-from mercer.playground._fit import kernel_of
-from mercer.playground._linked import MAX_ROWS, linked_message
+from mercer.playground._fit import fit, kernel_of
+from mercer.playground._linked import MAX_ROWS, lift_message, linked_message
 from mercer.playground._presets import as_points, preset
+from mercer.playground._state import LIMITS
 from mercer.playground._steps import step_history
 
 OVERLAPPING = State(points=preset("overlapping"))
@@ -86,3 +87,41 @@ def test_the_page_reads_the_kernel_matrix_to_half_a_level(kernel):
 def test_without_a_model_there_are_no_views():
     picture = draw(State(points=()))
     assert linked_message(picture.linked, picture.labels) is None
+
+
+@pytest.mark.parametrize("machine", ["svc", "oneclass", "logistic", "pegasos", "perceptron"])
+def test_the_lift_has_the_height_f(machine):
+    state = State(points=preset("overlapping"), machine=machine)
+    lift = draw(state).lift
+    decide = fit(state).decide
+    ticks = np.linspace(-LIMITS.extent, LIMITS.extent, lift.f.shape[0])
+    for i, j in ((0, 0), (3, 20), (lift.f.shape[0] - 1, 11)):
+        assert lift.f[i, j] == pytest.approx(decide(np.array([[ticks[j], ticks[i]]]))[0])
+    np.testing.assert_allclose(lift.points, decide(state.X))
+
+
+def test_the_lift_of_a_homogeneous_square_is_a_paraboloid():
+    """(x·z)² of rings about the origin: f is a quadratic form in x, plus b."""
+    state = State(points=preset("rings"), kernel="poly", degree=2, coef0=0.0, gamma=1.0)
+    f = draw(state).lift.f
+    middle = f.shape[0] // 2
+    b = f[middle, middle]
+    outer, inner = f[middle, -1] - b, f[middle, middle + middle // 2] - b
+    assert outer == pytest.approx(inner * (middle / (middle // 2)) ** 2)
+
+
+def test_what_is_no_single_function_of_two_columns_has_no_lift():
+    for query in ("data=three", "data=sine&machine=svr", "machine=kmeans", "kernel=sigmoid"):
+        picture = draw(State.from_query(query))
+        assert picture.lift is None
+        assert lift_message(picture.lift, picture.labels) is None
+
+
+def test_the_page_reads_the_lift():
+    picture = draw(OVERLAPPING.with_(kernel="poly", degree=8, C=10.0))
+    message = lift_message(picture.lift, picture.labels)
+    assert len(message["f"]) == message["across"] ** 2
+    assert len(message["points"]) == len(message["colours"]) == len(OVERLAPPING.points)
+    # A polynomial of degree 8 is huge here and there; the edges ±1 must still be told apart.
+    assert message["edge"] < message["limit"] < 0.05 * np.abs(picture.lift.points).max()
+    assert np.abs(message["f"]).max() <= 2 * message["limit"]

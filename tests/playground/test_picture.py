@@ -145,3 +145,26 @@ def test_margin_and_interval_are_shown_where_they_mean_something(machine):
     assert " in [" not in rows["b"]  # there are free vectors: b is unique
     band = dict(draw(State(points=TWO, kernel="linear", C=0.25)).rows)
     assert band["b"].endswith("in [−0.5, 0.5]")
+    assert float(band["margin 2/‖w‖"]) == pytest.approx(4.0)  # w = (0, ½)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "data=moons&kernel=linear&step=0",  # w = 0
+        "data=moons&kernel=sigmoid",  # ‖w‖² may be negative
+        "data=three",  # several w
+    ],
+)
+def test_no_margin_where_there_is_no_strip_of_that_width(query):
+    assert "margin 2/‖w‖" not in dict(draw(State.from_query(query)).rows)
+
+
+@pytest.mark.parametrize("machine", ESTIMATORS)
+def test_the_time_shown_is_that_of_the_fit(machine):
+    assert draw(_state(machine)).seconds > 0.0
+
+
+def test_step_mode_and_a_proof_have_no_time_of_a_fit():
+    for query in ("data=moons&step=3", "data=overlapping&kernel=linear&C=inf"):
+        assert draw(State.from_query(query)).seconds == 0.0

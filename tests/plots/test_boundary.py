@@ -210,6 +210,20 @@ def test_machines_without_a_box_of_duals(machine):
         assert np.array_equal(display.groups == 2, signed <= 0)
 
 
+def test_points_are_pale_only_where_they_have_no_part_in_f():
+    """Every point has one in logistic regression; beyond the margin of an SVC none has."""
+    X, y = make_moons(40, noise=0.1, random_state=0)
+
+    def largest(model):
+        drawn = BoundaryDisplay.from_estimator(model.fit(X, y), X, y).ax_.collections
+        groups = [
+            each for each in drawn if each.get_label().startswith("_") and each.get_zorder() == 4
+        ]
+        return max(float(each.get_sizes().max()) for each in groups if each.get_sizes().size)
+
+    assert largest(mercer.KernelLogisticRegression()) > 1.5 * largest(mercer.SVC())
+
+
 def test_other_rows_are_grouped_by_their_margin():
     model = mercer.SVC().fit(X, y)
     display = BoundaryDisplay.from_estimator(model, X[::-1][:50], y[::-1][:50], grid_resolution=9)

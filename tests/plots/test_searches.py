@@ -181,6 +181,8 @@ class TestSupport:
         rows, codes = load_iris(return_X_y=True)
         many = draw("support", mercer.SVC().fit(rows, codes), rows, codes, Cs=Cs)
         assert many.n == 300  # of three pairs of classes
+        labels = [text.get_text() for text in many.axes_[0].get_legend().get_texts()]
+        assert "all 300 rows of 3 tasks" in labels
         linear = draw("support", mercer.LinearSVC(loss="hinge").fit(X, y), X, y, Cs=Cs)
         assert linear.support.shape == (3,)
         with pytest.raises(ValueError, match="KernelRidge has no C"):

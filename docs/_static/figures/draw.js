@@ -22,37 +22,40 @@
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   };
 
-  /* A panel with coordinates: x in [x0, x1], y in [y0, y1], drawn on width × height units. */
-  function panel(parent, { x, y, width = 360, height = 360, label, axes = true }) {
+  /* A panel with coordinates: x in [x0, x1], y in [y0, y1], drawn on width × height units; `ticks` are the axes with numbers. */
+  function panel(parent, { x, y, width = 360, height = 360, label, axes = true, ticks = "xy" }) {
     const box = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-panel", role: "group", "aria-label": label });
     parent.append(box);
-    const pad = axes ? 26 : 6;
-    const px = (v) => pad + ((v - x[0]) / (x[1] - x[0])) * (width - pad - 6);
+    const pad = axes ? 26 : 6, letters = Math.max(...places(y).map((v) => tidy(v).length));
+    const left = axes ? Math.max(pad, 8 + 7 * letters) : pad; // room for the numbers of the axis
+    const px = (v) => left + ((v - x[0]) / (x[1] - x[0])) * (width - left - 6);
     const py = (v) => height - pad - ((v - y[0]) / (y[1] - y[0])) * (height - pad - 6);
     const clip = `mf-clip-${++serial}`;
-    const rect = svg("rect", { x: pad, y: 6, width: width - pad - 6, height: height - pad - 6 }, svg("clipPath", { id: clip }, box));
+    const rect = svg("rect", { x: left, y: 6, width: width - left - 6, height: height - pad - 6 }, svg("clipPath", { id: clip }, box));
     void rect;
-    if (axes) drawAxes(box, x, y, px, py, { pad, width, height });
+    if (axes) drawAxes(box, x, y, px, py, { pad, left, width, height, ticks });
     const back = svg("g", { "clip-path": `url(#${clip})` }, box);
     const front = svg("g", {}, box);
     const inverse = (event) => {
       const place = box.getBoundingClientRect();
       const u = ((event.clientX - place.left) / place.width) * width, v = ((event.clientY - place.top) / place.height) * height;
-      return [x[0] + ((u - pad) / (width - pad - 6)) * (x[1] - x[0]), y[0] + ((height - pad - v) / (height - pad - 6)) * (y[1] - y[0])];
+      return [x[0] + ((u - left) / (width - left - 6)) * (x[1] - x[0]), y[0] + ((height - pad - v) / (height - pad - 6)) * (y[1] - y[0])];
     };
     return { box, back, front, px, py, x, y, inverse };
   }
 
-  function drawAxes(box, x, y, px, py, { pad, width, height }) {
+  /* Where an axis has numbers. */
+  function places([low, high]) {
+    const step = [0.25, 0.5, 1, 2, 5].find((s) => (high - low) / s <= 9) || 10, found = [];
+    for (let v = Math.ceil(low / step) * step; v <= high + 1e-9; v += step) found.push(v);
+    return found;
+  }
+
+  function drawAxes(box, x, y, px, py, { pad, left, width, height, ticks }) {
     const axis = svg("g", { class: "mf-axis" }, box);
-    svg("path", { d: `M${pad} 6V${height - pad}H${width - 6}` }, axis);
-    const step = (range) => [0.25, 0.5, 1, 2, 5].find((s) => (range[1] - range[0]) / s <= 9) || 10;
-    for (let v = Math.ceil(x[0] / step(x)) * step(x); v <= x[1] + 1e-9; v += step(x)) {
-      svg("text", { x: px(v), y: height - 8, "text-anchor": "middle" }, axis).textContent = tidy(v);
-    }
-    for (let v = Math.ceil(y[0] / step(y)) * step(y); v <= y[1] + 1e-9; v += step(y)) {
-      svg("text", { x: pad - 5, y: py(v) + 4, "text-anchor": "end" }, axis).textContent = tidy(v);
-    }
+    svg("path", { d: `M${left} 6V${height - pad}H${width - 6}` }, axis);
+    if (ticks.includes("x")) for (const v of places(x)) svg("text", { x: px(v), y: height - 8, "text-anchor": "middle" }, axis).textContent = tidy(v);
+    if (ticks.includes("y")) for (const v of places(y)) svg("text", { x: left - 5, y: py(v) + 4, "text-anchor": "end" }, axis).textContent = tidy(v);
   }
 
   const tidy = (v) => String(Math.round(v * 100) / 100).replace("-", "−");

@@ -18,7 +18,7 @@
     const project = (x, y, z) => {
       const u = x * Math.cos(state.turn) - y * Math.sin(state.turn), v = x * Math.sin(state.turn) + y * Math.cos(state.turn);
       const up = state.lift * z * 0.75 - 1.6 * state.lift;
-      return [210 + 62 * u, 175 + 62 * (v * Math.sin(state.tilt) - up * Math.cos(state.tilt))];
+      return [210 + 56 * u, 192 + 56 * (v * Math.sin(state.tilt) - up * Math.cos(state.tilt))];
     };
     const path = (places, close) => "M" + places.map((p) => p.map((v) => v.toFixed(1)).join(" ")).join("L") + (close ? "Z" : "");
     function draw() {

@@ -41,9 +41,9 @@
     const points = [...D.TWELVE, [4, 4, -1], [1, 2, 1]], C = 0.2, state = { norm: 0.6 };
     const { controls, views, read, view } = base(host, points, "The strip for a given length of w", [-1.7, 6.7]);
     const line = D.svg("path", { class: "mf-boundary" }, view.back), edges = [1, -1].map(() => D.svg("path", { class: "mf-edge" }, view.back));
-    const bars = D.panel(views, { x: [0, 3], y: [0, 4], width: 240, height: 220, label: "Both parts of the objective" });
-    const rects = ["mf-a", "mf-b"].map((name, i) => D.svg("rect", { class: name, x: bars.px(0.4 + 1.3 * i), width: 50 }, bars.back));
-    ["½‖w‖²", "C Σξ"].forEach((text, i) => { D.svg("text", { class: "mf-word", x: bars.px(0.4 + 1.3 * i), y: 20 }, bars.front).textContent = text; });
+    const bars = D.panel(views, { x: [0, 3], y: [0, 4], width: 300, height: 240, ticks: "y", label: "Both parts of the objective, and their sum" });
+    const rects = ["mf-a", "mf-b", "mf-sum"].map((name, i) => D.svg("rect", { class: name, x: bars.px(0.2 + i), width: bars.px(0.6) - bars.px(0) }, bars.back));
+    ["½‖w‖²", "C Σξ", "sum"].forEach((text, i) => { D.svg("text", { class: "mf-word", x: bars.px(0.5 + i), y: 234, "text-anchor": "middle" }, bars.front).textContent = text; });
     const parts = (norm) => {
       const w = [norm / Math.SQRT2, norm / Math.SQRT2], f = points.map((p) => p[0] * w[0] + p[1] * w[1]);
       const slack = (b) => points.reduce((sum, p, i) => sum + Math.max(0, 1 - p[2] * (f[i] + b)), 0);
@@ -53,11 +53,13 @@
     };
     let best = 0.05;
     for (let v = 0.05; v <= 2.5; v += 0.005) if (parts(v).length + parts(v).slack < parts(best).length + parts(best).slack) best = v;
+    const least = bars.py(parts(best).length + parts(best).slack);
+    D.svg("path", { class: "mf-edge", d: `M${bars.px(0)} ${least}H${bars.px(3)}` }, bars.front);
     function draw() {
       const now = parts(state.norm);
       D.set(line, { d: across(view, now.w, now.b, 0) });
       edges.forEach((edge, i) => D.set(edge, { d: across(view, now.w, now.b, i ? -1 : 1) }));
-      [now.length, now.slack].forEach((value, i) => D.set(rects[i], { y: bars.py(Math.min(4, value)), height: bars.py(0) - bars.py(Math.min(4, value)) }));
+      [now.length, now.slack, now.length + now.slack].forEach((value, i) => D.set(rects[i], { y: bars.py(Math.min(4, value)), height: bars.py(0) - bars.py(Math.min(4, value)) }));
       read.textContent = `‖w‖ = ${D.fixed(state.norm, 2)}, width ${D.fixed(2 / state.norm, 2)}: ${D.fixed(now.length, 3)} + ${D.fixed(now.slack, 3)} = ${D.fixed(now.length + now.slack, 3)}. Smallest at ‖w‖ = ${D.fixed(best, 2)}.`;
     }
     D.slider(controls, { label: "‖w‖", min: 0.05, max: 2.5, step: 0.01, value: state.norm, show: (v) => D.fixed(v, 2), change: (v) => { state.norm = v; draw(); } });

@@ -50,15 +50,18 @@ def fit_sigmoid(
     for _ in range(MAX_STEPS):
         p = sigmoid(f, A, B)
         slope = w * (t - p)
-        g = np.array([slope @ f, slope.sum()])
-        if np.abs(g).max() < 1e-5:
+        gA, gB = float(slope @ f), float(slope.sum())
+        if max(abs(gA), abs(gB)) < 1e-5:
             break
         curvature = w * p * (1 - p)
-        H = np.array(
-            [[curvature @ (f * f) + RIDGE, curvature @ f], [curvature @ f, curvature.sum() + RIDGE]]
-        )
-        dA, dB = -np.linalg.solve(H, g)
-        slope_along, step = g[0] * dA + g[1] * dB, 1.0
+        weighted = curvature * f
+        AA, AB = float(weighted @ f) + RIDGE, float(weighted.sum())
+        BB = float(curvature.sum()) + RIDGE
+        determinant = AA * BB - AB * AB
+        if not determinant > 0:  # all f are equal up to rounding
+            break
+        dA, dB = (AB * gB - BB * gA) / determinant, (AB * gA - AA * gB) / determinant
+        slope_along, step = gA * dA + gB * dB, 1.0
         while step >= SHORTEST_STEP:
             new = loss(A + step * dA, B + step * dB)
             if new < value + 1e-4 * step * slope_along:

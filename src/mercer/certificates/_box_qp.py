@@ -10,7 +10,9 @@ not taken.
 gap is convex in r, so its largest value over r ± δ is at one of the two ends. ``primal`` is an
 upper bound of the model's value, ``dual`` a lower bound of the optimum, and ``gap`` their
 difference. Samples well beyond the margin, and points at their bound well within it, have a term of
-zero.
+zero, so the gap feels δ less than the values do. Where f is not a float64 sum at all support
+vectors and δ leaves much of the values open (`RoundingSettings.open_values`), ``gap`` is the sum of
+the terms, and primal − dual exceeds it by what is open.
 
 **Feasibility.** The sums of β are computed without rounding. What is left of Σβ = sum is moved, in
 thought, onto the variable where that costs least; the cost is part of the gap (`_drift_cost`).
@@ -21,15 +23,29 @@ smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer._result import Result
-from mercer.certificates._certificate import BOUND, EPS, FREE, ROUNDING, ZERO, Certificate
+from mercer.certificates._certificate import (
+    BOUND,
+    EPS,
+    FREE,
+    ROUNDING,
+    ZERO,
+    Certificate,
+    relative,
+)
 from mercer.problems import BoxQP
 
-__all__ = ["certify", "kkt_groups", "multipliers"]
+__all__ = ["LATER_DUAL", "certify", "kkt_groups", "multipliers"]
+
+# The note of a certificate with `Result.lower`.
+LATER_DUAL = (
+    "the dual value is that of a later iterate, which is not stored: from the model alone a larger "
+    "gap is found"
+)
 
 
 def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
@@ -42,8 +58,7 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     if problem.diag is not None:  # f of the solver is Kβ + Dβ
         slack = problem.at_variables(problem.diag * problem.at_points(beta, n))
         f, f_error = f - slack, f_error + EPS * (np.abs(f) + 2 * np.abs(slack))
-    primal, dual = _bounds(problem, replace(result, beta=beta), f, f_error)
-    gap = primal - dual if np.isfinite(primal) else np.inf
+    values = _bounds(problem, replace(result, beta=beta), f, f_error).with_dual(result.lower)
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
     if problem.group is not None:
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
@@ -51,15 +66,17 @@ def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
     groups = kkt_groups(*(problem.at_points(v, n) for v in (beta, problem.lower, problem.upper)))
     n_zero, _, n_bound = np.bincount(groups, minlength=3)
     return Certificate.of(
-        primal,
-        dual,
-        gap,
+        values.primal,
+        values.dual,
+        values.gap,
         np.sqrt(max(0.0, float(beta @ f))) * abs(model_scale),
         (n_zero, n_bound, n),
+        relative_gap=values.relative_gap,
         kkt_violation=float(result.violation),
         bias_interval=interval,
         certificate_seconds=float(result.certificate_seconds),
         name=name,
+        note=LATER_DUAL if values.is_apart else "",
         result=result,
     )
 
@@ -92,6 +109,33 @@ def multipliers(problem: BoxQP, b: np.ndarray, e: np.ndarray) -> np.ndarray:
     return b
 
 
+@dataclass(frozen=True)
+class _Values:
+    """Bounds of the values: the model's from both sides, the optimal one from below, the gap."""
+
+    primal: float
+    primal_low: float
+    dual: float
+    gap: float
+    is_apart: bool = False  # the dual value is not that of the model's β
+
+    def with_dual(self, lower: float) -> _Values:
+        """With a lower bound of the optimal value from elsewhere, if that leaves a smaller gap."""
+        gap = self.primal - lower
+        if not gap * (1 + 2 * EPS) < self.gap:
+            return self
+        return replace(self, dual=lower, gap=gap * (1 + 2 * EPS), is_apart=True)
+
+    @property
+    def relative_gap(self) -> float:
+        """The largest that the gap can be, relative to the two values it lies between."""
+        low, high = self.primal_low, self.primal
+        if not np.isfinite([low, high, self.gap]).all():
+            return np.inf if self.gap > 0 else 0.0
+        # gap / max(|P|, |P − gap|) is largest for the P closest to gap / 2.
+        return relative(self.gap, float(np.clip(self.gap / 2, low, high)))
+
+
 def _bounds(
     problem: BoxQP,
     result: Result,
@@ -99,8 +143,8 @@ def _bounds(
     f_error: np.ndarray,
     norm: tuple[float, float] | None = None,
     apart: float = 0.0,
-) -> tuple[float, float]:
-    """An upper bound of the model's primal value and a lower bound of the optimal value.
+) -> _Values:
+    """Bounds of the model's primal value, of the optimal value and of their difference.
 
     ``norm`` is ‖w‖² with a bound of its error where w is kept beside β, and ``apart`` a bound of
     ‖w − Σ βᵢ φ(xᵢ)‖.
@@ -110,7 +154,7 @@ def _bounds(
     b = np.zeros(1) if problem.group is None else b_group[problem.group]
     delta = f_error + 2 * EPS * (np.abs(target) + np.abs(f) + np.abs(b))
     if not np.isfinite(delta).all():  # f is not known at some points
-        return np.inf, -np.inf
+        return _Values(np.inf, -np.inf, -np.inf, np.inf)
     of_sums = float(b_group @ problem.group_sums) if problem.n_groups else 0.0
     sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
     quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
@@ -118,7 +162,9 @@ def _bounds(
     if norm is not None:
         quad, quad_error = norm
     if problem.is_hard:
-        return _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
+        primal, dual = _hard_margin_bounds(problem, result, f, delta, quad, quad_error)
+        gap = primal - dual if np.isfinite(primal) else np.inf
+        return _Values(primal, primal, dual, gap)
     r = target - f - b
     loss = problem.losses(r)
     worst = np.maximum(problem.losses(r + delta), problem.losses(r - delta))
@@ -138,7 +184,12 @@ def _bounds(
     if np.any(beta < problem.lower) or np.any(beta > problem.upper):  # no dual point
         gap = np.inf
     units = ROUNDING.units * EPS * (abs(middle) + abs(middle - gap))
-    return float(primal + units), float(low - gap - units)
+    if not np.isfinite(primal):
+        return _Values(np.inf, -np.inf, -np.inf, np.inf)
+    primal, low, dual = float(primal + units), float(low - units), float(low - gap - units)
+    if primal - low <= ROUNDING.open_values * abs(primal) or not np.isfinite(gap):
+        return _Values(primal, low, dual, primal - dual)
+    return _Values(primal, low, dual, float(gap + 2 * units))
 
 
 def _sum_rounding(n: int) -> float:

@@ -44,6 +44,9 @@ class RoundingSettings:
     # A published coefficient is at its bound from this fraction of it on: it is the bound up to the
     # rounding of a factor or two.
     at_bound: float = 1 - 1e-12
+    # The gap is primal − dual where rounding leaves at most this fraction of the primal value open,
+    # else the sum of its terms.
+    open_values: float = 1e-6
 
 
 ROUNDING = RoundingSettings()
@@ -72,9 +75,11 @@ class Certificate(Statement):
     primal, dual : float
         The optimal value lies between them. ``primal`` is the objective of the model.
     gap : float
-        ``primal − dual``: how far the objective can be from optimal, rounding included.
+        How far the objective can be from optimal, rounding included: ``primal − dual``. After an
+        early stop, where the values are known to few digits, it is bounded more closely, and
+        ``primal − dual`` exceeds it.
     relative_gap : float
-        ``gap / max(|primal|, |dual|)``.
+        ``gap / max(|primal|, |dual|)``; the largest ratio where the values are open.
     kkt_violation : float
         LIBSVM's measure, to be compared with ``tol``: the largest violating pair.
     bias_interval : (float, float)
@@ -97,7 +102,8 @@ class Certificate(Statement):
     unit : str
         What ``iterations`` counts.
     note : str
-        What ``mercer.verify`` was given, if not one of Mercer's estimators.
+        What ``mercer.verify`` was given, if not one of Mercer's estimators; after an early stop,
+        that the dual value is not that of the model's own coefficients.
     distance_to_exact : float or None
         Of a low-rank model (``approximation``): the exact problem's optimal value is at most this
         much below the model's objective in the true feature space, ``exact_primal``. None where
@@ -233,6 +239,7 @@ def summarise(tasks: Sequence[Certificate]) -> Certificate:
         status=max((task.status for task in tasks), key=lambda status: status.severity),
         tasks=tuple(tasks),
         unit=tasks[0].unit,
+        note=next((task.note for task in tasks if task.note), ""),
         distance_to_exact=sum(known) if len(known) == len(tasks) else None,
         exact_primal=sum(task.exact_primal for task in tasks),
         distance_note=next((task.distance_note for task in tasks if task.distance_note), ""),

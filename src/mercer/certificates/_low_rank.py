@@ -31,7 +31,7 @@ import numpy as np
 from mercer._result import Result, Status, final_status
 from mercer.certificates._box_qp import _bias_intervals, _bounds, _drift_cost, _sum_rounding
 from mercer.certificates._box_qp import kkt_groups as groups_of
-from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relative
+from mercer.certificates._certificate import EPS, ROUNDING, Certificate
 from mercer.problems import BoxQP
 
 __all__ = ["FeatureModel", "certify_features", "exact_dual", "exact_primal"]
@@ -73,8 +73,7 @@ def certify_features(problem: BoxQP, model: FeatureModel, tol: float, name: str)
     result = model.result
     n, beta = result.f.shape[0], result.beta
     f, error = _at_variables(problem, result)
-    primal, dual = _bounds(problem, result, f, error, model.norm, model.apart)
-    gap = primal - dual if np.isfinite(primal) else np.inf
+    values = _bounds(problem, result, f, error, model.norm, model.apart)
     slack = 0.0 if problem.diag is None else problem.at_variables(problem.diag) * beta
     low, high = _bias_intervals(problem, beta, problem.target - f - slack)
     violation = max(0.0, float((low - high).max())) + 2 * float(np.max(error, initial=0.0))
@@ -83,13 +82,14 @@ def certify_features(problem: BoxQP, model: FeatureModel, tol: float, name: str)
     interval = (float(np.min([low, high])), float(np.max([low, high])))
     at_points = (problem.at_points(v, n) for v in (beta, problem.lower, problem.upper))
     n_zero, _, n_bound = np.bincount(groups_of(*at_points), minlength=3)
-    status = final_status(result.status, relative(gap, primal), tol)
+    status = final_status(result.status, values.relative_gap, tol)
     return Certificate.of(
-        primal,
-        dual,
-        gap,
+        values.primal,
+        values.dual,
+        values.gap,
         np.sqrt(model.norm[0]),
         (n_zero, n_bound, n),
+        relative_gap=values.relative_gap,
         kkt_violation=violation,
         bias_interval=interval if problem.group is not None else (0.0, 0.0),
         name=name,
@@ -100,7 +100,7 @@ def certify_features(problem: BoxQP, model: FeatureModel, tol: float, name: str)
 
 def exact_primal(problem: BoxQP, result: Result, norm: tuple[float, float]) -> float:
     """An upper bound of the model's objective in the true feature space, with ‖w‖² of it."""
-    return _bounds(problem, result, *_at_variables(problem, result), norm)[0]
+    return _bounds(problem, result, *_at_variables(problem, result), norm).primal
 
 
 def exact_dual(

@@ -44,6 +44,7 @@ def start(arguments: Sequence[str] | None) -> int:
     except usage_error as error:
         place = " ".join(["mercer", *words[:1]]) if error.ctx and error.ctx.parent else "mercer"
         message = error.format_message().rstrip(".").replace("Value error, ", "")
+        message = _with_value(error, message, words)
         print_error(f"{message}{_meant(error, message)} (see {place} --help)")
         return int(ExitCode.USAGE)
     except typer.Abort:
@@ -57,6 +58,22 @@ def _hide_types_of_flags(command: Any) -> None:
         for option in [*each.params, help_option]:
             if getattr(option, "is_flag", False):
                 option.metavar = ""
+
+
+def _with_value(error: Any, message: str, words: Sequence[str]) -> str:
+    """A number that cannot be taken, with what was typed: --cv must be a valid integer, got 'x'."""
+    _, is_number, allowed = message.partition("Input should be ")
+    names = tuple(getattr(getattr(error, "param", None), "opts", ()))
+    if not is_number or not names:
+        return message
+    told = f"{names[0]} must be {allowed.partition(',')[0]}"
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if word in names:
+            return f"{told}, got {after!r}"
+        if word.startswith(names):
+            value = word[len(names[0]) :]  # of -C=1 the parser takes "=1"
+            return f"{told}, got {value.removeprefix('=' if names[0][:2] == '--' else '')!r}"
+    return told
 
 
 def _meant(error: Any, message: str) -> str:

@@ -93,13 +93,13 @@ def play(data: str | None, port: int, browser: bool) -> None:
 
 
 def _query(data: str) -> str:
-    """What the page opens with: a link from its question mark on, or a small CSV file."""
+    """What the page opens with: a link, whole or from its question mark on, or a small CSV file."""
     from mercer.playground import State, StateError
     from mercer.playground._upload import read_csv
 
     try:
-        if data.startswith("?"):  # a link's own state
-            return State.from_query(data[1:]).to_query()
+        if data.startswith(("?", "http://", "https://")):
+            return State.from_query(data.partition("?")[2]).to_query()
         found, note = read_csv(Path(data).read_text(encoding="utf-8-sig"))
         query = State(**found).to_query()
     except (StateError, UnicodeDecodeError) as error:

@@ -41,6 +41,7 @@ _REMEDY = re.compile(rf"\b({_READING})=(?:\[?'([^']*)'\]?)?")
 _PYTHON = {
     r"np\.(?:str_|int64|float64)\(([^()]*)\)": r"\1",
     r"the error's \.weights; ": "",
+    r"\buse OneClassSVM\b": "use mercer train --machine oneclass",
     r"a str among \{'(\w+)', '(\w+)'\}": r"\1, \2",
 }
 

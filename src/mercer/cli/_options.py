@@ -39,8 +39,8 @@ TaskName = StrEnum("TaskName", ("classification", "regression"))
 # Those of `mercer.plots`, which would take too long to import for a help text.
 PlotKind = StrEnum(
     "PlotKind",
-    "boundary tube kkt gap kernel spectrum loss weights path reliability validation landscape "
-    "learning support",
+    "boundary tube kkt gap anytime kernel spectrum loss weights path reliability validation "
+    "landscape learning support",
 )
 
 # Values of -s and -t of svm-train.

@@ -77,7 +77,8 @@ def draw(
     model, X = _in_file_units(kind, model, schema, X)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of fits for the picture
+        for category in (ConvergenceWarning, FutureWarning):  # of fits for the picture
+            warnings.simplefilter("ignore", category)
         try:
             display = KINDS[kind].draw(model, X, y, **options)
         except (TypeError, ValueError) as error:
@@ -134,7 +135,8 @@ def _along(
         if name not in names and not name.isdigit():
             near = get_close_matches(name, names, 1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
-            what = f"--feature {name}: there is no such column among {', '.join(names[:12])}{meant}"
+            shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+            what = f"--feature {name}: there is no such column among {shown}{meant}"
             raise UsageError(what)
         if name not in names and found_columns and int(name) >= found_columns:
             raise UsageError(f"--feature {name}: there are {count(found_columns, 'columns')}")

@@ -288,8 +288,8 @@ def _class_weight(words: list[str] | None, schema: Schema) -> dict[Any, float] |
         label = label if label in labels else label.lstrip("+")
         if label not in labels:
             raise UsageError(
-                f"--class-weight {word}: no such label; give LABEL=FACTOR with one of "
-                f"{', '.join(list(labels)[:8]) or 'the labels of a classification'}"
+                f"--class-weight {word} (-w{label} {factor}): no such label; give LABEL=FACTOR "
+                f"with one of {', '.join(list(labels)[:8]) or 'the labels of a classification'}"
             )
         try:
             weights[labels[label]] = float(factor)
@@ -336,11 +336,16 @@ def _check_bounds(model: Any, data: Table) -> None:
         tol = f" --tol {sd / 1000:.1g}" if model.tol > sd / 100 else ""
         print_error(
             f"{data.name}: the model is a constant: epsilon={model.epsilon:g} or tol={model.tol:g} "
-            f"is large for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon "
-            f"{sd / 10:.1g}{tol}"
+            f"is large for targets of deviation {sd:.3g}; try {_fitting(sd)}{tol}"
         )
     elif n_bound > 0.9 * n and sd > model.C:
         print_error(
             f"{data.name}: {n_bound:,} of {count(n, 'rows')} are at the bound: C={model.C:g} is "
-            f"small for targets of deviation {sd:.3g}; try -C {sd:.2g} --epsilon {sd / 10:.1g}"
+            f"small for targets of deviation {sd:.3g}; try {_fitting(sd)}"
         )
+
+
+def _fitting(deviation: float) -> str:
+    """C and ε for targets of this deviation, in few digits."""
+    C, epsilon = float(f"{deviation:.2g}"), float(f"{deviation / 10:.1g}")
+    return f"-C {C:.15g} --epsilon {epsilon:.15g}"

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from mercer.certificates._box_qp import LATER_DUAL
 from mercer.certificates._certificate import Certificate, relative
 from mercer.cli._certificate import certificate_of, describe_certificate, last_step
 from mercer.cli._errors import CommandError
@@ -121,7 +122,7 @@ def _broken_bounds(stated: Certificate, found: Certificate, tol: float) -> list[
     broken = []
     if not primal_low <= stated.primal:
         broken.append(f"the objective is {found.primal:.10g}, but {stated.primal:.10g} is stated")
-    if not gap_low <= stated.gap + rounding:
+    if not gap_low <= stated.gap + rounding and stated.note != LATER_DUAL:
         broken.append(f"the gap is {found.gap:.3g}, but {stated.gap:.3g} is stated")
     broken += _contradictions(stated, found)
     if stated.status.is_solved and is_unsolved:
@@ -137,14 +138,12 @@ def _contradictions(stated: Certificate, found: Certificate) -> list[str]:
     if not all(map(math.isfinite, (stated.primal, stated.dual, stated.gap, found.primal))):
         return []
     size = abs(stated.primal) + abs(stated.dual) + 1e-300
-    difference, ratio = stated.primal - stated.dual, relative(stated.gap, stated.primal)
+    ratio = relative(stated.gap, stated.primal)
     broken = []
     if stated.dual > found.primal + SLACK.follows * size:
         broken.append(
             f"the stated dual value {stated.dual:.10g} exceeds the objective {found.primal:.10g}"
         )
-    if stated.gap < difference - SLACK.primal * size:
-        broken.append(f"the stated gap {stated.gap:.3g} is below primal − dual = {difference:.3g}")
     if not stated.tasks and stated.relative_gap < ratio * (1 - SLACK.primal):
         broken.append(f"the stated relative gap {stated.relative_gap:.3g} should be {ratio:.3g}")
     return broken

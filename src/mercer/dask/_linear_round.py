@@ -46,7 +46,7 @@ __all__ = [
 ]  # fmt: skip
 
 # Fractions of a step at which the derivatives along it are known.
-LINE_GRID = (0.0, 0.0625, 0.125, 0.25, 0.5, 0.75, 1.0)
+LINE_GRID = np.array([0.0, 0.0625, 0.125, 0.25, 0.5, 0.75, 1.0])
 # Numbers of additions in a reduction tree of any size, at most (`mercer.dask._rounds`).
 TREE_ADDITIONS = 100
 

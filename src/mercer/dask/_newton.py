@@ -185,7 +185,7 @@ class DistributedNewton:
         if self.step_w is None:
             return True
         penalty, step_b = self.shape.intercept_penalty or 0.0, self.step_b
-        lengths = self.t * np.array(LINE_GRID)
+        lengths = self.t * LINE_GRID
         linear = float(self.w @ self.step_w) + penalty * self.b * step_b
         square = float(self.step_w @ self.step_w) + penalty * step_b * step_b
         slopes = linear + lengths * square + reply.slopes

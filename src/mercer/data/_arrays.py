@@ -164,6 +164,13 @@ def _target(name: str, key: str, y: np.ndarray) -> Any:
         words = Words()
         words.codes = np.array([words.number(word) for word in y.tolist()])
         return words
+    missing = np.flatnonzero(np.isnan(y)) if y.dtype.kind == "f" else np.empty(0, int)
+    if missing.size:
+        what = (
+            f"{key} has no value (NaN) in row {missing[0]}, and {missing.size - 1} more; leave "
+            "such rows out."
+        )
+        raise FileError(name, None, what)
     if y.dtype.kind not in "fiub" or not np.isfinite(y).all():
         raise FileError(name, None, f"{key} must hold finite numbers or texts, got {y.dtype}.")
     return y.astype(np.float64)

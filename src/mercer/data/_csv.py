@@ -221,7 +221,10 @@ def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[
     lines: Iterable[str] = decoded(name, file)
     if layout.delimiter == " ":
         lines = (" ".join(line.split()) + "\n" for line in lines)
-    reader = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True, strict=True)
+    last = [""]  # the line that was read last
+    reader = csv.reader(
+        _noted(lines, last), delimiter=layout.delimiter, skipinitialspace=True, strict=True
+    )
     skipped, columns = layout.has_names + layout.has_separator_line, len(layout.names)
     while True:
         line = reader.line_num + 1
@@ -233,7 +236,7 @@ def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[
         if cells is None:
             return
         cells = [cell.strip() for cell in cells]
-        if cells in ([], [""]):  # an empty line
+        if cells in ([], [""]) and not last[0].strip():  # an empty line; "" is an empty cell
             continue
         if skipped:
             skipped -= 1
@@ -241,6 +244,12 @@ def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[
             raise FileError(name, line, f"expected {columns} columns, got {len(cells)}; {HINT}.")
         else:
             yield line, cells
+
+
+def _noted(lines: Iterable[str], last: list[str]) -> Iterator[str]:
+    """The lines, each of which is put into ``last`` as well."""
+    for last[0] in lines:
+        yield last[0]
 
 
 def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[int]:

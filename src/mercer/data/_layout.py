@@ -14,7 +14,7 @@ from mercer.exceptions import FileError
 __all__ = ["HINT", "SETTINGS", "Layout", "LayoutSettings", "decoded", "find_layout"]
 
 DELIMITERS = ",\t;|"
-HINT = "format= says so if it is not delimited text"
+HINT = "if it is not delimited text, give format="
 # The first line of files for spreadsheets, which names the delimiter.
 _SEPARATOR = re.compile(r'"?sep=(.)"?')
 
@@ -116,7 +116,11 @@ def decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise FileError(name, number, f"is not UTF-8 text; convert it ({HINT}).") from None
+            what = (
+                "is not UTF-8 text; convert it, for example with iconv -f WINDOWS-1252 -t UTF-8 "
+                f"({HINT})."
+            )
+            raise FileError(name, number, what) from None
 
 
 def _find_delimiter(lines: Sequence[str]) -> str:

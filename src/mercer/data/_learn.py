@@ -152,9 +152,12 @@ def _learn_words(name: str, column: str, words: Words, missing: str | None) -> C
             f"{words.words[0]!r}), too many for categories; leave it out with drop=[{column!r}]"
         )
         if all(_WITH_SIGNS.fullmatch(word) for word in words.words):
-            what += ", or write its numbers without signs and units"
-        what += "."
-        raise FileError(name, None, what, drop=column)
+            what = (
+                f"column {column!r} holds numbers with signs or units (such as "
+                f"{words.words[0]!r}), to be written without signs and units; else "
+                f"leave it out with drop=[{column!r}]"
+            )
+        raise FileError(name, None, f"{what}.", drop=column)
     if count == 0:
         what = f"column {column!r} has no values; leave it out with drop=[{column!r}]."
         raise FileError(name, None, what, drop=column)
@@ -221,16 +224,33 @@ def _learn_scaling(name: str, X: Any, how: str) -> dict[str, Any]:
             name, None, f"scale={how!r} would fill the zeros of sparse rows; use scale='maxabs'."
         )
     if how == "standard":
-        shift, size = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        shift, size = _mean_and_deviation(X)
     else:
         shift = X.min(axis=0).astype(np.float64)
-        size = X.max(axis=0).astype(np.float64) - shift
+        with np.errstate(over="ignore"):
+            size = X.max(axis=0).astype(np.float64) - shift
+    if not np.isfinite(size).all():
+        column = int(np.argmin(np.isfinite(size)))
+        what = f"column {column} of the features has a range beyond float64; divide it by a number."
+        raise FileError(name, None, what)
     return {"scaling": how, "shift": shift, "factor": _inverse(size)}
+
+
+def _mean_and_deviation(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each column in float64, also where sums or squares would overflow or vanish."""
+    exponent = np.frexp(np.abs(X).max(axis=0))[1]
+    limit = np.finfo(np.float64).maxexp // 4
+    power = np.where(np.abs(exponent) > limit, exponent, 0)
+    if power.any():
+        X = np.ldexp(X, -power)
+    mean, deviation = (np.asarray(f(X, axis=0, dtype=np.float64)) for f in (np.mean, np.std))
+    return np.ldexp(mean, power), np.ldexp(deviation, power)
 
 
 def _inverse(size: np.ndarray) -> np.ndarray:
     """1 / size; constant columns stay as they are."""
-    return np.divide(1.0, size, out=np.ones_like(size), where=size > 0)
+    smallest = np.finfo(np.float64).tiny  # of which the inverse is finite
+    return np.divide(1.0, size, out=np.ones_like(size), where=size >= smallest)
 
 
 def count_missing(raw: Raw) -> dict[str, int]:
@@ -250,7 +270,8 @@ def find_id_columns(raw: Raw) -> tuple[str, ...]:
             continue
         values = raw.X[:, place]
         place += 1
-        steps = np.diff(values)
+        with np.errstate(over="ignore"):
+            steps = np.diff(values)
         counts = values.size >= IDS.rows and (steps == 1).all()
         is_index = IDS.index.fullmatch(name) is not None and (steps == 1).all()
         distinct = IDS.name.search(name) and np.unique(values).size >= IDS.distinct * values.size

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.data._columns import Options, Raw, Words
 from mercer.data._dates import find_order, to_days
 from mercer.data._learn import learn_target, leave_out_untargeted
-from mercer.data._schema import Column, Schema, known_target
+from mercer.data._schema import Column, Schema, known_target, no_dates_note
 from mercer.exceptions import FileError
 
 __all__ = ["read_samples"]
@@ -94,8 +94,7 @@ def _days(words: Words, column: Column, notes: list[str]) -> np.ndarray:
     days = to_days(words.words, str(column.order))
     wrong = [word for word, day in zip(words.words, days, strict=True) if np.isnan(day)]
     if wrong:
-        shown = ", ".join(map(repr, wrong[:3]))
-        notes.append(f"column {column.name!r}: {shown} are no dates, and count as missing")
+        notes.append(no_dates_note(column.name, wrong))
     return np.append(days, np.nan)[words.codes]
 
 

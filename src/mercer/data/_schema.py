@@ -347,8 +347,14 @@ def _date_parts(words: Words, column: Column, out: np.ndarray) -> list[str]:
     out[:] = split_days(np.append(days, fill), column.parts)[
         words.codes
     ]  # −1, missing, is the last
-    shown = ", ".join(map(repr, wrong[:3]))
-    return [f"column {column.name!r}: {shown} are no dates, and count as missing"] if wrong else []
+    return [no_dates_note(column.name, wrong)] if wrong else []
+
+
+def no_dates_note(name: str, wrong: Sequence[str]) -> str:
+    """What is told about words in a column of dates."""
+    shown = ", ".join(map(repr, wrong[:3])) + (", …" if len(wrong) > 3 else "")
+    what = "is no date, and counts" if len(wrong) == 1 else "are no dates, and count"
+    return f"column {name!r}: {shown} {what} as missing"
 
 
 def width(column: Column) -> int:

@@ -39,6 +39,10 @@ _OTHERS = {
     b"\x80": "looks like a pickle, which is never loaded; write the table as CSV or Parquet",
     b"%PDF": "is a PDF file; write the table as CSV",
     b"\x89HDF": "is an HDF5 file, which is not read; write the table as Parquet or .npz",
+    b"ARROW1": "is an Arrow (Feather) file, which is not read; write the table as Parquet",
+    b"\xff\xfe": "is UTF-16 text; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "is UTF-16 text; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook, which is not read; write the sheet as CSV",
 }
 
 
@@ -316,10 +320,13 @@ def _recognise(source: Source) -> str:
     if not head.strip():
         raise FileError(source.name, None, "is empty.")
     for magic, format in ((b"PAR1", "parquet"), (b"\x93NUMPY", "npy"), (b"PK\x03\x04", "npz")):
-        if head.startswith(magic):
+        if head.startswith(magic) and b"xl/" not in head and b"[Content_Types]" not in head:
             return format
     if b'{"__metadata__"' in head[:32]:
         raise FileError(source.name, None, "is a model file, not a table of data.")
+    if head.startswith(b"PK"):
+        what = "is an Excel workbook, which is not read; write the sheet as CSV."
+        raise FileError(source.name, None, what)
     for magic, what in _OTHERS.items():
         if head.lstrip().lower().startswith(magic.lower()):
             raise FileError(source.name, None, f"{what}.")

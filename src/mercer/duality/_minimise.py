@@ -54,13 +54,14 @@ def grid(box: np.ndarray, points: int | None = None) -> np.ndarray:
     return np.array(np.meshgrid(*axes, indexing="ij"))
 
 
-def global_minima(function: Function, box: np.ndarray) -> tuple[float, np.ndarray]:
+def global_minima(
+    function: Function, box: np.ndarray, W: np.ndarray, values: np.ndarray
+) -> tuple[float, np.ndarray]:
     """The minimum over the box and the points where it is attained, shape (d, number of them).
 
-    ``function`` takes an array of shape (d, …) and gives one of shape (…).
+    ``function`` takes an array of shape (d, …) and gives one of shape (…); ``values`` are those at
+    the points W of the `grid`.
     """
-    W = grid(box)
-    values = function(W)
     scale = max(float(np.ptp(values)), 1e-300)
     best, found = np.inf, []
     for place in _valleys(values):

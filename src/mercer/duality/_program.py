@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,13 +116,23 @@ class Program:
 
     def lagrangian(self, w: Any, alpha: Any) -> np.ndarray:
         """f(w) + Σ αᵢ gᵢ(w) at points of shape (n_variables, …)."""
+        return self._sum(self.objective(w), alpha, self.constraints(w))
+
+    def _sum(self, f: np.ndarray, alpha: Any, constraints: np.ndarray) -> np.ndarray:
+        """f + Σ αᵢ cᵢ."""
         alpha = np.atleast_1d(np.asarray(alpha, dtype=float))
         if alpha.shape != (self.n_multipliers,):
             raise ValueError(
                 f"alpha must hold a multiplier for each of the {self.n_multipliers} constraints, "
                 f"got shape {alpha.shape}."
             )
-        return self.objective(w) + np.tensordot(alpha, self.constraints(w), axes=1)
+        return sum((a * c for a, c in zip(alpha, constraints, strict=True)), f)
+
+    @cached_property
+    def _on_grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The grid of the search, f and the constraints there: the same for every α."""
+        W = grid(self.box)
+        return W, self.objective(W), self.constraints(W)
 
     def dual(self, alpha: Any) -> float:
         """q(α), the smallest value of the Lagrangian over the box.
@@ -137,7 +148,9 @@ class Program:
         return self._dual(alpha)[0]
 
     def _dual(self, alpha: Any) -> tuple[float, np.ndarray]:
-        return global_minima(lambda w: self.lagrangian(w, alpha), self.box)
+        W, f, constraints = self._on_grid
+        values = self._sum(f, alpha, constraints)
+        return global_minima(lambda w: self.lagrangian(w, alpha), self.box, W, values)
 
     def solve(self) -> Solution:
         """p*, d* and where they are attained."""

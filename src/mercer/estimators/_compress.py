@@ -59,8 +59,8 @@ class Compressible:
 
         The vectors are some of those that the model has, chosen one by one so that each reduces the
         change of f in the norm of the kernel's feature space most; their coefficients are the best
-        ones for that norm. All outputs of a model of several classes share them. A prediction
-        evaluates the kernel at these vectors only.
+        ones for that norm. A pair of classes has vectors of these two classes only, as before. A
+        prediction evaluates the kernel at the vectors that are left.
 
         Parameters
         ----------
@@ -77,8 +77,7 @@ class Compressible:
         -------
         model : estimator
             A copy with the attribute ``compression_`` (a `Compression`). It has no certificate: it
-            is no longer the solution of the problem. With more than two classes its ``dual_coef_``
-            has one row for each pair of them.
+            is no longer the solution of the problem.
 
         Examples
         --------
@@ -99,7 +98,7 @@ class Compressible:
         gram = BlockedGram(old.kernel, bind_samples(old.kernel, old.support.X))
         scale = float(np.sqrt(np.abs(gram.diag()).max(initial=0.0))) or 1.0
         max_change = None if tolerance is None else tolerance / scale
-        found = reduce_set(gram, dense_coefficients(old), max_vectors, max_change)
+        found = reduce_set(gram, dense_coefficients(old), max_vectors, max_change, _supports(old))
         gram.release()
         made = copy.copy(self)
         for name in ("certificate_", "_proof", "_duals"):
@@ -131,6 +130,16 @@ def dense_coefficients(expansion: Expansion) -> np.ndarray:
     return coef
 
 
+def _supports(expansion: Expansion) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(vectors, outputs) of every set of vectors that some outputs have coefficients of."""
+    has = np.zeros((expansion.b.size, expansion.n_support), bool)
+    for start, stop, outputs in expansion.blocks:
+        has[outputs, start:stop] = True
+    sets, which = np.unique(has, axis=0, return_inverse=True)
+    own = which.ravel()
+    return [(np.flatnonzero(row), np.flatnonzero(own == i)) for i, row in enumerate(sets)]
+
+
 def _check(model: Any, max_vectors: Any, tolerance: Any) -> None:
     if max_vectors is None and tolerance is None:
         raise ValueError("compress needs max_vectors, tolerance, or both.")
@@ -153,16 +162,28 @@ def _check(model: Any, max_vectors: Any, tolerance: Any) -> None:
         )
 
 
+def _layout(old: Expansion, found: ReducedSet) -> tuple[list, np.ndarray]:
+    """Blocks and coefficients of the vectors that are kept, arranged as they were."""
+    coef = np.zeros((old.coef.shape[0], found.index.size))
+    blocks = []
+    for start, stop, outputs in old.blocks:
+        first, last = (int(end) for end in np.searchsorted(found.index, (start, stop)))
+        coef[:, first:last] = found.coef[outputs, first:last]
+        blocks.append((first, last, outputs))
+    return blocks, coef
+
+
 def _keep(made: Any, old: Expansion, found: ReducedSet) -> None:
     """Put the reduced set into the copy of an estimator."""
-    index, coef = found.index, found.coef
+    index = found.index
+    blocks, coef = _layout(old, found)
     vectors = old.support.X[index]
     is_fixed = old.kernel.is_shift_invariant
     # Other kernels may have been fitted to centred rows, where the coefficients sum to zero: these
     # do not, and their function is that of the rows as they are, with the published intercept.
     origin = old.support.origin if is_fixed else None
     b = old.b if is_fixed or old.support.origin is None else np.asarray(made.intercept_)
-    made.expansion_ = Expansion(old.kernel, Samples(vectors, origin), coef, b)
+    made.expansion_ = Expansion(old.kernel, Samples(vectors, origin), coef, b, blocks)
     if hasattr(made, "X_fit_"):
         made.X_fit_ = vectors
         made.dual_coef_ = coef[0] if made._one_target else coef.T

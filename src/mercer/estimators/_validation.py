@@ -179,7 +179,8 @@ def class_codes(data: Data, one_left: str = ONE_CLASS_LEFT) -> tuple[np.ndarray,
             raise ValueError(one_left)
         raise ValueError(
             f"The number of classes has to be greater than one; got {classes.size} class "
-            f"({classes[0].item() if hasattr(classes[0], 'item') else classes[0]!r})."
+            f"({classes[0].item() if hasattr(classes[0], 'item') else classes[0]!r}). "
+            "For the shape of one class use OneClassSVM."
         )
     return classes, codes
 
@@ -241,8 +242,8 @@ def as_numbers(X: Any) -> Any:
         first = next(item for item in array.flat if isinstance(item, (str, bytes)))
         raise ValueError(
             f"X must hold numbers, but it holds text, such as {str(first)[:40]!r}. Convert numbers "
-            "written as text with X.astype(float), and encode categories, for example with "
-            "OneHotEncoder."
+            "written as text with X.astype(float), encode categories, for example with "
+            "OneHotEncoder, or learn from texts with a kernel on them, such as Spectrum(3)."
         )
     return X
 

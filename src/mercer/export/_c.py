@@ -129,13 +129,19 @@ class _Header:
             labels = [str(label) for label in flow.classes.tolist()]
             made.append(f"#define @_CLASSES {len(labels)}")
             made.append(self.table("labels", labels, "char *const", _quoted))
+        if flow.rule == "argmax":
+            made.append(self._order())
         if flow.rule == "votes":
             for label, values in zip(("first", "second"), flow.winners(), strict=True):
                 made.append(self.table(label, values.tolist(), "int", str))
-            assert flow.classes is not None
-            order = np.arange(flow.classes.size) if flow.order is None else flow.order
-            made.append(self.table("order", order.tolist(), "int", str))
+            made.append(self._order())
         return made
+
+    def _order(self) -> str:
+        """The order in which the classes are compared: of equal ones the first is predicted."""
+        assert self.flow.classes is not None
+        order = np.arange(self.flow.classes.size) if self.flow.order is None else self.flow.order
+        return self.table("order", order.tolist(), "int", str)
 
     def _functions(self) -> list[str]:
         flow = self.flow
@@ -211,10 +217,10 @@ CUT = """static inline int @_predict(const REAL *row) {
 
 ARGMAX = """static inline int @_predict(const REAL *row) {
     REAL values[@_VALUES];
-    int i, best = 0;
+    int i, best = @_order[0];
     @_decision_values(row, values);
     for (i = 1; i < @_VALUES; i++)
-        if (values[i] > values[best]) best = i;
+        if (values[@_order[i]] > values[best]) best = @_order[i];
     return best;
 }"""
 

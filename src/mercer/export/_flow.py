@@ -52,7 +52,7 @@ class Flow:
     classes : array or None
     cut : float
     order : int array or None
-        Of votes: which class comes first in a tie.
+        Of the largest and of votes: which class comes first in a tie.
     scores : bool
         Of votes: whether the decision values are a score for each class, instead of one for a pair.
     ties_by_score : bool
@@ -155,19 +155,19 @@ def _rule(model: Any) -> dict[str, Any]:
         return {"rule": "cut", "classes": np.array([-1, 1])}
     if not is_classifier(model) or isinstance(model, KernelPCA):
         return {"rule": "values"}
-    classes = model.classes_
+    classes, order = model.classes_, getattr(model, "_vote_order", None)
     if classes.size == 2:
-        return {
-            "rule": "cut",
-            "classes": classes,
-            "cut": float(logit(getattr(model, "threshold", 0.5))),
-        }
+        cut = float(logit(getattr(model, "threshold", 0.5)))
+        is_tie_second = hasattr(model, "threshold") if order is None else order[1] == 1
+        if is_tie_second and not hasattr(model, "decision_function_shape"):
+            cut = float(np.nextafter(cut, -np.inf))  # value > cut is value ≥ the level
+        return {"rule": "cut", "classes": classes, "cut": cut}
     if not hasattr(model, "decision_function_shape"):
-        return {"rule": "argmax", "classes": classes}
+        return {"rule": "argmax", "classes": classes, "order": order}
     return {
         "rule": "votes",
         "classes": classes,
-        "order": getattr(model, "_vote_order", None),
+        "order": order,
         "scores": model.decision_function_shape == "ovr",
         "ties_by_score": bool(model.break_ties),
     }

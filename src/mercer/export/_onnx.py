@@ -38,8 +38,10 @@ def to_onnx(
     The input ``X`` is float64 of shape (n, n_features). Outputs: ``label`` and
     ``decision_values`` of classifiers and one-class machines; ``prediction`` of regressions;
     ``features`` of `KernelPCA`. The graph consists of ordinary operators (MatMul, Exp, Pow, …) in
-    float64: values agree with Mercer's up to rounding. Kernels Laplacian, Chi2 and AllSubsets
-    compare n rows with m vectors in n · m · n_features numbers: give few rows at a time.
+    float64: values agree with ``model.expansion_.exact(X)`` up to rounding. ``decision_function``
+    of a model with many support vectors may have float32 kernel values, with the same signs.
+    Kernels Laplacian, Chi2 and AllSubsets compare n rows with m vectors in n · m · n_features
+    numbers: give few rows at a time.
 
     Parameters
     ----------
@@ -164,7 +166,7 @@ class _Graph:
             above = self.node("Greater", values, self.constant(np.float64(flow.cut)))
             winner = self.node("Cast", above, to=kinds.INT64)
         elif flow.rule == "argmax":
-            winner = self.node("ArgMax", values, axis=1, keepdims=0)
+            winner = self._largest(values)
         else:
             winner, values = self._votes(values)
             shape = ["n", flow.classes.size if flow.scores else flow.b.size]
@@ -200,14 +202,15 @@ class _Graph:
         small = self.node("Div", total, self.node("Mul", size, self.constant(np.float64(3))))
         scores = self.node("Add", count("GreaterOrEqual"), small)
         ballot = scores if flow.ties_by_score else count("Greater")
-        if flow.order is None:
-            winner = self.node("ArgMax", ballot, axis=1, keepdims=0)
-        else:
-            order = self.constant(flow.order.astype(np.int64))
-            ordered = self.node("Gather", ballot, order, axis=1)
-            place = self.node("ArgMax", ordered, axis=1, keepdims=0)
-            winner = self.node("Gather", order, place)
-        return winner, scores if flow.scores else values
+        return self._largest(ballot), scores if flow.scores else values
+
+    def _largest(self, values: str) -> str:
+        """The class of the largest value; of equal ones the first in the order of the flow."""
+        if self.flow.order is None:
+            return self.node("ArgMax", values, axis=1, keepdims=0)
+        order = self.constant(self.flow.order.astype(np.int64))
+        ordered = self.node("Gather", values, order, axis=1)
+        return self.node("Gather", order, self.node("ArgMax", ordered, axis=1, keepdims=0))
 
     # ------------------------------------------------------------------ kernels
 

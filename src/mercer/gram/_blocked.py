@@ -270,14 +270,15 @@ class BlockedGram:
         Once ``stop()`` is true the rest is not computed.
         """
         n, side, is_scratch = self.n, size or self.n, out is None and not lasting
-        held = self.scratch.whole_matrix(self.index, side) if is_scratch else None
+        held = self.scratch.whole_matrix(self.index, side, out, is_scratch)
         if held is not None:  # of a solve before this one
             return held
         if out is None:
             shape = (side, side)
             out = self.scratch.buffer("matrix", shape) if is_scratch else np.empty(shape)
         out[n:], out[:, n:] = 0.0, 0.0
-        strip = self.machine.tile_rows // 4
+        most, cost = self.machine.tile_rows // 4, self.cost_per_entry
+        strip = self.machine.part_rows(most, self.points, cost, n)
         run = None if self.workers.n_threads == 1 else self.workers.map
         self.kernel.matrix(self.sample_block(slice(0, n), out.dtype), out[:n, :n], strip, run, stop)
         if is_scratch and (stop is None or not stop()):

@@ -96,14 +96,25 @@ class Scratch(threading.local):
             held = self._buffers[name] = np.empty(need, np.uint8)
         return held[:need].view(dtype).reshape(shape)
 
-    def whole_matrix(self, index: np.ndarray | None, size: int) -> np.ndarray | None:
-        """The kernel matrix of these samples if the buffer "matrix" still holds it."""
-        if self.matrix_of is None or self.matrix_of[1] != size:
-            return None
-        of = self.matrix_of[0]
+    def whole_matrix(
+        self, index: np.ndarray | None, size: int, out: np.ndarray | None, is_scratch: bool
+    ) -> np.ndarray | None:
+        """The kernel matrix of these samples if the buffer "matrix" still holds it, else None.
+
+        The buffer itself if it ``is_scratch`` and padded to ``size``; or its copy in ``out``.
+        """
+        of, side = (index, 0) if self.matrix_of is None else self.matrix_of
         if of is not index and (of is None or index is None or not np.array_equal(of, index)):
             return None
-        return self._buffers["matrix"][: 8 * size**2].view(np.float64).reshape(size, size)
+        if side == 0 or (is_scratch and side != size):
+            return None
+        held = self._buffers["matrix"][: 8 * side**2].view(np.float64).reshape(side, side)
+        if is_scratch:
+            return held
+        if out is None or out.dtype != np.float64 or not len(out) == size <= side:
+            return None
+        out[:] = held[:size, :size]
+        return out
 
     def memory(self, n_bytes: int) -> np.ndarray:
         """Memory for cached kernel values, the same for one task after the other.

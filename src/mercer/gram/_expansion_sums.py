@@ -61,10 +61,7 @@ class ExpansionSums:
     ):
         self.kernel, self.coef, self.b, self.blocks, self.dtype = kernel, coef, b, blocks, dtype
         self.error = self._sum_error(kernel.rounding(support, dtype))
-        self.pair_sums = [self._pair_sums(*pair) for pair in self.error.columns.pairs]
-        self.outputs_of_blocks = np.zeros((len(blocks), b.size))
-        for row, (_, _, outputs) in zip(self.outputs_of_blocks, blocks, strict=True):
-            row[outputs] = 1.0
+        self.outputs_of_factors = SLACK * self._outputs_of_factors()
         n = coef.shape[1]
         starts = range(0, n, VECTORS_PER_TILE)
         tiles = [slice(start, min(start + VECTORS_PER_TILE, n)) for start in starts]
@@ -95,16 +92,27 @@ class ExpansionSums:
     def _bound(self, block: SampleBlock, sums: np.ndarray) -> np.ndarray:
         """The bound of `SumError` at some rows, for every output."""
         rows = self.kernel.rounding(block.points, self.dtype).take(block.index)
-        error = (SLACK * self.error.factor_of(rows)[:, None] * sums.T) @ self.outputs_of_blocks
-        for (p, q), (left, right) in zip(rows.pairs, self.pair_sums, strict=True):
-            error += SLACK * (np.outer(p, right) + np.outer(q, left))
-        return error + 4 * np.finfo(np.float64).eps * np.abs(self.b)
+        factors = [self.error.factor_of(rows) * sums, *(row for pair in rows.pairs for row in pair)]
+        return np.vstack([*factors, np.ones(sums.shape[1])]).T @ self.outputs_of_factors
 
     def _sum_error(self, rounding: Any) -> SumError:
         terms = terms_of_sum(self.coef.shape[1], VECTORS_PER_TILE)
         if self.dtype == FLOAT32 and self.b.size > 1:  # sums of products in float32
             terms += int((TERMS_PER_SUM + 4) * (unit(FLOAT32) / unit(np.float64)))
         return SumError(rounding, rounding, terms)
+
+    def _outputs_of_factors(self) -> np.ndarray:
+        """What the factors of `_bound` are multiplied by for every output.
+
+        The sums of blocks by 1 where an output has the block, p and q of a row by Σ|c| q and Σ|c| p
+        of the vectors, and 1 by the rounding of b.
+        """
+        of_blocks = np.zeros((len(self.blocks), self.b.size))
+        for row, (_, _, outputs) in zip(of_blocks, self.blocks, strict=True):
+            row[outputs] = 1.0
+        sums = [self._pair_sums(*pair) for pair in self.error.columns.pairs]
+        of_pairs = [row for left, right in sums for row in (right, left)]
+        return np.vstack([of_blocks, *of_pairs, 4 * np.finfo(np.float64).eps * np.abs(self.b)])
 
     def _pair_sums(self, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Σ|c| p and Σ|c| q of every output, for a pair of the rounding."""

@@ -6,6 +6,9 @@ import math
 import os
 from dataclasses import dataclass
 
+from mercer.kernels._base import OBJECT_COST
+from mercer.kernels._samples import Samples
+
 __all__ = ["MACHINE", "MachineModel", "memory_bytes", "pieces", "snake_order"]
 
 
@@ -28,6 +31,13 @@ class MachineModel:
     costly_entry : float
         Multiplications from which on a kernel value is copied from a cached row; a cheaper one is
         computed again, which takes less time than a cache miss.
+    pair_cost : float
+        Multiplications of a value between objects above which it is worth more than the layout of
+        a tile: above those that are assumed of a function of the user.
+    part_work : float
+        Multiplications that are worth a thread of their own (some milliseconds).
+    fewest_rows : int
+        Of a part, however costly they are: kernels on pairs take as many at a time.
     """
 
     l2_bytes: int = 2 << 20
@@ -35,6 +45,19 @@ class MachineModel:
     panel_columns: int = 64
     fewest_cached_rows: int = 64
     costly_entry: float = 200.0
+    pair_cost: float = OBJECT_COST
+    part_work: float = 1e7
+    fewest_rows: int = 16
+
+    def is_costly(self, samples: Samples, cost_per_entry: float) -> bool:
+        """Whether samples are objects that are compared pair by pair, in compiled code."""
+        return samples.are_objects and cost_per_entry > self.pair_cost
+
+    def part_rows(self, most: int, samples: Samples, cost_per_entry: float, columns: int) -> int:
+        """Rows of a part of a kernel matrix that threads share: ``most``, or fewer costly ones."""
+        if not self.is_costly(samples, cost_per_entry):
+            return most
+        return int(min(most, max(self.fewest_rows, self.part_work / (cost_per_entry * columns))))
 
     @property
     def tile_side(self) -> int:

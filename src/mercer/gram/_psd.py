@@ -26,6 +26,7 @@ from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram import BlockedGram
 from mercer.gram._psd_bound import (
     FEWEST_UNITS,
+    SETTINGS,
     PSDBound,
     lanczos,
     psd_bound,
@@ -45,8 +46,6 @@ __all__ = [
     "psd_bound",
     "rounding_unit",
 ]
-
-LANCZOS_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +163,7 @@ cᵀKc = -0.0132481 < 0.
     if not exact:
         with single_threaded_blas(), Workers(thread_count(None)) as workers:
             least, norm, c = lanczos(
-                BlockedGram(kernel, points, workers), c, least, norm, LANCZOS_STEPS
+                BlockedGram(kernel, points, workers), c, least, norm, SETTINGS.lanczos_steps
             )
     tolerance = max(points.n, FEWEST_UNITS) * eps * norm if tol is None else float(tol)
     value = quadratic_form(kernel, points, c) if least < -tolerance else np.nan

@@ -26,19 +26,42 @@ from mercer.kernels._reference import kernel_sums
 from mercer.kernels._samples import Samples
 from mercer.kernels._symmetry import UNITS, holds_function, require_symmetric_values
 
-__all__ = ["FEWEST_UNITS", "PSDBound", "lanczos", "psd_bound", "quadratic_form", "rounding_unit"]
+__all__ = [
+    "FEWEST_UNITS",
+    "SETTINGS",
+    "PSDBound",
+    "lanczos",
+    "psd_bound",
+    "quadratic_form",
+    "rounding_unit",
+]
 
 # Kernel values themselves are a few roundings off, which outweighs n·eps on a handful of rows.
 FEWEST_UNITS = 32
-# Rows up to which K + δI is factored (0.7 s for 4,000), and shifts that are tried.
-FACTORED_ROWS = 4000
-SHIFTS = 8
-# Steps that turn a direction of negative curvature into one of nearly the smallest eigenvalue.
-POLISH_STEPS = 12
-# Of more rows: a part is factored, and kernel values spent on Lanczos steps on the whole.
-PART_ROWS = 1500
-LOOK_VALUES = 500_000_000
-LOOK_STEPS = 8
+
+
+@dataclass(frozen=True)
+class PSDSettings:
+    """How far definiteness is looked into."""
+
+    # Shifts δ that are tried, and rows up to which K + δI is factored (0.7 s for 4,000).
+    shifts: int = 8
+    factored_rows: int = 4000
+    # Of a function of Python, which is asked for K once more.
+    factored_rows_of_function: int = 1000
+    # Up to these rows it takes milliseconds and is done after a time limit, too.
+    quick_rows: int = 500
+    # Steps that turn a direction of negative curvature into one of nearly the smallest eigenvalue.
+    polish_steps: int = 12
+    # Of more rows: a part is factored, and kernel values spent on Lanczos steps on the whole.
+    part_rows: int = 1500
+    look_values: int = 500_000_000
+    look_steps: int = 8
+    # Lanczos steps on the matrix of a kernel that is judged on its own.
+    lanczos_steps: int = 60
+
+
+SETTINGS = PSDSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +87,7 @@ class PSDBound:
 def psd_bound(
     gram: BlockedGram,
     *,
-    max_rows: int = FACTORED_ROWS,
+    max_rows: int = SETTINGS.factored_rows,
     stop: Callable[[], bool] = lambda: False,
 ) -> PSDBound:
     """How negative the eigenvalues of a Gram can be, or a proof that one is.
@@ -100,7 +123,7 @@ def psd_bound(
         with single_threaded_blas():
             if gram.n <= max_rows:
                 return _factored(gram, stop)
-            return _from_subset(gram, min(PART_ROWS, max_rows), stop)
+            return _from_subset(gram, min(SETTINGS.part_rows, max_rows), stop)
     except Stopped:
         return PSDBound(None)
 
@@ -114,7 +137,7 @@ def _factored(gram: BlockedGram, stop: Callable[[], bool]) -> PSDBound:
     cholesky = ShiftedCholesky(K, stop)
     # Of a semidefinite matrix the largest entry is on the diagonal; of others shifts start there.
     shift = max(cholesky.first_shift, np.finfo(float).eps * largest, np.finfo(float).tiny)
-    for _ in range(SHIFTS):
+    for _ in range(SETTINGS.shifts):
         c = cholesky.succeeds(shift)
         if c is None:
             return PSDBound(float(shift + cholesky.error(shift) + entries) * (1 + 1e-12))
@@ -183,7 +206,7 @@ def _is_symmetric(gram: BlockedGram) -> bool:
 
 def _polished(cholesky: ShiftedCholesky, c: np.ndarray) -> tuple[np.ndarray, float, float]:
     """The smallest Rayleigh quotient of a few Lanczos steps from c, and a norm of K."""
-    m = min(POLISH_STEPS, c.size)
+    m = min(SETTINGS.polish_steps, c.size)
     basis, images = np.zeros((m, c.size)), np.zeros((m, c.size))
     v = c
     for k in range(m):
@@ -220,7 +243,7 @@ def _from_subset(gram: BlockedGram, part: int, stop: Callable[[], bool]) -> PSDB
     if found.witness is not None:
         c[rows] = found.witness
         return PSDBound(None, c, found.witness_value)
-    steps = int(min(LOOK_STEPS, LOOK_VALUES // n**2))
+    steps = int(min(SETTINGS.look_steps, SETTINGS.look_values // n**2))
     c[:] = np.random.default_rng(1).normal(size=n)
     if steps < 2 or stop():
         return PSDBound(None)

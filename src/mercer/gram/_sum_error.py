@@ -5,7 +5,10 @@ With the bound of a kernel value (`mercer.kernels._rounding`),
     |f̂_i − f_i| ≤ Σ_j |c_j| |k̂_ij| (ρ_i + ρ_j + s) + pairs,
 
 where s is the rounding of the sum itself. One sum Σ_j |k̂_ij| w_j is enough (`SumError.weight`):
-with w_j = |c_j| (ρ_j + ρ̄ + s), since ρ_i + ρ_j + s ≤ (1 + ρ_i/ρ̄)(ρ_j + ρ̄ + s) for any ρ̄ > 0;
+with w_j = |c_j| (ρ_j + ρ̄ + s), since for any ρ̄ > 0 and m = min ρ + s
+
+    ρ_i + ρ_j + s ≤ max(1, (ρ_i + m)/(ρ̄ + m)) (ρ_j + ρ̄ + s);
+
 or, where all ρ are alike, with w_j = |c_j| (ρ̄ + max ρ + s). The factor of row i and the pairs are
 applied at the end (`SumError.bound`).
 """
@@ -42,6 +45,7 @@ class SumError:
         n = columns.relative.size
         self.median = float(np.partition(columns.relative, n // 2)[n // 2]) if n else 0.0
         self.largest = float(columns.relative.max(initial=0.0))
+        self.smallest = float(columns.relative.min()) if n else 0.0
         self._set_terms(terms)
 
     def _set_terms(self, terms: int) -> None:
@@ -68,7 +72,8 @@ class SumError:
         if self.is_even:
             scale = self.mean + self.largest + self.of_sum
             return SLACK * np.maximum(1.0, (rows.relative + self.largest + self.of_sum) / scale)
-        return SLACK * (1 + rows.relative / self.mean)
+        least = self.smallest + self.of_sum
+        return SLACK * np.maximum(1.0, (rows.relative + least) / (self.mean + least))
 
     def weight(self, coef: np.ndarray, which: Any = slice(None)) -> np.ndarray:
         """w of some of the columns."""

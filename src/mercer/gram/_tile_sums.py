@@ -19,7 +19,7 @@ __all__ = [
 
 # Products that are added in any order before their sum is added to the total.
 SUM_BLOCK = 64
-UNIT = float(np.finfo(np.float64).eps) / 2
+UNIT = float(np.finfo(np.float64).epsneg)
 # Terms of a float32 matrix product before its result is added up in float64.
 FLOAT32_TERMS = 4 * SUM_BLOCK
 

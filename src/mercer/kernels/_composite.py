@@ -122,7 +122,8 @@ class _Pair(Kernel):
         if common_type(self.k1.sample_type, self.k2.sample_type) is None:
             raise ValueError(
                 f"{self.k1!r} takes {self.k1.sample_type} and {self.k2!r} takes "
-                f"{self.k2.sample_type}: no sample is both. Compose kernels of one sample type."
+                f"{self.k2.sample_type}: no sample is both. Compose kernels of "
+                "one sample type, or put each on its columns of a table with OnColumns."
             )
 
     @property

@@ -35,9 +35,9 @@ class ErrorModel:
     # What values at exponents beyond 20 may be off by: t e^(−t) < 5e-8 times the relative error of
     # an exponent, and the values that count as zero.
     negligible_value: float = 1e-17
-    # The error of exp(−t) is relative up to this t; beyond it 2t e^(−t) u is bounded by its value
-    # there.
-    largest_exponent: float = 5.0
+    # t e^(−t) ≤ s e^(−t) + e^(−s−1) for every t: an error of 2t u of exp(−t) is bounded by a
+    # relative one of 2s u and an absolute one. The larger s, the better for values near 0.
+    split_exponent: float = 4.0
     # Relative errors above this do not add up linearly any more: |k| itself is the bound then.
     largest_relative: float = 0.1
     # (1 + a)(1 + b) − 1 is at most this factor of a + b for a, b ≤ 2 · largest_relative.
@@ -155,9 +155,9 @@ def exponential(exponent: np.ndarray, dtype: Any) -> Rounding:
     Values that count as zero have themselves as their error; where the relative one is no longer
     small, |k̂ − k| ≤ 1.
     """
-    u, t = 1.1 * unit(dtype), MODEL.largest_exponent
-    relative = exponent + (t + 2) * u
-    tiny, ones = MODEL.negligible_value + t * np.exp(-t) * u, np.ones(relative.size)
+    u, s = 1.1 * unit(dtype), MODEL.split_exponent
+    relative = exponent + (s + 2) * u
+    tiny, ones = MODEL.negligible_value + np.exp(-s - 1) * u, np.ones(relative.size)
     if relative.max(initial=0.0) <= MODEL.largest_relative:
         return Rounding(relative, ((tiny * ones, ones),))
     lost = ~(relative <= MODEL.largest_relative)

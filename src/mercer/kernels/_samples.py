@@ -94,11 +94,14 @@ class Samples:
 
     @property
     def terms(self) -> int:
-        """The most products that a dot product of two rows adds up."""
-        if not self.is_sparse:
-            return self.d
+        """The most products other than zero that a dot product of two rows adds up.
+
+        Zeros are added without rounding, whatever the order of the sum.
+        """
         if self._terms is None:
-            self._terms = int(np.diff(self.X.indptr).max(initial=0))
+            is_listed = self.is_sparse or self.has_few_nonzeros
+            most = np.diff(self.csr.indptr).max(initial=0) if is_listed else self.d
+            self._terms = int(most)
         return self._terms
 
     def with_parts(self, parts: tuple[Samples, ...]) -> Samples:

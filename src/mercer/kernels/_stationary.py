@@ -42,12 +42,17 @@ _NONE = np.zeros(0, np.intp)
 
 
 def _distance_error(points: Samples, dtype: Any) -> float:
-    """‖x − z‖² from dot products is off by this factor of ‖x‖² + ‖z‖² at most.
+    """‖x − z‖² is off by this factor of ‖x‖² + ‖z‖² at most.
 
-    Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added. Nothing is
-    lost on rows of small integers.
+    Rows are rounded to ``dtype`` (4 u), d products are summed, and three numbers added (at most 2 u
+    each). Norms are float64 sums of d squares: in float64 they are off by as much as the products.
+    Differences are off by (d + 3) u of ‖x − z‖² ≤ 2 (‖x‖² + ‖z‖²). Nothing is lost on rows of small
+    integers.
     """
-    return 0.0 if points.are_exact(dtype) else (points.terms + 16) * unit(dtype)
+    if points.are_exact(dtype):
+        return 0.0
+    is_product = np.dtype(dtype) == np.float32 and points.d > FEW_COLUMNS
+    return (points.terms + 10 if is_product else 2 * points.terms + 16) * unit(dtype)
 
 
 def _difference_error(points: Samples) -> float:

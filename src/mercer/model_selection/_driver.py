@@ -152,13 +152,18 @@ def check_folds(
                 )
         used = train if weight is None else train[weight[train] > 0]
         if len(used) == 0:
-            raise ValueError(f"All training rows of split {number} of cv have a weight of zero.")
+            raise ValueError(
+                f"All training rows of split {number} of cv have a weight of zero or less."
+            )
         if is_classifier(estimator) and not is_outlier_detector(estimator):
-            classes = np.unique(np.asarray(y)[used])
-            if classes.size < 2:
+            classes = np.unique(np.asarray(y)[used]).tolist()
+            if len(classes) < 2:
+                has_one = len(np.unique(np.asarray(y))) < 2
                 raise ValueError(
-                    f"Split {number} of cv has training rows of one class only ({classes[0]!r}). "
-                    "Use a stratified cv, fewer splits, or shuffled rows."
+                    f"y has one class only ({classes[0]!r}); a classifier needs two or more."
+                    if has_one
+                    else f"Split {number} of cv has training rows of one class only "
+                    f"({classes[0]!r}). Use a stratified cv, fewer splits, or shuffled rows."
                 )
 
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mercer._result import Status
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators.svm._one_class import OneClassSVM
 from mercer.estimators.svm._svc import SVC
@@ -32,7 +31,8 @@ from mercer.problems._dual_qp import fill_from_front
 from mercer.solvers import Stopping
 from mercer.solvers.smo import SMO
 from mercer.solvers.smo._fold_paths import FoldPath, HeldOut, Workspaces, follow
-from mercer.solvers.smo._matrix_path import MatrixPath, fits_matrix_path
+from mercer.solvers.smo._leave_out import leave_out
+from mercer.solvers.smo._matrix_path import fits_matrix_path
 
 __all__ = ["LeaveOneOut", "leave_one_out"]
 
@@ -177,30 +177,30 @@ class _LeaveOneOut:
         workers: Workers,
     ) -> list[tuple[float, float]]:
         """The decision value of each support vector under the problem without it; violations."""
-        f = whole.train_values - whole.b
 
-        def alone(problem: BoxQP, point: int) -> tuple[float, float]:
-            found = self._solve(FoldPath(rows, rows[[point]], [problem], [1.0]), None)
+        def alone(point: int) -> tuple[float, float]:
+            reduced = _without_point(problem, point, rows.size)
+            found = self._solve(FoldPath(rows, rows[[point]], [reduced], [1.0]), None)
             return float(found.values[0]), found.violation
 
-        def one(point: int) -> tuple[float, float]:
+        if K is None or not fits_matrix_path(problem):
+            return workers.map(alone, support.tolist())
+        f = whole.train_values - whole.b
+
+        def some(points: np.ndarray) -> list[tuple[float, float]]:
+            spaces, tol = self.workspaces, self.solver.tol
+            values, violations = leave_out(
+                K, rows, problem, whole.beta, f, points, tol, spaces.of(problem.n_variables),
+                self.stopping, spaces.settings,
+            )  # fmt: skip
             if self.stopping.stopped is not None:
                 raise TimeoutError("leave_one_out was stopped before it had ended.")
-            reduced = _without_point(problem, point, rows.size)
-            if K is None or not fits_matrix_path(problem):
-                return alone(reduced, point)
-            workspace = self.workspaces.of(problem.n_variables)
-            none = None if rows.size == len(K) else np.zeros(0, np.int64)
-            run = MatrixPath(K, rows, self.solver.tol, workspace, none)
-            run.beta, run.last, run.f = whole.beta.copy(), problem, f.copy()
-            found = run.solve(reduced, self.stopping)
-            if found.status is Status.STALLED:
-                return alone(reduced, point)
-            if found.status is not Status.SOLVED:
-                raise TimeoutError("leave_one_out was stopped before it had ended.")
-            return float(found.values[point]), found.violation
+            found = zip(points.tolist(), values.tolist(), violations.tolist(), strict=True)
+            return [(value, left) if left <= tol else alone(k) for k, value, left in found]
 
-        return workers.map(one, support.tolist())
+        n_parts = -(-support.size // self.workspaces.settings.points_per_call)
+        found = workers.map(some, np.array_split(support, max(n_parts, 1)))
+        return [each for part in found for each in part]
 
     def _xi_alpha(
         self, y: np.ndarray, beta: np.ndarray, values: np.ndarray, K: np.ndarray | None

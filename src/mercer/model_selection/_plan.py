@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ class Chain:
     estimator: Any
     values: list[Any]
     candidates: list[int]
+
+    @cached_property
+    def key_without_kernel(self) -> Any:
+        """The same for chains that differ in the kernel only: their problems are the same."""
+        own = self.estimator.get_params(deep=False)
+        others = [(k, _hashable(v)) for k, v in own.items() if k not in _KERNEL_PARAMETERS]
+        return tuple(others), tuple(self.values)
+
+
+_KERNEL_PARAMETERS = {"kernel", "gamma", "degree", "coef0"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,8 @@ class Scoring:
         """Accuracy or R² of predictions (`is_accuracy`, `is_r2`)."""
         y = self.y[rows]
         weight = None if self.weight is None else self.weight[rows]
+        if self.is_accuracy and weight is None:
+            return float(np.count_nonzero(predicted == y) / y.size)
         if self.is_accuracy:
             return float(np.average(predicted == y, weights=weight))
         return _r2(y, predicted, weight)

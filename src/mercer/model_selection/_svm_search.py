@@ -81,6 +81,7 @@ class _SVMSearch:
         self.search, self.tol_factor = search, tol_factor
         self.some, self.has_failed = some, False
         self.workspaces = Workspaces()
+        self._kept: dict[Any, tuple[Any, list[FoldPath]]] = {}
         self.duals_bytes, self._lock = 0, threading.Lock()
 
     def run(self) -> None:
@@ -91,6 +92,7 @@ class _SVMSearch:
 
     def _run_view(self, view: View, workers: Workers) -> None:
         search = self.search
+        self._kept.clear()
         jobs = self._jobs(view)
         if not jobs:
             return
@@ -177,20 +179,43 @@ class _SVMSearch:
     def _run_unit(
         self, view: View, job: _Job, chain: Chain, fold: Fold, K: np.ndarray | None
     ) -> None:
-        search, estimator = self.search, copy(chain.estimator)
-        weight = None if view.weight is None else view.weight[fold.train]
-        if weight is not None and (weight == 1).all():
-            weight = None
-        own = self.data.y[fold.train], weight, None, self.data.shape
-        data = _FoldData(self.data.X, *own, size=fold.train.size)
-        tasks = estimator._encode(data)
+        search = self.search
+        estimator, paths = self._posed(view, chain, fold)
         solver = SMO(
             tol=estimator.tol * self.tol_factor,
             cache_bytes=max(search.cache_bytes // search.n_threads, 1),
             shrinking=estimator.shrinking,
         )
-        at = fold.test
-        if len(tasks) > 1 and search.ledger.has_train_scores:
+        cells = _Cells(self, estimator, chain, fold)
+        common = job.gram, K, solver, search.stopping, self.workspaces
+        found = [
+            follow(path, *common, self._starts(chain, fold, t)) for t, path in enumerate(paths)
+        ]
+        if len(paths) == 1:
+            for number, held in enumerate(found[0]):
+                cells.add(number, [held])
+        else:
+            solved = [list(path) for path in found]
+            for number in range(min(map(len, solved))):
+                cells.add(number, [points[number] for points in solved])
+        search.ledger.record(cells.done)
+
+    def _posed(self, view: View, chain: Chain, fold: Fold) -> tuple[Any, list[FoldPath]]:
+        """The estimator after its labels are encoded, and the path of each task.
+
+        With one task they are kept: chains of other kernels have the same.
+        """
+        key = chain.key_without_kernel, fold.split
+        if key in self._kept:
+            return self._kept[key]
+        estimator, has_train = copy(chain.estimator), self.search.ledger.has_train_scores
+        weight = None if view.weight is None else view.weight[fold.train]
+        if weight is not None and (weight == 1).all():
+            weight = None
+        own = self.data.y[fold.train], weight, None, self.data.shape
+        data = _FoldData(self.data.X, *own, size=fold.train.size)
+        tasks, at = estimator._encode(data), fold.test
+        if len(tasks) > 1 and has_train:
             at = np.concatenate([fold.test, fold.train])
         name, values = PATH_PARAMETERS[type(estimator)], np.asarray(chain.values, np.float64)
         factors = [1.0, *(values[1:] / values[:-1])]
@@ -202,19 +227,9 @@ class _SVMSearch:
                 problems.append(estimator._pose(task, data))
             rows = fold.train if task.rows is None else fold.train[task.rows]
             paths.append(FoldPath(rows, at, problems, factors))
-        cells = _Cells(self, estimator, chain, fold, name)
-        common = job.gram, K, solver, search.stopping, self.workspaces
-        found = [
-            follow(path, *common, self._starts(chain, fold, t)) for t, path in enumerate(paths)
-        ]
         if len(tasks) == 1:
-            for number, held in enumerate(found[0]):
-                cells.add(number, [held])
-        else:
-            solved = [list(path) for path in found]
-            for number in range(min(map(len, solved))):
-                cells.add(number, [points[number] for points in solved])
-        search.ledger.record(cells.done)
+            self._kept[key] = estimator, paths
+        return estimator, paths
 
     def _starts(self, chain: Chain, fold: Fold, task: int) -> list[np.ndarray | None] | None:
         """The duals that were kept, for a polish."""
@@ -247,8 +262,8 @@ class _FoldData(Data):
 class _Cells:
     """Scores of a chain on a split, from decision values."""
 
-    def __init__(self, run: _SVMSearch, estimator: Any, chain: Chain, fold: Fold, name: str):
-        self.run, self.estimator, self.name = run, estimator, name
+    def __init__(self, run: _SVMSearch, estimator: Any, chain: Chain, fold: Fold):
+        self.run, self.estimator = run, estimator
         self.chain, self.fold = chain, fold
         self.done: list[Cell] = []
 
@@ -257,14 +272,13 @@ class _Cells:
         began = time.perf_counter()
         search, fold, scoring = self.run.search, self.fold, self.run.search.scoring
         candidate = self.chain.candidates[number]
-        setattr(self.estimator, self.name, self.chain.values[number])
         n = fold.test.size
-        held = np.column_stack([point.values[:n] for point in points])
+        held = _columns([point.values[:n] for point in points])
         train_score = np.nan
         if search.ledger.has_train_scores:
             several = len(points) > 1
             own = [point.values[n:] if several else point.train_values for point in points]
-            train_score = scoring.of_values(self.estimator, np.column_stack(own), fold.rows_train)
+            train_score = scoring.of_values(self.estimator, _columns(own), fold.rows_train)
         score = scoring.of_values(self.estimator, held, fold.rows_test)
         self.run.keep_duals(candidate, fold, points)
         self.done.append(
@@ -278,3 +292,8 @@ class _Cells:
                 max(point.violation for point in points),
             )
         )
+
+
+def _columns(values: list[np.ndarray]) -> np.ndarray:
+    """Decision values of all tasks, shape (n, n_tasks)."""
+    return values[0][:, np.newaxis] if len(values) == 1 else np.column_stack(values)

@@ -3,7 +3,8 @@
 A file is a header of names and values, a line ``w``, and a line for each feature with its weight in
 each task; ``bias`` B ≥ 0 adds a last line, and the intercept is B times its weights. Of two labels
 the first one is where w·x + b > 0; with more there is a task for each, in the order of the labels.
-Here classes are sorted, and of two the second is the positive one.
+Here classes are sorted, and of two the second is the positive one; ``_vote_order`` keeps the order
+of the file, which decides ties: rows of zeros in a model without intercept.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ def _fitted(header: dict[str, Any], weights: np.ndarray) -> tuple[Any, Schema]:
         found = np.array(header["label"]).astype(int)
         order = np.argsort(found)
         labels = model.classes_ = found[order]
+        model._vote_order = np.argsort(order)
         model.class_weight_ = np.ones(found.size)
         if weights.shape[1] > 1:
             coef, b = coef[order], b[order]
@@ -195,8 +197,12 @@ def write_liblinear(model: Any, path: str | os.PathLike) -> None:
     if classes is not None:
         whole = classes.dtype.kind in "iuf" and (classes == np.round(classes)).all()
         labels = classes.astype(int) if whole else np.arange(classes.size)
-        if classes.size == 2:  # where the value is positive comes first
-            labels = labels[::-1]
+        order = _order_of_labels(model)
+        labels = labels[order]
+        if classes.size > 2:
+            coef, b = coef[order], b[order]
+        elif order[0] == 0:  # the first label is where the value is positive
+            coef, b = -coef, -b
         header |= {"nr_class": str(classes.size), "label": " ".join(map(str, labels.tolist()))}
         if solver == "MCSVM_CS" and classes.size == 2:  # there two tasks
             coef, b = np.vstack([coef, -coef]) / 2, np.concatenate([b, -b]) / 2
@@ -207,6 +213,18 @@ def write_liblinear(model: Any, path: str | os.PathLike) -> None:
         file.write(b"w\n")
         for weights in np.column_stack([coef, b]).T:
             file.write((" ".join(f"{weight:.17g}" for weight in weights) + "\n").encode())
+
+
+def _order_of_labels(model: Any) -> np.ndarray:
+    """The order of the classes for which LIBLINEAR predicts ties as the model does.
+
+    Of two labels it predicts the last, of more the first. A tie of `LogisticRegression` is its
+    second class.
+    """
+    order = np.arange(model.classes_.size)
+    if order.size == 2 and not isinstance(model, LogisticRegression):
+        order = order[::-1]
+    return getattr(model, "_vote_order", order)
 
 
 def _solver_type(model: Any) -> str | None:

@@ -164,12 +164,6 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
             "only if it has landmarks and one task; use mercer.save"
         )
         raise FileError(os.fspath(path), None, reason)
-    if model.dual_coef_.shape[0] != max(len(getattr(model, "classes_", ())) - 1, 1):
-        reason = (
-            "LIBSVM's format has no vectors that several classes share, as those of a compressed "
-            "model do; write the model that was not compressed"
-        )
-        raise FileError(os.fspath(path), None, reason)
     header = {"svm_type": svm.libsvm_name, "kernel_type": kernel.libsvm_name}
     header |= {key: f"{getattr(model.kernel_, key):.17g}" for key in kernel.parameters}
     two = len(getattr(model, "classes_", ())) == 2
@@ -322,7 +316,8 @@ def _read_vectors(
                 data.append(float(value))
         except ValueError:
             raise FileError(name, number, f"no support vector: {line[:60]!r}") from None
-        if len(coef[-1]) < n_coef or (indices and not 0 <= indices[-1] < LARGEST_INDEX):
+        own = indices[indptr[-1] :]
+        if len(coef[-1]) < n_coef or not all(0 <= index < LARGEST_INDEX for index in own):
             raise FileError(name, number, f"no support vector: {line[:60]!r}")
         indptr.append(len(data))
         if is_precomputed and indptr[-1] - indptr[-2] != 1:

@@ -43,6 +43,7 @@ class Situation:
     """What a sentence may be about."""
 
     wide: ClassVar[float] = 5e-3  # tolerance of a fit: a narrower interval of b is one number
+    rounding: ClassVar[float] = 1e-9  # of an eigenvalue, over the largest
 
     machine: str = "svc"
     kernel: str = "rbf"
@@ -91,6 +92,17 @@ class Situation:
     def is_crossed(self) -> bool:
         """Whether no b satisfies the KKT conditions: the interval is as wide as the violation."""
         return self.b_high - self.b_low <= 2 * self.violation
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether 2/‖w‖ is the width of a strip: two classes, a kernel, and w other than 0."""
+        is_norm = not self.is_indefinite and 0 < self.margin < float("inf")
+        return self.machine in ("svc", "pegasos") and self.n_classes == 2 and is_norm
+
+    @property
+    def is_indefinite(self) -> bool:
+        """Whether K has a negative eigenvalue: then ‖w‖² need not be positive."""
+        return self.least_eigenvalue < -self.rounding
 
     @property
     def has_band(self) -> bool:
@@ -278,7 +290,7 @@ def _svm(s: Situation) -> Rules:
         return
     is_svc, is_svr = s.machine == "svc", s.machine == "svr"
     yield "not-separable", s.n_proof
-    yield "not-psd", s.least_eigenvalue < -1e-9
+    yield "not-psd", s.is_indefinite
     yield "not-converged", s.status in (Status.ITERATION_LIMIT, Status.STALLED)
     yield "all-at-C", is_svc and s.n_bound == s.n and s.has_band
     # Half of the points have no neighbour with k of at least 0.2.

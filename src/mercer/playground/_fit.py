@@ -5,6 +5,7 @@ The estimators are Mercer's own with the arguments of `recipe`, which the export
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -64,6 +65,7 @@ class Fit:
     # That no hyperplane separates the classes: weights under which a point is in both hulls.
     proof: np.ndarray | None = None
     beta: np.ndarray | None = None  # signed coefficients of a box QP of one task
+    seconds: float = 0.0  # of the estimator's own fit; 0: there was none
 
 
 @contextmanager
@@ -119,6 +121,12 @@ def fit(state: State) -> Fit:
         )
 
 
+def _timed(model: Any, *data: np.ndarray) -> tuple[Any, float]:
+    """The model, fitted, and the seconds that took."""
+    began = time.perf_counter()
+    return model.fit(*data), time.perf_counter() - began
+
+
 def _of(model: Any, alpha: Any, group: Any, progress: ProgressCurve, **more: Any) -> Fit:
     """A model with an intercept."""
     ask = "predict" if isinstance(model, mercer.SVR) else "decision_function"
@@ -131,14 +139,15 @@ def _of(model: Any, alpha: Any, group: Any, progress: ProgressCurve, **more: Any
 
 def _fit_svm(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     try:
-        model = make(**arguments).fit(X, y)
+        model, seconds = _timed(make(**arguments), X, y)
     except NotSeparableError as error:
         none = np.zeros(X.shape[0])
         return Fit(None, none, none.astype(int), proof=error.weights)
     tasks = model.dual_view(X, y)
     group, alpha = max_over_tasks(tasks, y.size)
     progress = _gaps(make, arguments, X, y, model.certificate_)
-    return _of(model, alpha, group, progress, beta=tasks[0].beta if len(tasks) == 1 else None)
+    beta = tasks[0].beta if len(tasks) == 1 else None
+    return _of(model, alpha, group, progress, beta=beta, seconds=seconds)
 
 
 def _gaps(
@@ -166,7 +175,7 @@ def _ending_at(end: Certificate, found: list[tuple[int, float]], unit: str) -> P
 
 
 def _fit_pegasos(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
-    model = make(**arguments).fit(X, y)
+    model, seconds = _timed(make(**arguments), X, y)
     passes = [2**k for k in range(8) if 2**k < model.n_iter_]
     early = [make(**{**arguments, "max_iter": most}).fit(X, y).certificate_ for most in passes]
     found = [(each.iterations, each.relative_gap) for each in early]
@@ -177,11 +186,11 @@ def _fit_pegasos(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.
     if len(tasks) == 1:
         group = groups_from_margin(tasks[0].position - 1, tolerance=0.05)
         alpha = np.select([group == KKTGroup.BOUND, group == KKTGroup.FREE], [state.C, np.nan], 0.0)
-    return _of(model, alpha, group, progress)
+    return _of(model, alpha, group, progress, seconds=seconds)
 
 
 def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
-    model = make(**arguments).fit(X, y)
+    model, seconds = _timed(make(**arguments), X, y)
     n, survival = X.shape[0], model.survival_[0]
     alpha = np.zeros(n)
     alpha[model.support_] = np.abs(model.dual_coef_).max(axis=0)
@@ -193,9 +202,8 @@ def _fit_perceptron(state: State, make: Any, arguments: dict, X: np.ndarray, y: 
     progress = ProgressCurve(epochs, mistakes, "epochs", "mistakes", is_log=False)
     unfinished = np.isinf(model.mistake_bound_).any() and model.classes_.size == 2
     is_open = unfinished and model.kernel_.is_psd
-    return _of(
-        model, alpha, group, progress, proof=_inseparable(arguments, X, y) if is_open else None
-    )
+    proof = _inseparable(arguments, X, y) if is_open else None
+    return _of(model, alpha, group, progress, proof=proof, seconds=seconds)
 
 
 def _inseparable(
@@ -213,15 +221,15 @@ def _inseparable(
 
 def _fit_logistic(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
     trace = Trace(share=0.0, free_seconds=-1.0)  # its own measure, a gap, is enough
-    model = make(callback=trace, **arguments).fit(X, y)
+    model, seconds = _timed(make(callback=trace, **arguments), X, y)
     group, alpha = max_over_tasks(model.dual_view(X, y), y.size)
     _, steps, gaps = np.array(trace.violation).reshape(-1, 3).T
     progress = ProgressCurve(steps, np.minimum(gaps, 1.0), "products with K", "relative gap")
-    return _of(model, alpha, group, progress)
+    return _of(model, alpha, group, progress, seconds=seconds)
 
 
 def _fit_kmeans(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
-    model = make(**arguments).fit(X)
+    model, seconds = _timed(make(**arguments), X)
     inertia = np.array(model.inertias_)
     steps, none = np.arange(inertia.size), np.zeros(X.shape[0])
     progress = ProgressCurve(steps, inertia, "iterations", "objective", is_log=False)
@@ -231,14 +239,16 @@ def _fit_kmeans(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.n
         none.astype(int),
         progress=progress,
         model=model,
+        seconds=seconds,
     )
 
 
 def _fit_ridge(state: State, make: Any, arguments: dict, X: np.ndarray, y: np.ndarray) -> Fit:
-    model = make(**arguments).fit(X, y)
+    model, seconds = _timed(make(**arguments), X, y)
     alpha = np.abs(model.dual_coef_)
     group = np.full(alpha.size, KKTGroup.FREE)
-    return Fit(model.predict, alpha, group, certificate=model.certificate_, model=model)
+    certificate = model.certificate_
+    return Fit(model.predict, alpha, group, certificate=certificate, model=model, seconds=seconds)
 
 
 _FITS: dict[str, Callable[..., Fit]] = {

@@ -1,4 +1,4 @@
-"""Linked views: bars of α, parts of the dual value and the kernel matrix, row by row.
+"""Linked views: bars of α, parts of the dual value, the kernel matrix, and f as a height.
 
 With f̃ = Kβ the dual value is a sum over rows, D = Σ βᵢ (targetᵢ − ½ f̃ᵢ) − ε Σ |βᵢ|; the target is
 the label ±1 of an SVC, y of an SVR and 0 of a one-class SVM, ε that of an SVR, else 0.
@@ -14,10 +14,10 @@ import numpy as np
 
 from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._fit import Fit, kernel_matrix, rows_and_targets
-from mercer.playground._state import State
+from mercer.playground._state import LIMITS, State
 from mercer.plots import style
 
-__all__ = ["LinkedViews", "link", "linked_message"]
+__all__ = ["Lift", "LinkedViews", "lift_message", "link", "linked_message"]
 
 MAX_ROWS = 160  # of the matrix: each is two pixels high or less
 _LEVELS = 127  # of a byte with a sign
@@ -31,6 +31,23 @@ class LinkedViews:
     alpha: np.ndarray  # |coefficient| of each of these rows
     dual_parts: np.ndarray | None  # of all points: they sum to the dual value; None: not known
     K: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """Heights f(x) = ⟨w, φ(x)⟩ + b: a coordinate of feature space, with the hyperplane f = 0."""
+
+    f: np.ndarray  # over the plane, row by row of x₂ from below
+    points: np.ndarray  # at the points
+    sides: tuple[int, int]  # classes below and above 0; −1: none
+    edge: float | None  # |f| of the margin's edges, where they mean something
+
+    @property
+    def limit(self) -> float:
+        """The largest |f| that is drawn: a polynomial has values a thousand times others."""
+        sizes = np.abs(self.points)
+        at_points = min(1.1 * float(sizes.max()), 3.0 * float(np.median(sizes)))
+        return max(at_points, 1.5 * (self.edge or 0.0)) or 1.0
 
 
 def link(state: State, found: Fit) -> LinkedViews:
@@ -75,4 +92,23 @@ def linked_message(views: LinkedViews | None, labels: np.ndarray) -> dict[str, A
         "K": base64.b64encode(
             np.rint(_LEVELS / scale * views.K).astype(np.int8).tobytes()
         ).decode(),
+    }
+
+
+def lift_message(lift: Lift | None, labels: np.ndarray) -> dict[str, Any] | None:
+    """As the page reads it; colours are those of the plane."""
+    if lift is None:
+        return None
+    hues = [style.GREY if side < 0 else style.class_colour(side) for side in lift.sides]
+    is_region = lift.sides[0] < 0  # of one class, which is blue
+    limit = lift.limit
+    return {
+        "across": lift.f.shape[0],
+        "extent": LIMITS.extent,
+        "f": [float(f"{f:.3g}") for f in np.clip(lift.f, -2 * limit, 2 * limit).ravel()],
+        "points": [float(f"{f:.4g}") for f in lift.points],
+        "limit": limit,
+        "edge": limit if lift.edge is None else lift.edge,
+        "fills": [style.tint(hue, part) for hue in hues for part in (0.22, 0.5)],
+        "colours": [style.class_colour(1 if is_region else int(c)) for c in labels],
     }

@@ -21,7 +21,7 @@ from bokeh.models import ColumnDataSource, CustomJS
 from mercer.playground._catalogue import ESTIMATORS, FORMULA, KERNELS, LABELS
 from mercer.playground._figures import Figures
 from mercer.playground._fit import kernel_of
-from mercer.playground._linked import linked_message
+from mercer.playground._linked import lift_message, linked_message
 from mercer.playground._picture import Picture
 from mercer.playground._presets import PRESETS
 from mercer.playground._render import axes, columns
@@ -33,7 +33,7 @@ __all__ = ["Page", "add_page"]
 
 # All pages share a thread: `warnings` are process-wide, and histories of steps are kept.
 _POOL = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playground")
-_SCRIPTS = ("linked.js", "page.js")
+_SCRIPTS = ("linked.js", "lift.js", "page.js")
 # What the KKT groups (zero, free, at the bound) are called.
 _GROUPS = {
     "svc": ("α = 0", "0 < α < C: free", "α = C: at the bound"),
@@ -120,6 +120,7 @@ class Page:
             "columns": columns(session.picture, session.selected, session.cursor),
             "axes": axes(session.picture),
             "linked": linked_message(session.picture.linked, session.picture.labels),
+            "lift": lift_message(session.picture.lift, session.picture.labels),
         }
         self.outbox.data = {"json": [json.dumps(message)]}
         if session.is_running and self.running is None:

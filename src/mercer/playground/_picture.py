@@ -7,7 +7,6 @@ of all optimal b.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,7 +20,7 @@ from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._explain import Explanation, Situation, explain, measure
 from mercer.playground._fit import Fit, ProgressCurve, fit
 from mercer.playground._held_out import HeldOut, validate
-from mercer.playground._linked import LinkedViews, link
+from mercer.playground._linked import Lift, LinkedViews, link
 from mercer.playground._state import LIMITS, State
 from mercer.playground._steps import Box, can_step, step_history
 from mercer.playground._words import certificate_rows, export, names_of_points, notes
@@ -115,7 +114,8 @@ class Picture:
     no_steps: str | None = None  #: why there is no step mode
     held_out: HeldOut | None = None  #: cross-validation, where the state asks for it
     linked: LinkedViews | None = None  #: rows of the kernel matrix, with α and dual value
-    seconds: float = 0.0
+    lift: Lift | None = None  #: f over the plane, where there is one f
+    seconds: float = 0.0  #: of the estimator's fit; 0 where there was none, as in step mode
 
     @property
     def why(self) -> Explanation:
@@ -138,13 +138,12 @@ def draw(state: State) -> Picture:
     >>> picture.explanation.key, picture.situation.b_low, picture.situation.b_high
     ('all-at-C', -0.5, 0.5)
     """
-    began = time.perf_counter()
     situation = measure(state, None)
     explanation = explain(situation)
     if explanation.key in ("empty", "one-class-only", "too-few"):
         return outline(state, explanation, situation)
     try:
-        return _draw(state, began)
+        return _draw(state)
     except ValueError as refused:  # of the estimators: names, ranges and a remedy
         return outline(state, Explanation("refused", str(refused)), situation)
 
@@ -164,7 +163,7 @@ def outline(state: State, explanation: Explanation, situation: Situation) -> Pic
     )
 
 
-def _draw(state: State, began: float) -> Picture:
+def _draw(state: State) -> Picture:
     refusal = can_step(state)
     box: Box | None = None
     active: tuple[int, ...] = ()
@@ -202,7 +201,7 @@ def _draw(state: State, began: float) -> Picture:
         held_out=validate(state),
         linked=link(state, found),
         **_shapes(state, found, situation),
-        seconds=time.perf_counter() - began,
+        seconds=found.seconds,
     )
 
 
@@ -247,7 +246,20 @@ def _halves(state: State, values: np.ndarray, found: Fit, situation: Situation) 
         band = _GRID.regions(values, found.b - situation.b_high, found.b - situation.b_low)
     edges = [line for cut in (-1.0, 1.0) for line in _GRID.lines(values, cut)] if has_edges else []
     boundary = _GRID.lines(values, 0.0)
-    return {"regions": regions, "boundary": boundary, "edges": edges, "band": band}
+    shapes = {"regions": regions, "boundary": boundary, "edges": edges, "band": band}
+    if situation.is_indefinite:  # no feature space
+        return shapes
+    return {**shapes, "lift": _lift(state, values, found, (low, high), has_edges)}
+
+
+def _lift(
+    state: State, values: np.ndarray, found: Fit, sides: tuple[int, int], has_edges: bool
+) -> Lift:
+    """f over a quarter of the grid's lines in both directions."""
+    assert found.decide is not None
+    f = values.reshape(_GRID.ticks.size, _GRID.ticks.size)[::4, ::4]
+    at_points = np.asarray(found.decide(state.X), dtype=np.float64)
+    return Lift(f, at_points, sides, 1.0 if has_edges else None)
 
 
 def _two_classes(state: State) -> tuple[int, int]:

@@ -64,7 +64,7 @@ class Session:
             getattr(self, f"on_{event['do'].replace('-', '_')}")(event)
         except StateError as error:
             self._say(str(error)[:1].upper() + str(error)[1:], True)
-        except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError):
             self._say(f"The page sent something this version does not know: {event!r:.120}", True)
 
     def refresh(self) -> Picture:

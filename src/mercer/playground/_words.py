@@ -153,7 +153,7 @@ def _gap_rows(state: State, found: Fit, situation: Situation) -> list[tuple[str,
     has_box = ESTIMATORS[state.machine].has_box
     if isinstance(certificate, Certificate):
         rows.append(("KKT violation", f"{certificate.kkt_violation:.2g}"))
-    if state.machine in ("svc", "pegasos"):
+    if situation.has_margin:
         rows.append(("margin 2/‖w‖", f"{certificate.margin:.4g}"))
     if has_box and not certificate.tasks:
         interval = f"[{situation.b_low:.3g}, {situation.b_high:.3g}]"

@@ -9,6 +9,7 @@ _boundary.py          regions, margins, support vectors by KKT group, the bias i
 _regression.py        a regression with its ε-insensitive tube
 _kkt.py               margins against duals
 _gap.py               primal, dual and gap during a fit
+_anytime.py           certified gap and held-out score by the time limit
 _kernel_matrix.py     the kernel matrix by class, and its eigenvalues
 _losses.py            loss functions
 _weights.py           weights of linear models, and along C
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.certificates._trace import Trace
+from mercer.plots._anytime import AnytimeDisplay
 from mercer.plots._base import APART, Display
 from mercer.plots._boundary import BoundaryDisplay
 from mercer.plots._gap import GapDisplay
@@ -49,6 +51,7 @@ from mercer.plots._write import write_figure
 
 __all__ = [
     "KINDS",
+    "AnytimeDisplay",
     "BoundaryDisplay",
     "GapDisplay",
     "KKTDisplay",
@@ -99,6 +102,7 @@ KINDS: dict[str, Kind] = {
         Kind("tube", "a regression with its tube and support vectors", TubeDisplay),
         Kind("kkt", "margins against duals, on the staircase of the optimum", KKTDisplay),
         Kind("gap", "primal, dual and gap while it is fitted again", GapDisplay, fits=True),
+        Kind("anytime", "gap and held-out score by time limit", AnytimeDisplay, fits=True),
         Kind("kernel", "the kernel matrix, ordered by class", KernelMatrixDisplay, weighted=False),
         Kind("spectrum", "eigenvalues of the kernel matrix", SpectrumDisplay, weighted=False),
         Kind("loss", "loss curves, and where the rows are", LossDisplay, weighted=False),

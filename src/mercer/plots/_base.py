@@ -21,9 +21,15 @@ __all__ = ["APART", "Display", "halo", "marker_options", "number"]
 APART = object()
 
 
-def marker_options(group: int, colour: str, size: float = 1.0) -> dict[str, Any]:
-    """How points of a KKT group are drawn, as arguments of ``scatter``; ``size`` is of the area."""
-    marker = style.GROUPS[KKTGroup(group).name.lower()]
+def marker_options(
+    group: int, colour: str, size: float = 1.0, *, is_plain: bool = False
+) -> dict[str, Any]:
+    """How points of a KKT group are drawn, as arguments of ``scatter``; ``size`` is of the area.
+
+    ``is_plain``: the group ZERO is that of ordinary points, not of points without a part in f.
+    """
+    is_plain = is_plain and group == KKTGroup.ZERO
+    marker = style.SETTINGS.plain if is_plain else style.GROUPS[KKTGroup(group).name.lower()]
     return {
         "s": marker.size * size,
         "facecolors": style.tint(colour, marker.fill),
@@ -159,12 +165,13 @@ class Display:
         ``classes`` and ``names`` are what the legend calls classes and groups.
         """
         crowd, is_crowd = style.SETTINGS.crowd(len(points)), len(points) > style.SETTINGS.uncrowded
-
+        is_plain = not names.get(KKTGroup.FREE)
         for group in KKTGroup:
             for c in np.unique(codes):
                 rows = (groups == group) & (codes == c)
                 if rows.any():
-                    options = marker_options(group, style.class_colour(c), size * crowd)
+                    colour = style.class_colour(c)
+                    options = marker_options(group, colour, size * crowd, is_plain=is_plain)
                     options |= {"marker": style.class_marker(c) if classes else "o"}
                     ax.scatter(*points[rows].T, zorder=4 + group, rasterized=is_crowd, **options)
         for c, name in (classes or {}).items():
@@ -172,7 +179,7 @@ class Display:
             self._legend_point(ax, name, s=34, c=colour, marker=marker)
         for group, name in names.items():
             if name:
-                look = marker_options(group, style.GREY)
+                look = marker_options(group, style.GREY, is_plain=is_plain)
                 self._legend_point(ax, f"{name} ({(groups == group).sum():,})", **look)
 
     @staticmethod

@@ -151,6 +151,7 @@ class SupportDisplay(Display):
     bound: np.ndarray  #: support vectors at their bound
     margins: np.ndarray  #: of several tasks the smallest
     n: int  #: data points of all tasks
+    n_tasks: int = 1  #: over which the numbers are summed
     param: str = "C"
     own: float | None = None  #: the value of a fitted model
     is_regression: bool = False  #: whose 2/‖w‖ is no margin
@@ -185,6 +186,7 @@ class SupportDisplay(Display):
             bound=np.array([proof.n_bound for proof in proofs]),
             margins=np.array([proof.margin for proof in proofs]),
             n=max(proof.n_zero + proof.n_support for proof in proofs),
+            n_tasks=max(len(proof.tasks) or 1 for proof in proofs),
             param="C" if along_C else "γ",
             own=own,
             is_regression=is_regressor(found.models[0]),
@@ -234,6 +236,7 @@ class SupportDisplay(Display):
     def _words(self) -> list[str]:
         ends = [number(float(margin)) for margin in self.margins[[0, -1]]]
         many = f"{self.support[0]:,} to {self.support[-1]:,} of {self.n:,}"
+        many += f" (sums over {self.n_tasks} tasks)" if self.n_tasks > 1 else ""
         return [
             f"{self.title}: support vectors and margin along {self.param}",
             f"{many}, margin {ends[0]} to {ends[1]}",
@@ -245,7 +248,9 @@ class SupportDisplay(Display):
         ax.plot(self.values, self.support, color=style.BLUE, label="support vectors", **points)
         bound = {"color": style.VERMILION, "linestyle": "--", "label": "at the bound"}
         ax.plot(self.values, self.bound, **bound, **(points | {"marker": "s"}))
-        ax.axhline(self.n, color=style.GREY, linewidth=1, linestyle=":", label=f"all {self.n:,}")
+        several = f" rows of {self.n_tasks} tasks" if self.n_tasks > 1 else " rows"
+        label = f"all {self.n:,}{several}"
+        ax.axhline(self.n, color=style.GREY, linewidth=1, linestyle=":", label=label)
         ax.set(xscale="log", ylabel="number", ylim=(0, 1.05 * self.n))
         ax.grid(True, axis="y")
         below = axes[-1]

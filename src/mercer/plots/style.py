@@ -41,6 +41,7 @@ class Settings:
     zero: MarkerStyle = MarkerStyle(15.0, 0.55)
     free: MarkerStyle = MarkerStyle(46.0, 1.0, INK, 1.5)
     bound: MarkerStyle = MarkerStyle(26.0, 0.0, "class", 1.4)
+    plain: MarkerStyle = MarkerStyle(30.0, 0.85)  # of models in which every point has a part
     figsize: tuple[float, float] = (6.4, 4.8)  # inches
     small: float = 8.5  # font size of notes
     uncrowded: int = 400  # points up to this number have their full size, more are smaller

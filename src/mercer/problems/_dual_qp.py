@@ -120,10 +120,17 @@ class BoxQP:
         )
 
     def take(self, points: np.ndarray) -> BoxQP:
-        """The problem of some data points, each of which is one variable; a start of zero."""
-        part = {name: getattr(self, name)[points] for name in ("target", "lower", "upper")}
-        group, diag = (None if v is None else v[points] for v in (self.group, self.diag))
-        return BoxQP(**part, start=np.zeros(points.size), group=group, diag=diag)
+        """The problem of some data points; a start of zero."""
+        which, row = points, None
+        if self.row is not None:
+            position = np.full(int(self.row.max(initial=-1)) + 1, -1)
+            position[points] = np.arange(points.size)
+            which = np.flatnonzero(position[self.row] >= 0)
+            row = position[self.row[which]]
+        part = {name: getattr(self, name)[which] for name in ("target", "lower", "upper")}
+        group = None if self.group is None else self.group[which]
+        diag = None if self.diag is None else self.diag[points]
+        return BoxQP(**part, start=np.zeros(which.size), row=row, group=group, diag=diag)
 
     def at_variables(self, f: np.ndarray) -> np.ndarray:
         """Values at the data points, repeated for each variable."""

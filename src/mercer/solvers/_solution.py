@@ -18,6 +18,7 @@ from mercer.solvers._stopping import Stopping
 
 __all__ = [
     "Run",
+    "diagonal_bound",
     "make_result",
     "relative_gap",
     "snapshot",
@@ -61,7 +62,7 @@ def make_result(
     b, _, violation = kkt or intercepts(problem, run.beta, f, f_error)
     is_indefinite = run.met_negative_curvature and gram.is_psd is not True
     stopped = Status.NOT_PSD if is_indefinite else stopped
-    diag = _diagonal(problem, gram, run.beta)
+    diag = diagonal_bound(problem, gram, run.beta)
     result = Result(
         beta=run.beta,
         f=f,
@@ -94,7 +95,9 @@ def snapshot(problem: BoxQP, beta: np.ndarray, f: np.ndarray) -> list[tuple[BoxQ
     return [(problem, Result(beta, f, 0.0, b, violation, Status.STOPPED, 0, 0, 0.0))]
 
 
-def _diagonal(problem: BoxQP, gram: Gram, beta: np.ndarray, few_points: int = 2000) -> np.ndarray:
+def diagonal_bound(
+    problem: BoxQP, gram: Gram, beta: np.ndarray, few_points: int = 2000
+) -> np.ndarray:
     """An upper bound of k(x, x) at the points; infinite where it would be costly to compute.
 
     Up to ``few_points`` the whole diagonal is computed, also of a kernel function.

@@ -275,6 +275,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     def _class_codes(self, data: Data) -> np.ndarray:
         """The number of each row's class; sets ``classes_`` and ``class_weight_``."""
+        self.__dict__.pop("_vote_order", None)  # of a model of LIBLINEAR that is fitted again
         self.classes_, codes = class_codes(data)
         self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, data.weight)
         return codes
@@ -303,8 +304,19 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""
         scores = self.decision_function(X)
-        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[index]
+        if scores.ndim == 1:
+            return self._second_where(scores > 0, scores == 0)
+        order = getattr(self, "_vote_order", np.arange(self.classes_.size))
+        return self.classes_[order[scores[:, order].argmax(axis=1)]]
+
+    def _second_where(self, above: np.ndarray, tie: np.ndarray) -> np.ndarray:
+        """Of two classes the second where its score is above the level, else the first.
+
+        In a model of LIBLINEAR a tie is predicted as the label that its file names last.
+        """
+        if hasattr(self, "_vote_order"):
+            above = np.where(tie, self._vote_order[1] == 1, above)
+        return self.classes_[above.astype(np.intp)]
 
     def sparsify(self) -> Any:
         """Convert ``coef_`` to a CSR matrix: less memory where most coefficients are zero.

@@ -119,7 +119,8 @@ warm_start, n_jobs, time_limit, callback, on_interrupt
         """The class of each row, with two classes by the confidence level ``threshold``."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return self.classes_[(scores >= logit(self.threshold)).astype(np.intp)]
+            level = logit(self.threshold)
+            return self._second_where(scores >= level, scores == level)
         if self.threshold != 0.5:
             raise ValueError(
                 f"threshold={self.threshold!r} is a confidence level between two classes; with "

@@ -22,7 +22,7 @@ from mercer.kernels._samples import Samples
 __all__ = ["APPROXIMATIONS", "Embedding", "FeatureSums", "make_embedding"]
 
 APPROXIMATIONS = ("nystroem", "fourier", "sketch")
-_UNIT = float(np.finfo(np.float64).eps) / 2
+_UNIT = float(np.finfo(np.float64).epsneg)
 # The bound of a sum is computed with rounding, too.
 _MARGIN = 1.001
 

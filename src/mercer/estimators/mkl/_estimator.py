@@ -15,6 +15,7 @@ from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators.mkl._joint_gap import certify_jointly
 from mercer.estimators.mkl._point import Machine, Point
+from mercer.estimators.mkl._sample import SampleSettings, sample_rows, weights_of_samples
 from mercer.estimators.mkl._weight_search import WeightSearch
 from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
@@ -234,25 +235,21 @@ class MKL(BaseEstimator):
         stop = stopping.is_stopped
         grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers, stop)
         scales = self._scales(grams)
-        search = WeightSearch(
-            grams,
-            scales,
-            machines,
-            float(self.p),
-            0.5 * self.gap_tol,
-            machine.tol,
-            stopping.quiet(),
-            self.max_iter,
-            np.empty((n, n)),
+        limits = self._search_limits(machine, stopping)
+        samples = sample_rows(n, SampleSettings())
+        d, n_machines = weights_of_samples(
+            samples, kernels, data.X, machines, scales, limits, 1e6 * self.cache_size, workers
         )
+        search = WeightSearch(grams, scales, machines, memory=np.empty((n, n)), **limits)
         search.callback = _reporter(search, stopping, self.gap_tol)
-        point, betas = search.run()
+        point, betas = search.run(d)
         stopped = stopping.stopped
         # Rounded so that the norm is below 1: within the constraint.
         coefficients = point.d / scales / (1 + 1e-12)
         self.weights_, self.scales_ = coefficients * scales, scales
         self.kernel_ = weighted_sum(coefficients, kernels)
-        self.n_iter_, self.n_machines_ = search.iterations, search.n_machines
+        self.n_iter_ = search.iterations
+        self.n_machines_ = n_machines + search.n_machines
         part = point.d * point.q
         self.shares_ = part / (part.sum() or 1.0)
         del search
@@ -276,6 +273,16 @@ class MKL(BaseEstimator):
             stopped or stopping.stopped,
             over,
         )
+
+    def _search_limits(self, machine: Any, stopping: Stopping) -> dict[str, Any]:
+        """Of `WeightSearch`: norm, tolerances and limits."""
+        return {
+            "p": float(self.p),
+            "gap_tol": 0.5 * self.gap_tol,
+            "tol": machine.tol,
+            "stopping": stopping.quiet(),
+            "max_iter": self.max_iter,
+        }
 
     def _scales(self, grams: DistinctGrams) -> np.ndarray:
         """The numbers by which the kernels are divided: mean of the diagonal, or 1."""

@@ -27,6 +27,8 @@ class SearchSettings:
         Free variables up to which a Newton step is made.
     ridge : float
         Added to the diagonals of matrices that are factored, relative to their mean.
+    damping : float
+        Times the relative gap: added to the diagonal of second derivatives, relative to its mean.
     sufficient : float
         A step must reach this fraction of the decrease that its slope promises.
     most_trials : int
@@ -45,6 +47,7 @@ class SearchSettings:
     entering: int = 128
     most_free: int = 4000
     ridge: float = 1e-10
+    damping: float = 1e-3
     sufficient: float = 1e-3
     most_trials: int = 8
     step_tol: float = 1e-6

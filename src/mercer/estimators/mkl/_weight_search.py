@@ -86,11 +86,15 @@ class WeightSearch:
         self.lower, self.best_betas = -np.inf, [machine.problem.start for machine in self.machines]
         self._cuts: list[Point] = []
         self._failed: Point | None = None
+        self._is_inverse = True  # Newton steps are for 1/J, until one of them is too long
 
-    def run(self) -> tuple[Point, list[np.ndarray]]:
-        """The weights of the least J that was found, and the β of the best lower bound."""
-        m = len(self.grams)
-        best = point = self._solved(np.full(m, m ** (-1 / self.p)), None)
+    def run(self, d: np.ndarray | None = None) -> tuple[Point, list[np.ndarray]]:
+        """The weights of the least J that was found, and the β of the best lower bound.
+
+        From equal weights, or from ``d``.
+        """
+        equal = np.full(len(self.grams), len(self.grams) ** (-1 / self.p))
+        best = point = self._solved(equal if d is None else d, None)
         self._bound(best.betas, best.dual(self.p))
         while (
             best.primal - self.lower > self.gap_tol * abs(best.primal)
@@ -98,11 +102,14 @@ class WeightSearch:
             and self.stopping.stopped is None
         ):
             self.iterations += 1
-            is_norm = self.p > 1
+            is_norm, was_inverse = self.p > 1, self._is_inverse
             point = self._fixed_point(point) if is_norm else self._newton_or_cut(point, best)
             self._bound(point.betas, point.dual(self.p))
             if point.primal < best.primal:
                 best = point
+            if was_inverse and not self._is_inverse:
+                # A weight of 0 too early leaves β undetermined where kernels have few features.
+                point = self._solved(equal, None)
             if self.callback is not None:
                 self.callback(self.iterations, best)
         return best, self.best_betas
@@ -238,6 +245,7 @@ class WeightSearch:
             is_lower = found.value <= point.value + self.settings.sufficient * t * slope
             if is_lower or self.stopping.stopped is not None or slope_there <= 0:
                 return found
+            self._is_inverse = False
             t *= min(max(slope / (slope - slope_there), 0.05), 0.7)
         return found if found.value < point.value else point
 
@@ -264,8 +272,30 @@ class WeightSearch:
                 return self._multiplied(point) - point.d
             H += part
         step = np.zeros_like(point.d)
-        step[which] = self._minimiser(H, -0.5 * point.q[which], point.d[which]) - point.d[which]
+        gradient = -0.5 * point.q[which]
+        if self._is_inverse:
+            H = self._curvature_of_inverse(H, gradient, point.value)
+        step[which] = self._minimiser(H, gradient, point.d[which]) - point.d[which]
         return step
+
+    def _curvature_of_inverse(self, H: np.ndarray, gradient: np.ndarray, J: float) -> np.ndarray:
+        """J² times the second derivatives of −1/J, or as near to them as is positive semidefinite.
+
+        Without active bounds J(td) = J(d)/t: 1/J is linear along d and concave. A Newton step for J
+        itself lowers such a function by a third only. The diagonal is raised in proportion to the
+        relative gap (Levenberg 1944): the gradient is not in the range of H where kernels are many.
+        """
+        behind = (J - self.lower) / abs(J) if J else 0.0
+        size = self.settings.damping * min(1.0, behind) * np.trace(H) / len(H)
+        if not (J > 0 and size > 0):
+            return H
+        H = H + size * np.eye(len(H))
+        try:
+            factor = la.cho_factor(H, check_finite=False)
+        except la.LinAlgError:
+            return H
+        most = float(gradient @ la.cho_solve(factor, gradient, check_finite=False))
+        return H - min(2 / J, 1 / most) * np.outer(gradient, gradient) if most > 0 else H
 
     def _curvature(
         self, machine: Machine, beta: np.ndarray, sums: list[np.ndarray], which: np.ndarray

@@ -187,7 +187,7 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
             bound.propose(np.clip(best.beta / raised, -1.0, 1.0))
             status = stopping.stopped or Status.STOPPED
             effort = Effort(status, small.t, 0, stopping.seconds, self._name(task))
-            certificate = certify_bound(bound, coef, primal, effort)
+            certificate = certify_bound(bound, coef, one * float(coef.sum()), primal, effort)
             n_zero = certificate.n_zero + n - some.size
             certificate = replace(certificate, n_zero=n_zero, kkt_violation=float("nan"))
             fitted.append((self._embedded(small, some, n), certificate))
@@ -226,7 +226,10 @@ class PegasosBase(HasDualView, StreamMixin, RunParameters, KernelParameters, Ker
             status, primal, epochs = run(rows, state, bound, weight, rng, limits, part)
             state.reset_signs(0)  # not part of the model
             effort = Effort(status, state.t, epochs, stopping.seconds, self._name(task))
-            certificate = certify_bound(bound, state.coef(self.average), primal, effort)
+            coef = state.coef(self.average)
+            b = coef.sum() if isinstance(rows, KernelRows) else coef[-1]
+            b = float(b) * float(self.fit_intercept)
+            certificate = certify_bound(bound, coef, b, primal, effort)
             return state, gap_status(certificate, self.tol, self.kernel_.is_psd is True)
 
         with single_threaded_blas(), Workers(thread_count(self.n_jobs)) as workers:

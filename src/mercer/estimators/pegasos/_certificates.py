@@ -49,11 +49,14 @@ def _certificate(
     )
 
 
-def certify_bound(bound: DualBound, coef: np.ndarray, primal: float, effort: Effort) -> Certificate:
+def certify_bound(
+    bound: DualBound, coef: np.ndarray, b: float, primal: float, effort: Effort
+) -> Certificate:
     """The certificate of a primal model by a feasible β of the dual.
 
     Both values are sums over the rows, stated with bounds on the rounding of f, of ‖w‖² and of the
-    sums; violation and counts are those of β.
+    sums; violation and counts are those of β. ``b`` is the weight of the column of ones in
+    ``coef``: part of the objective, and no part of w.
     """
     rows, sums = bound.rows, (bound.rows.n + ROUNDING.units) * EPS
     dual = bound.dual - rows.norm_rounding(bound.beta) - sums * abs(bound.dual)
@@ -73,7 +76,8 @@ def certify_bound(bound: DualBound, coef: np.ndarray, primal: float, effort: Eff
     alpha = np.abs(beta)
     n_zero, n_bound = int((alpha == 0).sum()), int((alpha == bound.C).sum())
     counts = n_zero, alpha.size - n_zero - n_bound, n_bound
-    return _certificate(primal, gap, float(np.sqrt(rows.norm_sq(coef))), counts, violation, effort)
+    norm = float(np.sqrt(max(rows.norm_sq(coef) - b * b, 0.0)))
+    return _certificate(primal, gap, norm, counts, violation, effort)
 
 
 def certify_one_pass(bound: OnePassBound, tol: float, effort: Effort) -> Certificate:
@@ -87,6 +91,6 @@ def certify_one_pass(bound: OnePassBound, tol: float, effort: Effort) -> Certifi
     n_zero, n_bound = (int(bound.counts[theta == end].sum()) for end in (0.0, 1.0))
     counts = n_zero, bound.n - n_zero - n_bound, n_bound
     status = Status.SOLVED if gap <= tol * primal else Status.ITERATION_LIMIT
-    norm = float(np.linalg.norm(bound.coef))
+    norm = float(np.linalg.norm(bound.coef[:-1]))  # the last is the weight of the column of ones
     effort = effort._replace(status=status)
     return _certificate(primal, gap, norm, counts, float("nan"), effort)

@@ -14,16 +14,10 @@ from mercer._multiclass import Task
 from mercer._result import Result, Status, final_status
 from mercer.gram import BlockedGram
 from mercer.gram._psd import PSDBound, psd_bound
-from mercer.gram._psd_bound import FACTORED_ROWS
+from mercer.gram._psd_bound import SETTINGS
 from mercer.solvers import Stopping
 
 __all__ = ["judge_definiteness"]
-
-# K + δI is factored up to FACTORED_ROWS rows, of a function of Python, which is asked for K once
-# more, up to these.
-FACTORED_ROWS_OF_FUNCTION = 1000
-# Up to QUICK_ROWS rows that takes milliseconds and is done after a time limit, too.
-QUICK_ROWS = 500
 
 
 def judge_definiteness(
@@ -48,8 +42,8 @@ def judge_definiteness(
 
 def _bound(gram: BlockedGram, stopping: Stopping) -> PSDBound:
     is_function = not gram.kernel._has_formula and gram.points.are_objects
-    most = FACTORED_ROWS_OF_FUNCTION if is_function else FACTORED_ROWS
-    is_quick = gram.n <= QUICK_ROWS
+    most = SETTINGS.factored_rows_of_function if is_function else SETTINGS.factored_rows
+    is_quick = gram.n <= SETTINGS.quick_rows
     return psd_bound(
         gram, max_rows=most, stop=lambda: not is_quick and stopping.stopped is not None
     )

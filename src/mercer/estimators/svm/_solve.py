@@ -114,12 +114,16 @@ class SolvesTasks:
             path, callback = self.checkpoint, stopping.callback
             file = FitCheckpoint(path, self, data, problems, callback, settings.checkpoint_seconds)
             starts, stopping.callback = file.starts(starts), file
-        largest, work = 0, 0
+        largest, work, cells, cost = 0, 0, 0, gram.cost_per_entry
         for problem in problems:
             largest = max(largest, problem.n_variables)
+            cells += problem.n_variables**2
             work += problem.n_variables**2 * (gram.points.d + settings.map_cost)
         is_large = work > settings.threads_from
-        threads = thread_count(self.n_jobs) if is_large else 1
+        is_costly = (
+            gram.machine.is_costly(gram.points, cost) and cells * cost > settings.threads_from
+        )
+        threads = thread_count(self.n_jobs) if is_large or is_costly else 1
         share = budget
         if len(tasks) > 1:
             share = min(budget, max(4 * largest**2, budget // settings.cache_divisor))
@@ -133,7 +137,8 @@ class SolvesTasks:
         else:
             answers: dict[int, Result] = {}
             if self.solver_.name == "smo" and not is_large and starts[0] is None:
-                answers = self._solve_at_once(problems, gram, stopping, np.arange(gram.n))
+                with gram.threads(threads) if threads > 1 else nullcontext():
+                    answers = self._solve_at_once(problems, gram, stopping, np.arange(gram.n))
             if len(answers) < len(tasks):
                 limits = stopping, starts, threads
                 self._solve_each(answers, solver, share, tasks, problems, gram, *limits, file)

@@ -185,9 +185,12 @@ def _align(
         last = min(n_z, t + band) if band > 0 else n_z
         if first >= last:
             break
-        _row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, kappa)
-        _factors(kappa, t, first, last, rate, band)
-        _align_row(kappa, before, after, first, last)
+        if channels == 1 and width == 1 and band == 0:
+            _align_numbers(x_steps[t], z_steps, n_z, rate, before, after)
+        else:
+            _row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, kappa)
+            _factors(kappa, t, first, last, rate, band)
+            _align_row(kappa, before, after, first, last)
         _rescale(after, kappa, first, last, exponent)
         for p in range(LANES):
             if t == x_lengths[p] - 1 and first < z_lengths[p] <= last:
@@ -197,16 +200,31 @@ def _align(
 
 
 @compiled(fastmath=CONTRACT)
+def _align_numbers(x, z_steps, n_z, rate, before, after):
+    """A row of the recursion for series of one channel without a band, in one pass."""
+    z, above = z_steps[: n_z * LANES], before[LANES : (n_z + 1) * LANES]
+    for p in range(LANES):
+        after[p] = 0.0
+    for k in range(z.size):
+        g = exp64(-rate * ((x - z[k]) * (x - z[k])))
+        after[k + LANES] = g / (2.0 - g) * ((before[k] + above[k]) + after[k])
+
+
+@compiled(fastmath=CONTRACT)
 def _factors(kappa, t, first, last, rate, band):
     """Costs to κ = g/(2 − g), with g of the triangular band."""
     row = kappa[first * LANES : last * LANES]
+    if band == 0:
+        for k in range(row.size):
+            g = exp64(-rate * row[k])
+            row[k] = g / (2.0 - g)
+        return
     for k in range(row.size):
         row[k] = exp64(-rate * row[k])
-    if band > 0:
-        for j in range(last - first):
-            weight = 1.0 - abs(t - first - j) / band
-            for k in range(j * LANES, (j + 1) * LANES):
-                row[k] *= weight
+    for j in range(last - first):
+        weight = 1.0 - abs(t - first - j) / band
+        for k in range(j * LANES, (j + 1) * LANES):
+            row[k] *= weight
     for k in range(row.size):
         row[k] = row[k] / (2.0 - row[k])
 

@@ -57,11 +57,18 @@ def read_bags(X: Any, k: Kernel, owner: str) -> np.ndarray:
 
 
 def _bag(bag: Any, k: Kernel) -> Any:
+    if isinstance(bag, (set, frozenset)):
+        bag = sorted(bag, key=lambda sample: (str(type(sample)), sample))  # in any process
     if k.sample_type == TABLES:
         return read_table(bag)
     if k.sample_type != VECTORS:
         return list(k.read(bag)) if len(bag) else []
-    rows = np.asarray(bag, dtype=np.float64)
+    try:
+        rows = np.asarray(bag, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(
+            f"{k!r} takes rows of numbers of one length, got {repr(bag)[:60]}."
+        ) from None
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2:
         raise ValueError(f"it has shape {rows.shape}; a bag has a row of numbers for each sample.")

@@ -99,7 +99,14 @@ class OnColumns(OfOne, Kernel):
 
     def prepare(self, samples: Samples) -> Samples:
         table = read_table(samples.X)
-        return Samples(table).with_parts((self.k.prepare(Samples(self._values(table))),))
+        values = self._values(table)
+        try:
+            part = self.k.prepare(Samples(values))
+        except ValueError as error:
+            if self.k.sample_type in (VECTORS, TABLES):
+                raise
+            raise ValueError(f"column {self.columns!r}: {error}") from None
+        return Samples(table).with_parts((part,))
 
     def cost_per_entry(self, samples: Samples) -> float:
         return self.k.cost_per_entry(samples.part(0))

@@ -15,7 +15,7 @@ window.linked = (() => {
     const before = pointedAt();
     views = message;
     by("linked").hidden = views === null;
-    if (views === null) { row = column = null; return; }
+    if (views === null) { row = column = null; window.lift.mark(null); return; }
     K = Int8Array.from(atob(views.K), (letter) => letter.charCodeAt(0));
     picture = paintMatrix();
     by("parts-view").hidden = views.parts === null;
@@ -38,6 +38,7 @@ window.linked = (() => {
     if (views.parts) drawBars("parts", views.parts);
     drawMatrix();
     markPlane();
+    window.lift.mark(pointedAt());
     by("row").value = row === null ? 0 : row + 1;
     by("row-note").textContent = note();
     by("row").setAttribute("aria-valuetext", note());

@@ -67,6 +67,7 @@ window.playground = (() => {
     }
     showFigures(words);
     window.linked.show(words.linked);
+    window.lift.show(words.lift, words.columns);
     showWritten(words);
     showParameters(words);
     showRows("rows", words.rows);
@@ -74,7 +75,7 @@ window.playground = (() => {
     showLegend(words);
     showSteps(words);
     by("trace-panel").hidden = !words.has_trace;
-    by("latency").textContent = words.milliseconds ? `Computed in ${words.milliseconds} ms.` : "";
+    by("latency").textContent = words.milliseconds ? `The fit took ${words.milliseconds} ms.` : "";
     document.body.dataset.echo = words.echo ?? "";
     if (words.is_drawn) document.body.dataset.ready = "yes";
     answered(words.echo);
@@ -369,6 +370,7 @@ window.playground = (() => {
     const target = models.outbox;
     listen();
     window.linked.start(sources);
+    window.lift.start();
     const read = () => show(JSON.parse(target.data.json[0]));
     target.properties.data.change.connect(read);
     read();

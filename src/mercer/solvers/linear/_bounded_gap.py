@@ -76,10 +76,12 @@ def bound_gap_by_norms(
     """Bounds from products with the rows and the rows' lengths; None where rounding matters.
 
     The solver's own g and Xᵀβ may be sums of updates, or belong to duals that were not feasible
-    yet: both are computed again, without bounds of their entries.
+    yet: then they are computed again, without bounds of their entries.
     """
     norms, duals = design.norm_bounds, _make_feasible(problem, found.beta)
-    g, w_beta = design.matvec(found.w, found.b), design.rmatvec(duals.beta)
+    is_known = found.direct and np.array_equal(duals.beta, found.beta)
+    g = found.g if found.direct else design.matvec(found.w, found.b)
+    w_beta = found.w_beta if is_known else design.rmatvec(duals.beta)
     units = 1.01 * (design.row_length + 12) * UNIT
     error = norms * (units * _length(found.w)) + units * (abs(float(found.b)) + SETTINGS.underflow)
     long = (design.additions + 12) * UNIT * float(np.abs(duals.beta) @ norms)
@@ -89,7 +91,9 @@ def bound_gap_by_norms(
         found.w, found.b, duals.beta, (g, error), sums, duals.total, duals.absorbing
     )
     gap = min(bounds.gap, bounds.primal)  # no loss is negative: β = 0 has the dual value 0
-    plain = problem.primal_and_gap(found.w, found.b, duals.beta, g, w_beta)[1]
+    plain = found.gap
+    if not is_known:
+        plain = problem.primal_and_gap(found.w, found.b, duals.beta, g, w_beta)[1]
     bounded = replace(found, beta=duals.beta, g=g, w_beta=w_beta, primal=bounds.primal, gap=gap)
     bounded = replace(bounded, bounded=True)
     return None if _rounding_matters(bounded, plain, tol) else bounded

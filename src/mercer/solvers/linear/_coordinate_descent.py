@@ -50,7 +50,8 @@ class CoordinateDescentSettings:
 
     # The running gap (duals still changing, active rows only) slightly overestimates the true gap.
     # The true gap is evaluated when the running gap falls below this multiple of the target; after
-    # a failed check the multiple is reduced by the missing factor, at most to ``next_check``.
+    # a failed check the multiple is reduced by the factor that the active rows miss, at most to
+    # ``next_check``. What rows contribute that were shrunk too early ends with their next visit.
     first_check: float = 1.2
     next_check: float = 0.3
     # Numbers read in one call of compiled code: some milliseconds.
@@ -129,8 +130,8 @@ class CoordinateDescent:
                     with suppress(Halted), halting(design, stopping):
                         state.cg_step(found, self.tol * best.primal)
                 else:
-                    missing = 0.9 * self.tol / (found.relative_gap or 1.0)
-                    check_factor *= max(settings.next_check, missing)
+                    missing = 0.9 * self.tol * found.primal / (state.active_gap(found) or 1.0)
+                    check_factor *= min(max(settings.next_check, missing), 1.0)
                     state.reactivate(found)
             stopping.report(progress(stopping.seconds, rounds, epochs, best.relative_gap))
             status = self._limit(epochs, state.visits / design.n, stopping)
@@ -289,6 +290,12 @@ class _State:
     def _activate(self, active: np.ndarray) -> None:
         self.active, self.counts[2] = active, active.size
 
+    def active_gap(self, found: LinearResult) -> float:
+        """The part of the true gap that the active rows have."""
+        rows = self.active[: self.counts[2]]
+        losses = (values[rows] for values in self.losses)
+        return float(loss_and_gap(self.problem.kind, found.g[rows], found.beta[rows], *losses)[1])
+
     def reactivate(self, found: LinearResult) -> None:
         """Activate the rows that were shrunk too early."""
         if self.dtype != np.float64:
@@ -309,7 +316,7 @@ class _State:
 
         def with_intercept(b: float) -> LinearResult:
             values = self.problem.primal_and_gap(w, b, beta, f + b, w)
-            return LinearResult(w, b, beta, f + b, w, *values)
+            return LinearResult(w, b, beta, f + b, w, *values, direct=True)
 
         found = with_intercept(b)
         if not self.is_free:
@@ -373,7 +380,7 @@ def _rescaled(problem: LinearPrimal, found: LinearResult, tol: float) -> LinearR
     s = 1 + 10**best.x
     w, b, g = s * found.w, s * found.b, s * found.g
     values = problem.primal_and_gap(w, b, found.beta, g, found.w_beta)
-    return replace(found, w=w, b=b, g=g, primal=values[0], gap=values[1])
+    return replace(found, w=w, b=b, g=g, primal=values[0], gap=values[1], direct=False)
 
 
 def _zero_model(problem: LinearPrimal, design: LocalMatrix) -> LinearResult:

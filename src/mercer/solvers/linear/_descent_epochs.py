@@ -9,8 +9,8 @@ XXᵀ + D, and scores are (XXᵀ + D)β + b.
 
 from __future__ import annotations
 
-from mercer._numba import REASSOCIATE, compiled, prefetch
-from mercer.problems._losses import SQUARED, interval_gap
+from mercer._numba import REASSOCIATE, compiled, larger, prefetch
+from mercer.problems._losses import SQUARED, UNBOUNDED, interval_gap
 from mercer.solvers.linear._matvec import csr_add, csr_dot, dense_add, dense_dot
 
 __all__ = ["descend", "dual_gain", "mark_active", "prefetch_row"]
@@ -21,10 +21,8 @@ PREFETCHED_FROM = 1 << 20
 
 @compiled(inner=True)
 def _row_gain(kind, beta, low, high, C):
-    """−L*(−β) of a row."""
-    if beta == 0.0:
-        return 0.0
-    gain = beta * (low if beta > 0.0 else high)
+    """−L*(−β) of a row, without a branch that depends on β: its sign cannot be predicted."""
+    gain = larger(beta, 0.0) * low - larger(-beta, 0.0) * high
     return gain - beta * beta / (4 * C) if kind == SQUARED else gain
 
 
@@ -51,22 +49,20 @@ def _maximiser(kind, beta, g, low, high, C, q):
     if kind == SQUARED:
         q += 0.5 / C
         g += beta * 0.5 / C
-        C = 1e300
-    up = beta + (low - g) / q
-    if up > 0.0:
-        return min(up, C)
-    down = beta + (high - g) / q
-    return max(down, -C) if down < 0.0 else 0.0
+        C = UNBOUNDED
+    inverse = 1.0 / q  # known before g is
+    up, down = beta + (low - g) * inverse, beta + (high - g) * inverse
+    return larger(-larger(-up, -C), 0.0) - larger(-larger(down, -C), 0.0)  # one of them is zero
 
 
 @compiled(inner=True)
 def _stays_active(kind, beta, under, over, C, distance):
     """False if β is at a bound and the score further than ``distance`` on the right side."""
-    if beta == 0.0:
-        return under >= -distance or over >= -distance
+    is_zero = (beta == 0.0) & (under < -distance) & (over < -distance)
     if kind == SQUARED:
-        return True
-    return not ((beta >= C and under > distance) or (beta <= -C and over > distance))
+        return not is_zero
+    at_C = ((beta >= C) & (under > distance)) | ((beta <= -C) & (over > distance))
+    return not (is_zero | at_C)
 
 
 @compiled

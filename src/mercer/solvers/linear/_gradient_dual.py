@@ -7,7 +7,7 @@ the gradient as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +41,7 @@ def evaluate(
     """
     g = design.matvec(w, b)
     if problem.kind != EPSILON_INSENSITIVE and beta is None:
-        return GradientDual.at(problem, design, w, b, g).result
+        return replace(GradientDual.at(problem, design, w, b, g).result, direct=True)
     if beta is None:
         beta = np.empty(design.n)
         negative_gradient(problem.kind, g, problem.low, problem.high, problem.C, beta)
@@ -49,7 +49,7 @@ def evaluate(
         beta = problem.feasible(beta)
         w_beta = design.rmatvec(beta)
     primal, gap = problem.primal_and_gap(w, b, beta, g, w_beta)
-    return LinearResult(w, b, beta, g, w_beta, primal, gap)
+    return LinearResult(w, b, beta, g, w_beta, primal, gap)  # β is the caller's
 
 
 def regularizer_diagonal(problem: LinearPrimal, d: int) -> np.ndarray:

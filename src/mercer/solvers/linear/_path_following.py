@@ -116,7 +116,7 @@ def _with_clipped_duals(problem: LinearPrimal, last: LinearResult, C_ratio: floa
     beta, known = np.clip(last.beta, -problem.C, problem.C), None
     if np.array_equal(beta, last.beta):
         primal, gap = problem.primal_and_gap(last.w, last.b, beta, last.g, last.w_beta)
-        known = replace(last, primal=primal, gap=gap, status=Status.SOLVED)
+        known = replace(last, primal=primal, gap=gap, status=Status.SOLVED, direct=False)
     return Start(last.w, last.b, beta, known, last.warm_start, C_ratio, is_path=True)
 
 
@@ -138,7 +138,7 @@ def _scaled_solution(
     loss_gap = max(last.gap - quadratic_gap(last.w_beta, total), 0.0)
     gap = ratio * loss_gap + quadratic_gap(w_beta, ratio * total)
     known = replace(last, beta=beta, w_beta=w_beta, primal=primal, gap=gap)
-    return replace(known, status=Status.SOLVED)
+    return replace(known, status=Status.SOLVED, direct=False)
 
 
 def follow_path(

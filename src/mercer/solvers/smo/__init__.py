@@ -9,8 +9,11 @@ _many_pairs.py              all class pairs of a small data set in one compiled 
 _fold_paths.py              decision values of held-out rows on a shared Gram
 _matrix_path.py             problems along C on a kernel matrix that is at hand
 _matrix_rounds.py           compiled: its rounds of decomposition
+_active_block.py            compiled: the block of active variables, kept from round to round
+_leave_out.py               the problems of leave-one-out, from the solution with all points
 _free_variable_newton.py    Newton steps on the free variables, for ill-conditioned K
 _decomposition.py           larger problems: decomposition and shrinking
+_early_stop.py              the answer of a decomposition that was stopped
 _block_update.py            working sets, one after the other
 _shrinking.py               active points, and the kernel rows kept for them
 _gradient.py                f = Kβ at all points with its error bound

@@ -39,6 +39,7 @@ from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._block_update import BlockUpdate, block_buffers
+from mercer.solvers.smo._early_stop import Settled, finish_early
 from mercer.solvers.smo._gradient import LazyGradient
 from mercer.solvers.smo._pair_update import LANE, PairFlags
 from mercer.solvers.smo._settings import SMOSettings
@@ -96,10 +97,12 @@ class DecompositionSMO:
         self.score = np.zeros(self.n)  # of each point when it was last up to date
         self.watch = HardMarginWatch(problem, gram)
         self.active = ActiveSet(gram, self.gradient, cache_bytes, shrinking, settings)
-        # The last β with f at all points and its error, for an early stop.
-        self.fallback: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        # For an early stop: the last settled β, and seconds kept for computing its f at all points.
+        self.settled: Settled | None = None
+        self.reserve = 0.0
         self.sample_starts: list[np.ndarray] = []  # β before each sample
         self.reached: np.ndarray | None = None  # the last β, where the solution is an earlier one
+        self.lower = -np.inf  # a bound of its dual value then
         self.certificate_seconds = 0.0
         self.steps = self.rounds = self.flags = 0
         self.is_stuck = False
@@ -124,10 +127,10 @@ class DecompositionSMO:
                 break
         assert self.status is not None
         if self.status in (Status.TIME_LIMIT, Status.STOPPED):
-            self._finish_early()
+            finish_early(self)
         elif self.status is not Status.SOLVED:
             self.gradient.reconstruct(self.beta)
-            self.gradient.recompute(self.beta, self._relevant()[0])
+            self.gradient.recompute(self.beta, self.relevant()[1])
         self._restore_sums()
         return self.status
 
@@ -137,10 +140,13 @@ class DecompositionSMO:
         violation, score = self._scores(self._subproblem(self.gradient.up_to_date()))
         rows = self.active.activate(None, score, self.beta)
         self._solve_active(rows, self.settings.sample_tol * violation)
-        if self.stopping.time_limit is not None and not self._is_reconstruction_quick():
-            found = self.gradient.reconstructed(self.beta, self.gradient.is_stopped)
-            if found is not None:
-                self.fallback = self.beta.copy(), *found
+        self._keep_time(self.gradient.seconds_for(self.n * np.count_nonzero(self.beta)))
+
+    def _keep_time(self, needed: float) -> None:
+        """Keep time for f of the present β at all points, should the limit come before the next."""
+        if self.stopping.time_limit is not None:
+            most = self.settings.reserved_fraction * self.stopping.time_limit
+            self.reserve = min(max(needed - self.settings.reconstruction_seconds, 0.0), most)
 
     def _solve_all(self) -> None:
         s = self.settings
@@ -153,8 +159,8 @@ class DecompositionSMO:
                 self.gradient.reconstruct(self.beta)
                 self.gradient.recompute(self.beta, np.arange(self.n))
             violation, score = self._scores(self._subproblem(self.gradient.up_to_date()))
-            if self.gradient.is_complete and self.stopping.time_limit is not None:
-                self.fallback = self.beta.copy(), self.gradient.f.copy(), self.gradient.error
+            self.settled = Settled(self.beta.copy(), self.gradient.copy())
+            self._keep_time(self.gradient.seconds_to_reconstruct(self.beta))
             if violation <= tol:
                 if not self.gradient.is_complete:
                     self._update_inactive(0.0)
@@ -232,6 +238,8 @@ class DecompositionSMO:
             self.status = Status.ITERATION_LIMIT
         else:
             self.status = self.stopping.stopped
+            if self.status is None and self.stopping.remaining < self.reserve:
+                self.status = Status.TIME_LIMIT
         return self.status is not None
 
     # ---- active points ----------------------------------------------------------------------
@@ -292,12 +300,12 @@ class DecompositionSMO:
 
     # ---- the end ----------------------------------------------------------------------------
 
-    def _relevant(self) -> tuple[np.ndarray, bool]:
-        """Points whose error of f is part of the certificate, and whether it is small there.
+    def relevant(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Points whose error of f is part of the gap, or of the certificate; whether it is small.
 
-        These are the support vectors and the points whose term of the gap can be above zero. Their
-        error is small if it is against tol, and if what it adds to primal value and gap is against
-        the gap.
+        Of the gap it is part at the points whose term can be above zero; of the values of the
+        certificate also at all support vectors. The error is small if it is against tol, and if
+        what it adds to primal value and gap is against the gap.
         """
         s = self.settings
         sub = self._subproblem(np.arange(self.n))
@@ -311,16 +319,19 @@ class DecompositionSMO:
             float(error[relevant].max(initial=0.0)) <= s.error_of_tol * self.tol
             and float(of_gap[relevant].sum()) <= s.error_of_gap * gap
         )
-        return relevant, is_small
+        return np.flatnonzero(more > 0), relevant, is_small
 
     def _is_exact(self) -> bool:
         """Whether f is accurate where it matters; if not, it is recomputed there in float64."""
         began = time.perf_counter()
-        relevant, is_small = self._relevant()
-        inexact = relevant[~self.gradient.is_fresh[relevant]]
-        is_exact = is_small or inexact.size == 0
+        near, relevant, is_small = self.relevant()
+        is_fresh = self.gradient.is_fresh
+        is_exact = is_small or bool(is_fresh[relevant].all())
         if not is_exact:
-            self.gradient.recompute(self.beta, inexact)
+            seconds = self.gradient.seconds_to_recompute(self.beta, relevant)
+            if self.stopping.remaining < 2 * seconds:  # a stop may come first: the gap before all
+                self.gradient.recompute(self.beta, near[~is_fresh[near]])
+            self.gradient.recompute(self.beta, relevant[~is_fresh[relevant]])
         self.certificate_seconds += time.perf_counter() - began
         return is_exact
 
@@ -337,29 +348,10 @@ class DecompositionSMO:
             f, sums = self.gradient.f, self.gradient.sums
             self.gram.accumulate(f, np.arange(self.n), point, by, np.float32, bound=sums)
 
-    def _finish_early(self) -> None:
-        """After a stop: f at all points, of the last β for which it is known or quick to have."""
-        seconds = self.settings.reconstruction_seconds
-        if not self._is_reconstruction_quick():
-            self.reached = self.beta
-            self.gradient.reset()
-            if self.fallback is not None:
-                self.beta, f, error = self.fallback
-                everyone = np.arange(self.n)
-                self.gradient.set_float32(everyone, f, np.zeros(self.n, np.float32))
-                self.gradient.set_exact(everyone, f, error)
-            while self.sample_starts and not self._is_reconstruction_quick():
-                self.beta = self.sample_starts.pop()
-        latest = time.perf_counter() + 2 * seconds
-        self.gradient.reconstruct(self.beta, lambda: time.perf_counter() > latest)
-        relevant, _ = self._relevant()
-        if self.gradient.seconds_to_recompute(self.beta, relevant) <= seconds:
-            self.gradient.recompute(self.beta, relevant, lambda: time.perf_counter() > latest)
-
-    def _is_reconstruction_quick(self) -> bool:
+    def is_reconstruction_quick(self) -> bool:
         """Whether f of the present β at all points is within its time budget."""
         seconds = self.gradient.seconds_to_reconstruct(self.beta)
-        return seconds <= self.settings.reconstruction_seconds
+        return seconds <= self.settings.reconstruction_seconds + self.reserve
 
     def _report(self, violation: float, sub: Subproblem) -> None:
         if self.stopping.callback is not None:

@@ -70,7 +70,8 @@ class DenseSMO:
         self.certificate_seconds = 0.0
         self.scale, self.newton_after = 1.0, self.settings.steps_per_slice
         self.is_inner_solved = False
-        self.dual, self.least, self.idle, self.last_better = -np.inf, np.inf, 0, 0
+        self.dual, self.least, self.idle = -np.inf, np.inf, 0
+        self.last_better, self.last_dual, self.least_gap = 0, -np.inf, np.inf
         self.kkt: Any = None  # of `intercepts`
         self.status: Status | None = None
 
@@ -205,9 +206,12 @@ class DenseSMO:
     def _is_solved(self, violation: float) -> bool:
         if self.gap_tol is None:
             return violation <= self.tol
+        return self._relative_gap() <= self.gap_tol
+
+    def _relative_gap(self) -> float:
         (problem, result), *_ = snapshot(self.problem, self.beta, self.f)
         result = replace(result, f_error=self.f_error, diag=upper_diagonal(self.gram))
-        return relative_gap(problem, result) <= self.gap_tol
+        return relative_gap(problem, result)
 
     def _go_on(self, violation: float) -> None:
         """A Newton step where pair steps were slow; the limit of float64 where nothing helps."""
@@ -221,8 +225,11 @@ class DenseSMO:
         if is_slow and newton_on_free(self.problem, self._matrix, self.beta, self.f, s):
             self._sum_f()
         dual = self._dual()
-        if violation < 0.9 * self.least:
-            self.last_better = self.steps
+        gap = self._relative_gap()
+        rose = dual - self.last_dual > 0.1 * abs(dual)
+        if violation < 0.9 * self.least or gap < 0.9 * self.least_gap or rose:
+            self.last_better, self.last_dual = self.steps, dual
+            self.least_gap = min(gap, self.least_gap)
         better = violation < 0.9 * self.least or dual - self.dual > s.least_dual_gain * abs(dual)
         self.least, self.dual = min(self.least, violation), max(self.dual, dual)
         self.idle = 0 if better else self.idle + 1

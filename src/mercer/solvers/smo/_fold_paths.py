@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,12 @@ class FoldPath:
     at: np.ndarray
     problems: Sequence[BoxQP]
     factors: Sequence[float]
+
+    @cached_property
+    def first(self) -> np.ndarray | None:
+        """A start of the first problem that may be better than zero."""
+        is_zero = len(self.problems) > 1 and not self.problems[0].start.any()
+        return bound_start(self.problems[0]) if is_zero else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +210,8 @@ class _OnMatrix:
     def solve(
         self, problem: BoxQP, stopping: Stopping, factor: float, start: np.ndarray | None
     ) -> HeldOut:
-        if start is None and self.run.beta is None and not problem.start.any():
-            first = bound_start(problem)
-            if first is not None:
-                self.run.begin(problem, first, if_better=True)
+        if start is None and self.run.beta is None and self.path.first is not None:
+            self.run.begin(problem, self.path.first, if_better=True)
         point = self.run.solve(problem, stopping, factor, start)
         if point.status is Status.STALLED:
             found = self.other.solve(problem, stopping, 1.0, point.beta)
@@ -260,6 +265,8 @@ def cross_decision_values(
     stopping = stopping or Stopping()
     workspaces, n = Workspaces(), gram.n
     need = 8 * n * n
+    if need <= 4 * gram.machine.l2_bytes:  # all paths take less time than the start of a thread
+        n_threads = 1
     solver = SMO(tol=tol, cache_bytes=max(cache_bytes // max(n_threads, 1), 1))
     memory = borrow(need) if need <= cache_bytes else None
     with single_threaded_blas(), Workers(n_threads) as workers:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -68,6 +69,14 @@ class LazyGradient:
         self._outdated: list[tuple[np.ndarray, np.ndarray]] = []  # points, β of their last update
         self.reset()
 
+    def copy(self) -> LazyGradient:
+        """The present state, which later updates leave as it is."""
+        other = copy(self)
+        for name in ("f", "sums", "is_fresh", "_variation", "_exact_error"):
+            setattr(other, name, getattr(self, name).copy())
+        other._outdated = list(self._outdated)
+        return other
+
     def coefficients(self, beta: np.ndarray) -> np.ndarray:
         """The coefficient of each point: β summed over its variables."""
         if self._row is None:
@@ -84,10 +93,7 @@ class LazyGradient:
     @property
     def error(self) -> np.ndarray:
         """A bound on the error of f at each point."""
-        return self._error(self.sums)
-
-    def _error(self, sums: np.ndarray) -> np.ndarray:
-        error = self.gram.sum_error(np.float32).bound(FLOAT32_SUMS * sums, self._variation)
+        error = self.gram.sum_error(np.float32).bound(FLOAT32_SUMS * self.sums, self._variation)
         return np.maximum(error + self._exact_error, 0.0)
 
     def recompute(
@@ -135,16 +141,19 @@ class LazyGradient:
         self._outdated = [(others, last) for others, last in outdated if others.size]
 
     def update(self, beta: np.ndarray, may_wait: np.ndarray | None = None) -> None:
-        """Bring f up to date, except at points of the mask ``may_wait``."""
+        """Bring f up to date, except at points of the mask ``may_wait``.
+
+        After a stop it is up to date at the points that were finished.
+        """
         outdated, self._outdated = self._outdated, []
         for points, last in outdated:
             waits = np.zeros(points.size, bool) if may_wait is None else may_wait[points]
             now = points[~waits]
-            began = time.perf_counter()
+            before, began = (self.f[now], self.sums[now]), time.perf_counter()
             count = self._add(self.f, self.sums, now, beta - last, self.is_stopped)
-            if self.is_stopped():  # an unfinished update is of no use
-                self.f[now] = self.sums[now] = self._exact_error[now] = 0.0
-                self._outdated.append((now, np.zeros_like(beta)))
+            if self.is_stopped():  # a block of rows is finished or as it was
+                same = (self.f[now] == before[0]) & (self.sums[now] == before[1])
+                self._outdated.append((now[same], last))
             elif count >= self.settings.timed_values:
                 self._seconds_per_value = (time.perf_counter() - began) / count
             if waits.any():
@@ -154,15 +163,6 @@ class LazyGradient:
         """f = 0, up to date nowhere."""
         self.f[:] = self.sums[:] = self._exact_error[:] = 0.0
         self._outdated = [(np.arange(self.gram.n), np.zeros(self._n_variables))]
-
-    def reconstructed(
-        self, beta: np.ndarray, stop: Callable[[], bool]
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """f at all points and its error, as new arrays; None if that was stopped."""
-        f, sums = self.f.copy(), self.sums.copy()
-        for points, last in self._outdated:
-            self._add(f, sums, points, beta - last, stop)
-        return None if stop() else (f, self._error(sums))
 
     def reconstruct(self, beta: np.ndarray, stop: Callable[[], bool] = never) -> None:
         """Bring f up to date at all points; where ``stop()`` comes first its error is infinite."""
@@ -177,12 +177,16 @@ class LazyGradient:
 
     def seconds_to_recompute(self, beta: np.ndarray, at: np.ndarray) -> float:
         """How long float64 sums at some points take, about."""
-        return 2 * self._seconds_per_value * at.size * int(np.count_nonzero(beta))
+        return 2 * self.seconds_for(at.size * np.count_nonzero(beta))
 
     def seconds_to_reconstruct(self, beta: np.ndarray) -> float:
         """How long it takes to bring f up to date at all points, about."""
         count = sum(points.size * np.count_nonzero(beta - last) for points, last in self._outdated)
-        return self._seconds_per_value * float(count)
+        return self.seconds_for(count)
+
+    def seconds_for(self, values: int | np.integer) -> float:
+        """How long some float32 kernel values take, about."""
+        return self._seconds_per_value * float(values)
 
     def _add(
         self,

@@ -73,8 +73,8 @@ def _solve_some(
         tol, steps, flags, has_ended = tols[0], 0, 0, False
         while not has_ended:
             more, left, met = pair_steps(
-                part, None, None, None, None, None, own_beta, grad, low, high, None, tol,
-                limits[0] - steps, diag, g, masks,
+                part, None, None, None, None, None, None, None, own_beta, grad, low, high, None,
+                tol, limits[0] - steps, diag, g, masks,
             )  # fmt: skip
             steps += more
             flags |= met

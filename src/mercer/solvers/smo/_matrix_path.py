@@ -11,6 +11,7 @@ References: decomposition, Joachims 1999; paths by warm starts, Friedman et al. 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from mercer._result import Status
 from mercer.problems._dual_qp import BoxQP, fill_from_front
 from mercer.problems._kkt import intercepts
 from mercer.solvers._stopping import Stopping
+from mercer.solvers.smo._active_block import forget
 from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rescale, rounds
 from mercer.solvers.smo._pair_update import LANE, pair_scratch
 
@@ -56,6 +58,9 @@ class PathSettings:
         A round has made progress if the violation is below this factor times the least so far.
     most_rows : float
         f is kept at all rows if the path asks for at least this fraction of them: no index.
+    points_per_call : int
+        Problems of leave-one-out that are solved one after the other: the block of one serves the
+        next, so that results depend on this number, and not on that of the threads.
     rounding : float
         A sum or a change that is smaller than this, relative to its terms, is rounding.
     """
@@ -70,7 +75,20 @@ class PathSettings:
     kept_violation: float = 0.7
     progress: float = 0.9
     most_rows: float = 0.6
+    points_per_call: int = 64
     rounding: float = 64 * float(np.finfo(np.float64).eps)
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """As `rounds` takes them."""
+        return np.array(
+            [self.inner_tol, self.inner_reduction, self.margin, self.kept_violation, self.progress]
+        )
+
+    @cached_property
+    def limits(self) -> np.ndarray:
+        """As `rounds` takes them."""
+        return np.array([self.max_idle_rounds, self.values_per_slice])
 
 
 def fits_matrix_path(problem: BoxQP) -> bool:
@@ -84,17 +102,33 @@ class Workspace:
     def __init__(self, n_variables: int, settings: PathSettings):
         most = min(n_variables, settings.most_active)
         side = -(-(most + 1) // LANE) * LANE
-        self.active, self.rows = np.empty(most, np.int64), np.empty(side, np.int64)
-        self.block, self.is_filled = np.empty(side * (side + 16), np.float32), np.zeros(side, bool)
+        self.chosen, self.active = np.empty((2, most), np.int64)
+        self.place, self.filled_at = np.empty(n_variables, np.int64), np.empty(side, np.int64)
+        self.log, self.rows = np.empty(4 * side, np.int64), np.empty(side, np.int64)
+        self.block, self.is_filled = np.zeros((side, side + 16), np.float32), np.zeros(side, bool)
         self.vectors, self.changed = np.empty((4, side)), np.empty(side, np.int64)
         self.change = np.empty(side)
         self.pairs = pair_scratch(side, np.float32)
         self.v, self.slack = np.empty((2, n_variables))
         self.side = np.empty(n_variables, np.int8)
 
+        self.owner: Any = None  # whose kernel values the block has
+        self.n_held = 0
+
     @property
     def n_variables(self) -> int:
         return self.v.size
+
+    def for_path(self, owner: Any, m: int, *, keep: bool = True) -> tuple[np.ndarray, ...]:
+        """The arrays of `rounds` for m variables; the block is emptied for another owner."""
+        if self.owner is not owner or not keep:
+            forget(self.place, self.log, self.filled_at)
+            self.owner, self.n_held = owner, 0
+        return (
+            self.v[:m], self.slack[:m], self.side[:m], self.chosen, self.active, self.place,
+            self.log, self.filled_at, self.rows, self.block, self.is_filled, self.vectors,
+            *self.pairs, self.change, self.changed,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,22 +210,18 @@ class MatrixPath:
         self._start(problem, row, factor, start)
         w, s = self.workspace, self.settings
         D = None if problem.diag is None else problem.at_variables(problem.diag)
+        space = w.for_path(self, problem.n_variables, keep=D is None)
         counts, numbers = np.zeros(len(Count), np.int64), np.zeros(len(Number))
-        numbers[Number.LEAST] = np.inf
-        m = problem.n_variables
+        counts[Count.HELD], numbers[Number.LEAST] = w.n_held, np.inf
         fixed = (
             self.K, row, position, self.at, problem.target, problem.lower, problem.upper, D,
             problem.n_groups == 1, self.tol,
-            np.array([s.inner_tol, s.inner_reduction, s.margin, s.kept_violation, s.progress]),
-            np.array([s.max_idle_rounds, s.values_per_slice]),
-        )  # fmt: skip
-        changing = (
-            self.beta, self.f, w.v[:m], w.slack[:m], w.side[:m], w.active, w.rows, w.block,
-            w.is_filled, w.vectors, *w.pairs, w.change, w.changed, counts, numbers,
+            s.factors, s.limits,
         )  # fmt: skip
         stopped: Status | None = None
-        while stopped is None and not rounds(*fixed, *changing):
+        while stopped is None and not rounds(*fixed, self.beta, self.f, *space, counts, numbers):
             stopped = stopping.stopped
+        w.n_held = int(counts[Count.HELD])
         violation = float(numbers[Number.VIOLATION])
         b = float(numbers[Number.B])
         if stopped is not None:

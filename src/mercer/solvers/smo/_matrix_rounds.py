@@ -17,6 +17,7 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 from mercer.solvers._violation import _FAR
+from mercer.solvers.smo._active_block import arrange, load, select
 from mercer.solvers.smo._pair_update import LANE, pair_steps
 
 __all__ = ["Count", "Number", "add_columns", "rescale", "rounds"]
@@ -30,6 +31,8 @@ class Count(IntEnum):
     ROUNDS = 2
     FLAGS = 3
     IDLE = 4
+    WORK = 5
+    HELD = 6
 
 
 class Number(IntEnum):
@@ -40,7 +43,7 @@ class Number(IntEnum):
     B = 2
 
 
-_ACTIVE, _STEPS, _ROUNDS, _FLAGS, _IDLE = map(int, Count)
+_ACTIVE, _STEPS, _ROUNDS, _FLAGS, _IDLE, _WORK, _HELD = map(int, Count)
 _VIOLATION, _LEAST, _B = map(int, Number)
 
 
@@ -160,69 +163,6 @@ def _extremes(beta, lower, upper, v, some, n_some):
 
 
 @compiled(inner=True)
-def _threshold(slack, side, sign, margin, most):
-    """A threshold that at most ``most`` slacks of a side are below, and one that is not far above.
-
-    Both are ``margin`` where that selects few enough.
-    """
-    least, count = margin, 0
-    for k in range(slack.size):
-        if side[k] == sign and slack[k] < margin:
-            least = min(least, slack[k])
-            count += 1
-    if count <= most:
-        return margin, margin
-    low, high = least, margin
-    while True:  # bisection, down to neighbouring numbers if need be
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        count = 0
-        for k in range(slack.size):
-            count += side[k] == sign and slack[k] < middle
-        if count > most:
-            high = middle
-        else:
-            low = middle
-            if 8 * count > 7 * most:
-                break
-    return low, high
-
-
-@compiled(inner=True)
-def _select(beta, lower, upper, v, level, margin, slack, side, active):
-    """The variables whose KKT slack is below the margin, as many as ``active`` can hold.
-
-    The slack of a free variable is minus its distance from the level. Of too many, those with the
-    least slack are taken, half of them above the level and half below.
-    """
-    most, n_above, n_below = active.size, 0, 0
-    for k in range(beta.size):
-        rises, falls = beta[k] < upper[k], beta[k] > lower[k]
-        distance = v[k] - level
-        side[k], slack[k] = 0, _FAR
-        if rises and (not falls or distance >= 0):
-            side[k], slack[k] = 1, -distance
-        elif falls:
-            side[k], slack[k] = -1, distance
-        if slack[k] < margin:
-            n_above += side[k] == 1
-            n_below += side[k] == -1
-    for_above = max(most // 2, most - n_below)
-    low, high = _threshold(slack, side, 1, margin, for_above)
-    low_, high_ = _threshold(slack, side, -1, margin, most - min(for_above, n_above))
-    count = 0
-    for is_tie in (False, True):  # of equal slacks at the threshold some are left out
-        for k in range(beta.size):
-            first, last = (low, high) if side[k] == 1 else (low_, high_)
-            is_in = first <= slack[k] < last if is_tie else slack[k] < first
-            if side[k] != 0 and is_in and count < most:
-                active[count] = k
-                count += 1
-    return count
-
-
-@compiled(inner=True)
 def _gap(beta, lower, upper, v, b):
     """The duality gap with the intercept b."""
     total = 0.0
@@ -257,27 +197,6 @@ def _intercept(beta, lower, upper, v, top, bottom, is_box):
 
 
 @compiled(inner=True)
-def _load(K, row, D, beta, lower, upper, v, active, n, rows, K32, is_filled, vectors, is_kept):
-    """The vectors of a block; unless its rows are kept, its diagonal and padding, no other row."""
-    size = K32.shape[0]
-    own_beta, grad, low, high = vectors[0], vectors[1], vectors[2], vectors[3]
-    for k in range(size):
-        if k < n:
-            i = active[k]
-            own_beta[k], grad[k], low[k], high[k] = beta[i], -v[i], lower[i], upper[i]
-            if not is_kept:
-                rows[k] = row[i]
-                is_filled[k] = False
-                K32[k, k] = K[row[i], row[i]] + (0.0 if D is None else D[i])
-        else:
-            own_beta[k] = grad[k] = low[k] = high[k] = 0.0
-            if not is_kept:
-                is_filled[k] = True
-                for j in range(size):
-                    K32[k, j] = 0.0
-
-
-@compiled(inner=True)
 def _store(K, row, at, beta, f, active, n, own_beta, change, changed):
     """Write the changed β back and add their change to f; how many were changed."""
     count = 0
@@ -296,17 +215,19 @@ def _store(K, row, at, beta, f, active, n, own_beta, change, changed):
 @compiled
 def rounds(
     K, row, position, at, target, lower, upper, D, has_group, tol, factors, limits,
-    beta, f, v, slack, side, active, rows, block, is_filled, vectors, diag, g, masks, change,
-    changed, counts, numbers,
+    beta, f, v, slack, side, chosen, active, place, log, filled_at, rows, block, is_filled, vectors,
+    diag, g, masks, change, changed, counts, numbers,
 ):  # fmt: skip
     """Rounds until the violation is at most ``tol``, nothing helps, or the work is done.
 
     f[position[k]] is the value of variable k; f holds values at the rows ``at`` of K (None: at
     all). ``factors`` are those of `PathSettings`: inner_tol, inner_reduction, margin,
     kept_violation, progress. ``limits`` are rounds without progress, and values that are read in a
-    call (a few milliseconds). Returns whether it has ended.
+    call (a few milliseconds). Returns whether it has ended. With counts[HELD] > 0 at first, rows of
+    the block that the workspace holds are used again; with counts[ACTIVE] > 0 the block itself.
     """
     m, extra, work = beta.size, 0 if has_group else 1, 0
+    counts[_WORK] = 0
     while True:
         for k in range(m):
             v[k] = target[k] - f[position[k]]
@@ -338,20 +259,24 @@ def rounds(
             is_kept = high - low > max(factors[3] * violation, inner)
         if not is_kept:
             level = 0.5 * (top + bottom) if has_group else 0.0
-            n = _select(beta, lower, upper, v, level, factors[2] * violation, slack, side, active)
-            counts[_ACTIVE] = n
+            n = select(beta, lower, upper, v, level, factors[2] * violation, slack, side, chosen)
+            arrange(
+                chosen, n, active, counts[_HELD], place, is_filled, log, filled_at, not has_group
+            )
+            counts[_ACTIVE] = counts[_HELD] = n
         size = -(-(n + extra) // LANE) * LANE
-        K32 = block[: size * (size + 16)].reshape(size, size + 16)
-        _load(K, row, D, beta, lower, upper, v, active, n, rows, K32, is_filled, vectors, is_kept)
+        K32 = block[:size]
+        load(K, row, D, beta, lower, upper, v, active, n, rows, K32, is_filled, vectors, is_kept)
         if not has_group:  # a partner for all, which moves at no cost
             vectors[2, size - 1], vectors[3, size - 1] = -np.inf, np.inf
         steps, _, flags = pair_steps(
-            K32, is_filled, K, None, None, rows[:n], vectors[0, :size], vectors[1, :size],
-            vectors[2, :size], vectors[3, :size], None, inner,
+            K32, is_filled, K, None, None, rows[:n], log, filled_at, vectors[0, :size],
+            vectors[1, :size], vectors[2, :size], vectors[3, :size], None, inner,
             max(limits[1] - work, limits[1] // 4) // (3 * size) + 8, diag, g, masks,
         )  # fmt: skip
         n_changed = _store(K, row, at, beta, f, active, n, vectors[0], change, changed)
         work += 4 * m + 3 * steps * size + 2 * n_changed * f.size
+        counts[_WORK] = work
         counts[_STEPS] += steps
         counts[_ROUNDS] += 1
         counts[_FLAGS] |= flags

@@ -18,6 +18,7 @@ from mercer._numba import (
     least_key,
     order_key,
     smaller,
+    tagged_key,
 )
 from mercer.solvers._violation import _FAR
 
@@ -25,7 +26,6 @@ __all__ = [
     "TINY_CURVATURE",
     "best_in_group",
     "best_partner",
-    "most_violating",
     "shift",
     "shift_groups",
 ]
@@ -36,65 +36,60 @@ TINY_CURVATURE = 1e-12
 # curvature is zero, the rounding of equal gradients would look like an unbounded gain.
 LEAST_VIOLATION = 1e-3
 # In the masks of variables that may rise or fall; also above all keys of gains.
-_YES = 2**31 - 1
+_YES = int(np.iinfo(np.int32).max)
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def shift(g, K, i, j, delta, rise, fall):
-    """g += delta (K_i − K_j); the largest −g that may rise, and the least that may fall.
+def shift(g, K, i, j, delta, rise, fall, index_bits):
+    """g += delta (K_i − K_j); the largest −g that may rise, the least that may fall, and where.
 
-    They are −_FAR and 0 if one of the two has no variables.
+    The last ``index_bits`` of the keys of −g are replaced by the position, so that one integer
+    maximum yields the position of the largest: of those that differ by less the last (as LIBSVM).
+    The two are −_FAR and 0 if one of the two has no variables.
     """
-    least, factor = least_key(g[0]), g.dtype.type(delta)
+    least, factor, mask = least_key(g[0]), g.dtype.type(delta), (1 << index_bits) - 1
     top = bottom = least
     for k in range(g.size):
         x = g[k] + factor * (K[i, k] - K[j, k])
         g[k] = x
-        top = larger(top, order_key(-x) if rise[k] > 0 else least)
+        top = larger(top, tagged_key(order_key(-x), mask, k) if rise[k] > 0 else least)
         bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
     if top == least or bottom == least:
-        return -_FAR, 0.0
-    return np.float64(key_value(top)), -np.float64(key_value(bottom))
+        return -_FAR, 0.0, np.int64(0)
+    at = np.int64(top & mask)
+    return -np.float64(g[at]), -np.float64(key_value(bottom)), at
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)
-def _shift_group(g, Ka, Kb, delta, rise, fall):
+def _shift_group(g, Ka, Kb, delta, rise, fall, index_bits):
     """`shift` of one of two groups, with its parts of the rows of K."""
-    least, factor = least_key(g[0]), g.dtype.type(delta)
+    least, factor, mask = least_key(g[0]), g.dtype.type(delta), (1 << index_bits) - 1
     top = bottom = least
     for k in range(g.size):
         x = g[k] + factor * (Ka[k] - Kb[k])
         g[k] = x
-        top = larger(top, order_key(-x) if rise[k] > 0 else least)
+        top = larger(top, tagged_key(order_key(-x), mask, k) if rise[k] > 0 else least)
         bottom = larger(bottom, order_key(x) if fall[k] > 0 else least)
     if top == least or bottom == least:
-        return -_FAR, 0.0
-    return np.float64(key_value(top)), -np.float64(key_value(bottom))
+        return -_FAR, 0.0, np.int64(0)
+    at = np.int64(top & mask)
+    return -np.float64(g[at]), -np.float64(key_value(bottom)), at
 
 
 @compiled(inner=True)
-def shift_groups(g, K, i, j, delta, rise, fall, middle):
+def shift_groups(g, K, i, j, delta, rise, fall, middle, index_bits):
     """`shift` of both groups, the second from ``middle`` on; the worse, and its range."""
     m = g.size
     Ka, Kb = K[i][:m], K[j][:m]
-    top, bottom = _shift_group(
-        g[:middle], Ka[:middle], Kb[:middle], delta, rise[:middle], fall[:middle]
+    top, bottom, at = _shift_group(
+        g[:middle], Ka[:middle], Kb[:middle], delta, rise[:middle], fall[:middle], index_bits
     )
-    top2, bottom2 = _shift_group(
-        g[middle:], Ka[middle:], Kb[middle:], delta, rise[middle:], fall[middle:]
+    top2, bottom2, at2 = _shift_group(
+        g[middle:], Ka[middle:], Kb[middle:], delta, rise[middle:], fall[middle:], index_bits
     )
     if top2 - bottom2 > top - bottom:
-        return top2, bottom2, middle, np.int64(m)
-    return top, bottom, np.int64(0), middle
-
-
-@compiled(fastmath=REASSOCIATE, inner=True)
-def most_violating(g, rise, value):
-    """The last variable that may rise whose g is ``value`` (of equal ones the last, as LIBSVM)."""
-    last = np.int32(0)
-    for k in range(g.size):
-        last = larger(last, np.int32(k) if (g[k] == value) & (rise[k] > 0) else np.int32(0))
-    return last
+        return top2, bottom2, middle + at2, middle, np.int64(m)
+    return top, bottom, at, np.int64(0), middle
 
 
 @compiled(fastmath=REASSOCIATE, inner=True)

@@ -26,7 +26,6 @@ from mercer.solvers.smo._pair_passes import (
     TINY_CURVATURE,
     best_in_group,
     best_partner,
-    most_violating,
     shift,
     shift_groups,
 )
@@ -96,29 +95,37 @@ def _assemble(K, i, first, cross, second):
 
 
 @compiled(inner=True)
-def _gather(K, i, whole, index):
+def _gather(K, i, whole, index, log, filled_at):
     """Row i of K from the matrix ``whole`` at the rows ``index``; padding is zero.
 
-    The diagonal is kept: it may have more than the matrix (squared slack).
+    A row that was filled before needs only the columns that have got another variable since, which
+    are in the log. The diagonal is kept: it may have more than the matrix (squared slack).
     """
-    n = index.size
+    n, begin, end = index.size, filled_at[i], log[0]
     row, values = K[i], whole[index[i]]
-    own = row[i]
-    for j in range(n):
-        row[j] = values[index[j]]
-    for j in range(n, row.size):
-        row[j] = 0
-    row[i] = own
+    if begin >= 0 and 2 * (end - begin) < n:
+        for s in range(begin, end):
+            j = log[s]
+            if j < n:
+                row[j] = values[index[j]]
+    else:
+        own = row[i]
+        for j in range(n):
+            row[j] = values[index[j]]
+        for j in range(n, K.shape[0]):
+            row[j] = 0
+        row[i] = own
+    filled_at[i] = end
 
 
 @compiled(inner=True)
-def _fill(K, i, is_filled, first, cross, second, index):
+def _fill(K, i, is_filled, first, cross, second, index, log, filled_at):
     """Row i of K: of the class blocks, or of the matrix ``first`` at the rows ``index``."""
     is_filled[i] = True
     if cross is not None:  # what is None is not compiled
         _assemble(K, i, first, cross, second)
     if index is not None:
-        _gather(K, i, first, index)
+        _gather(K, i, first, index, log, filled_at)
 
 
 @compiled(inner=True)
@@ -149,15 +156,15 @@ def _start(K, begin, end, beta, grad, lower, upper, diag, g, rise, fall):
 
 @compiled(inner=True)
 def pair_steps(
-    K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
-    diag, g, masks,
+    K, is_filled, first, cross, second, index, log, filled_at, beta, grad, lower, upper, split, tol,
+    max_steps, diag, g, masks,
 ):  # fmt: skip
     """Pair steps on the first beta.size rows of K; see `solve_pairs` and `solve_class_pair`.
 
     ``diag``, ``g`` and ``masks`` are scratch memory (`pair_scratch`): a function that makes no
     arrays is compiled in less time. With None for the blocks, and for the lane where a second
     group starts, no code that uses them is compiled. With an ``index`` rows are those of the whole
-    matrix ``first`` at these rows.
+    matrix ``first`` at these rows (`_gather`); entries that are not filled must be finite.
     """
     m = beta.size
     diag, g, rise, fall = diag[:m], g[:m], masks[:m], masks[m : 2 * m]
@@ -171,13 +178,16 @@ def pair_steps(
         other_level = _start(K, first_group, m, *state)
     resolution = FLOAT32_RESOLUTION if K.itemsize == 4 else FLOAT64_RESOLUTION
     delta, i, j, flags, steps = 0.0, np.int64(0), np.int64(0), 0, 0  # the first shift is by zero
-    if is_filled is not None and not is_filled[0]:  # its entries need not be numbers yet
-        _clear_first_row(K, m)
+    if is_filled is not None and index is None:  # noqa: SIM102 (else nothing of this is compiled)
+        if not is_filled[0]:  # its entries need not be numbers yet
+            _clear_first_row(K, m)
     while True:
         if split is None:
-            top, bottom = shift(g, K, i, j, delta, rise, fall)
+            top, bottom, at = shift(g, K, i, j, delta, rise, fall, index_bits)
         else:
-            top, bottom, begin, end = shift_groups(g, K, i, j, delta, rise, fall, first_group)
+            top, bottom, at, begin, end = shift_groups(
+                g, K, i, j, delta, rise, fall, first_group, index_bits
+            )
         if steps == 0 and K.itemsize == 4:  # gradients in float32 cannot tell less apart
             tol = larger(tol, FLOAT32_REDUCTION * (top - bottom))
         if top - bottom <= tol or steps >= max_steps or flags & _UNBOUNDED:
@@ -185,18 +195,15 @@ def pair_steps(
                 grad[k] = np.float64(g[k]) - (level if k < first_group else other_level)
             return steps, larger(top - bottom, 0.0), flags
         slope, inverse = g.dtype.type(top), g.dtype.type(1.0 / (top - bottom))
+        i = at
+        if is_filled is not None and not is_filled[i]:
+            _fill(K, i, is_filled, first, cross, second, index, log, filled_at)
         if split is None:
-            i = np.int64(most_violating(g, rise, -top))
-            if is_filled is not None and not is_filled[i]:
-                _fill(K, i, is_filled, first, cross, second, index)
             j = best_partner(g, K, i, diag, slope, inverse, fall, index_bits)
         else:
-            i = begin + most_violating(g[begin:end], rise[begin:end], -top)
-            if is_filled is not None and not is_filled[i]:
-                _fill(K, i, is_filled, first, cross, second, index)
             j = best_in_group(g, K, i, diag, slope, inverse, fall, index_bits, begin, end)
         if is_filled is not None and not is_filled[j]:
-            _fill(K, j, is_filled, first, cross, second, index)
+            _fill(K, j, is_filled, first, cross, second, index, log, filled_at)
         K_ii, K_jj = np.float64(K[i, i]), np.float64(K[j, j])
         pair_scale, curvature = abs(K_ii) + abs(K_jj), K_ii + K_jj - 2.0 * np.float64(K[i, j])
         if curvature < -ROUNDING * pair_scale:
@@ -266,13 +273,13 @@ def estimated_gap(beta, grad, target, lower, upper, D, first_group, has_group):
 
 @compiled
 def _pair_steps(
-    K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
-    diag, g, masks,
+    K, is_filled, first, cross, second, beta, grad, lower, upper, split, tol, max_steps, diag, g,
+    masks,
 ):  # fmt: skip
     """`pair_steps`, to be called from Python."""
     return pair_steps(
-        K, is_filled, first, cross, second, index, beta, grad, lower, upper, split, tol, max_steps,
-        diag, g, masks,
+        K, is_filled, first, cross, second, None, None, None, beta, grad, lower, upper, split, tol,
+        max_steps, diag, g, masks,
     )  # fmt: skip
 
 
@@ -309,7 +316,7 @@ def solve_pairs(
     lane = None if split * LANE == beta.size else split
     state, limits = (beta, grad, lower, upper), (lane, tol, max_steps)
     scratch = pair_scratch(beta.size, K.dtype)
-    return _pair_steps(K, None, None, None, None, None, *state, *limits, *scratch)
+    return _pair_steps(K, None, None, None, None, *state, *limits, *scratch)
 
 
 def solve_class_pair(
@@ -330,7 +337,7 @@ def solve_class_pair(
     """
     state, limits = (beta, grad, lower, upper), (None, tol, max_steps)
     scratch = pair_scratch(beta.size, K.dtype)
-    return _pair_steps(K, is_filled, *blocks, None, *state, *limits, *scratch)
+    return _pair_steps(K, is_filled, *blocks, *state, *limits, *scratch)
 
 
 def pair_scratch(m: int, dtype: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

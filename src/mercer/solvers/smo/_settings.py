@@ -29,7 +29,8 @@ class SMOSettings:
         `DenseSMO`: slices without a smaller violation or a larger dual value before the status is
         "stalled", with float64 and with float32 kernel values.
     max_steps_without_gain : int
-        `DenseSMO`: pair steps without a violation smaller by a tenth before the same.
+        `DenseSMO`: pair steps without a violation or a gap smaller by a tenth, or a dual value
+        larger by a tenth, before the same.
     least_dual_gain : float
         Relative increase of the dual value that is not rounding.
     steps_per_pair, steps_per_call : int
@@ -78,6 +79,8 @@ class SMOSettings:
         error_of_gap of the gap to it.
     reconstruction_seconds : float
         Time budget for reconstructing f at all points after an early stop.
+    reserved_fraction : float
+        At most this fraction of a time limit is kept for that in addition.
     max_idle_working_sets : int
         Working sets without progress, beyond one pass over all active variables, after which f is
         recomputed in float64: float32 rows may be at their limit.
@@ -133,6 +136,7 @@ class SMOSettings:
     error_of_tol: float = 0.1
     error_of_gap: float = 0.05
     reconstruction_seconds: float = 0.3
+    reserved_fraction: float = 0.1
     max_idle_working_sets: int = 150
     max_idle_rounds: int = 8
     seconds_per_value: float = 0.75e-9

@@ -84,7 +84,7 @@ class SMO:
             )
             status = run.run()
             result = make_result(problem, gram, run, status, self.tol, began, self.gap_tol)
-        return replace(result, reached=run.reached)
+        return replace(result, reached=run.reached, lower=run.lower)
 
     def _solve_dense(
         self,
