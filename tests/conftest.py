@@ -42,6 +42,28 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(crc32(request.node.originalname.encode()))
 
 
+# A test that waits longer has failed; the alarm is repeated for waits in the clean-up of the first.
+TEST_SECONDS, REPEATED_SECONDS = 400, 20
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that waits for ever fails, with the place where it waits."""
+
+    def fail(*alarm: object) -> None:
+        pytest.fail(f"{item.nodeid} did not end within {TEST_SECONDS} s")
+
+    if not hasattr(signal, "setitimer"):
+        return (yield)
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, TEST_SECONDS, REPEATED_SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(autouse=True)
 def _close_figures() -> Iterator[None]:
     """Figures do not outlive their test."""

@@ -92,7 +92,10 @@ def test_the_example_of_play_serves_a_page(mercer, shell, monkeypatch, here):
         with urllib.request.urlopen(address) as page:
             assert page.status == 200
         server.send_signal(signal.SIGINT)
-        assert server.wait(90) == 0
+        try:
+            assert server.wait(60) == 0
+        finally:
+            server.kill()  # leaving `with` waits without a limit
 
 
 @pytest.mark.parametrize("start", ["", "http://127.0.0.1:5006/", "https://example.org/play"])

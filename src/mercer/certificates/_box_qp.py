@@ -49,7 +49,15 @@ LATER_DUAL = (
 
 
 def certify(problem: BoxQP, result: Result, name: str = "") -> Certificate:
-    """The certificate of a solver's answer, in the scale of the fitted model."""
+    """The certificate of a solver's answer, in the scale of the fitted model.
+
+    Values beyond the range of float64 are infinite, and so is a gap that contains one.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _certify(problem, result, name)
+
+
+def _certify(problem: BoxQP, result: Result, name: str) -> Certificate:
     n = result.f.shape[0]
     beta = _net(problem, result.beta)
     f = problem.at_variables(result.f)
@@ -136,6 +144,9 @@ class _Values:
         return relative(self.gap, float(np.clip(self.gap / 2, low, high)))
 
 
+UNKNOWN = _Values(np.inf, -np.inf, -np.inf, np.inf)
+
+
 def _bounds(
     problem: BoxQP,
     result: Result,
@@ -146,6 +157,24 @@ def _bounds(
 ) -> _Values:
     """Bounds of the model's primal value, of the optimal value and of their difference.
 
+    What cannot be computed in the range of float64 is not bounded.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _computed_bounds(problem, result, f, f_error, norm, apart)
+    known = not np.isnan([found.primal, found.primal_low, found.dual, found.gap]).any()
+    return found if known else UNKNOWN
+
+
+def _computed_bounds(
+    problem: BoxQP,
+    result: Result,
+    f: np.ndarray,
+    f_error: np.ndarray,
+    norm: tuple[float, float] | None,
+    apart: float,
+) -> _Values:
+    """The bounds, or NaN where infinities of both signs meet.
+
     ``norm`` is ‖w‖² with a bound of its error where w is kept beside β, and ``apart`` a bound of
     ‖w − Σ βᵢ φ(xᵢ)‖.
     """
@@ -154,7 +183,7 @@ def _bounds(
     b = np.zeros(1) if problem.group is None else b_group[problem.group]
     delta = f_error + 2 * EPS * (np.abs(target) + np.abs(f) + np.abs(b))
     if not np.isfinite(delta).all():  # f is not known at some points
-        return _Values(np.inf, -np.inf, -np.inf, np.inf)
+        return UNKNOWN
     of_sums = float(b_group @ problem.group_sums) if problem.n_groups else 0.0
     sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
     quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
@@ -185,7 +214,7 @@ def _bounds(
         gap = np.inf
     units = ROUNDING.units * EPS * (abs(middle) + abs(middle - gap))
     if not np.isfinite(primal):
-        return _Values(np.inf, -np.inf, -np.inf, np.inf)
+        return UNKNOWN
     primal, low, dual = float(primal + units), float(low - units), float(low - gap - units)
     if primal - low <= ROUNDING.open_values * abs(primal) or not np.isfinite(gap):
         return _Values(primal, low, dual, primal - dual)

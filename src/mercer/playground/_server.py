@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import signal
 import socket
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["make_server", "serve"]
@@ -71,13 +74,40 @@ def serve(port: int = 0, *, open_browser: bool = True, query: str = "") -> None:
     server.start()
     if open_browser:
         server.io_loop.add_callback(server.show, path)
-    print(
-        f"Mercer playground: http://{ADDRESS}:{server.port}{path}   (Ctrl-C ends it)",
-        file=sys.stderr,
-    )
     try:
-        server.io_loop.start()
+        with _interrupts_between_callbacks(server.io_loop):
+            print(
+                f"Mercer playground: http://{ADDRESS}:{server.port}{path}   (Ctrl-C ends it)",
+                file=sys.stderr,
+            )
+            server.io_loop.start()
     except KeyboardInterrupt:
         pass
     finally:
         server.stop()
+
+
+@contextlib.contextmanager
+def _interrupts_between_callbacks(io_loop: Any) -> Iterator[None]:
+    """Ctrl-C ends the loop between two callbacks; a second one ends the process at once.
+
+    A KeyboardInterrupt can be raised anywhere: where it was raised between the start of a thread
+    and its entry in the list of the pool that ends it, the process waited for that thread for ever.
+    """
+    loop = io_loop.asyncio_loop
+
+    def end() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        io_loop.stop()
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, end)
+    except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -71,6 +71,8 @@ class DenseSMO:
         self.scale, self.newton_after = 1.0, self.settings.steps_per_slice
         self.is_inner_solved = False
         self.dual, self.least, self.idle = -np.inf, np.inf, 0
+        # Of the ends of slices the one whose dual value is certain to be largest.
+        self.best, self.best_dual = self.beta, -np.inf
         self.last_better, self.last_dual, self.least_gap = 0, -np.inf, np.inf
         self.kkt: Any = None  # of `intercepts`
         self.status: Status | None = None
@@ -86,9 +88,13 @@ class DenseSMO:
         self._bind(ws)
         if self.beta.any():
             self._sum_f()
-        while self.status is None:
-            self._slice(ws, real, split)
-            self._decide()
+        self.best, self.best_dual = self.beta.copy(), self._certain_dual()
+        # The duals of a hard margin that does not exist grow until their products overflow: such
+        # values are no gain, and the fit ends as stalled.
+        with np.errstate(over="ignore", invalid="ignore"):
+            while self.status is None:
+                self._slice(ws, real, split)
+                self._decide()
         return self.status
 
     def _slice(self, ws: np.ndarray, real: np.ndarray, split: int) -> None:
@@ -231,10 +237,16 @@ class DenseSMO:
             self.last_better, self.last_dual = self.steps, dual
             self.least_gap = min(gap, self.least_gap)
         better = violation < 0.9 * self.least or dual - self.dual > s.least_dual_gain * abs(dual)
+        certain = self._certain_dual()
+        if certain > self.best_dual:
+            self.best, self.best_dual = self.beta.copy(), certain
         self.least, self.dual = min(self.least, violation), max(self.dual, dual)
         self.idle = 0 if better else self.idle + 1
         is_slow = self.steps - self.last_better > s.max_steps_without_gain
         if self.idle >= self.max_idle_slices or is_slow:
+            if not certain >= self.best_dual - abs(self.best_dual):  # rounding has led away from it
+                self.beta = self.best
+                self._sum_f()
             self.status = Status.STALLED
 
     def _matrix(self, rows: np.ndarray) -> np.ndarray:
@@ -243,6 +255,10 @@ class DenseSMO:
 
     def _dual(self) -> float:
         return float(self.problem.target @ self.beta) - 0.5 * float(self._coefficients() @ self.f)
+
+    def _certain_dual(self) -> float:
+        """A lower bound of the dual value, by the error of f."""
+        return self._dual() - 0.5 * float(np.abs(self._coefficients()) @ self.f_error)
 
     def _coefficients(self) -> np.ndarray:
         """The coefficient of each point: β summed over its variables."""
