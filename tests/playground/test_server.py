@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -99,3 +100,27 @@ def test_without_bokeh_the_install_command_is_named():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "mercer[play]"' in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asyncio has no signal handlers there")
+def test_ctrl_c_ends_the_loop_between_two_callbacks():
+    """Not within one: a thread that it has just started would be known to nobody."""
+    from tornado.ioloop import IOLoop
+
+    from mercer.playground._server import _interrupts_between_callbacks
+
+    before, done = signal.getsignal(signal.SIGINT), []
+    loop = IOLoop(make_current=False)
+
+    def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("all of the callback")
+
+    try:
+        with _interrupts_between_callbacks(loop):
+            loop.add_callback(interrupted)
+            loop.start()
+    finally:
+        loop.close()
+    assert done == ["all of the callback"]
+    assert signal.getsignal(signal.SIGINT) is before

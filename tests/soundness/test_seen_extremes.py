@@ -83,3 +83,16 @@ def test_rows(kernel, scale, n):
 def test_a_hard_margin_of_subnormal_rows_is_verified(n):
     model = mercer.LinearSVC(C=np.inf, intercept_scaling=None, time_limit=1.0)
     fitted_or_refused(model, 5e-324 * np.round(9 * ROWS[:n]), LABELS[:n])
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e30, 1e35, 1e40, 1e45])
+def test_where_rounding_rules_the_steps_the_model_is_no_worse_than_none(scale):
+    """K of scale² beside a diagonal of ½: the smallest eigenvalues are lost. P(0) is Cn."""
+    X = scale * ROWS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = mercer.SVC(loss="squared_hinge", kernel="linear", time_limit=5.0).fit(X, LABELS)
+    proof = model.certificate_
+    assert np.isfinite(proof.gap)
+    assert proof.dual <= len(LABELS)
+    assert mercer.verify(model, X, LABELS).gap <= proof.gap * (1 + 1e-6)
