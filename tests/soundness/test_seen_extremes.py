@@ -96,3 +96,24 @@ def test_where_rounding_rules_the_steps_the_model_is_no_worse_than_none(scale):
     assert np.isfinite(proof.gap)
     assert proof.dual <= len(LABELS)
     assert mercer.verify(model, X, LABELS).gap <= proof.gap * (1 + 1e-6)
+
+
+STALLING = [
+    mercer.NuSVC(nu=0.3, kernel="linear"),
+    mercer.SVC(C=1e5, kernel="linear"),
+    mercer.SVC(C=100, loss="squared_hinge", kernel="poly", degree=2, gamma=1.0),
+    mercer.SVR(loss="squared_epsilon_insensitive", kernel="linear"),
+]
+
+
+@pytest.mark.parametrize("scale", [1e10, 1e22])
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("model", STALLING, ids=repr)
+def test_the_gap_of_a_stalled_fit_is_no_smaller_than_that_of_its_model(model, seed, scale):
+    """`verify` bounds the gap of the stored model from below, without the solver's code."""
+    X = scale * np.random.default_rng(seed).normal(size=(14, 3))
+    y = np.sin(np.arange(14.0)) if isinstance(model, mercer.SVR) else np.arange(14) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = clone(model).set_params(time_limit=5.0).fit(X, y)
+    assert mercer.verify(found, X, y).gap_low <= found.certificate_.gap * (1 + 1e-9)

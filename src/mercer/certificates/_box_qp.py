@@ -66,8 +66,11 @@ def _certify(problem: BoxQP, result: Result, name: str) -> Certificate:
     if problem.diag is not None:  # f of the solver is Kβ + Dβ
         slack = problem.at_variables(problem.diag * problem.at_points(beta, n))
         f, f_error = f - slack, f_error + EPS * (np.abs(f) + 2 * np.abs(slack))
-    values = _bounds(problem, replace(result, beta=beta), f, f_error).with_dual(result.lower)
+    result = replace(result, b=_published_multipliers(problem, result.b))
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
+    if model_scale != 1.0 and result.diag is not None:
+        f_error = f_error + _publishing_error(problem, beta, result.diag)
+    values = _bounds(problem, replace(result, beta=beta), f, f_error).with_dual(result.lower)
     if problem.group is not None:
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
         interval = float(min(ends)), float(max(ends))
@@ -323,6 +326,25 @@ def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
     if problem.row is None and problem.n_groups == 2 and b[1] > b[0]:
         return float(2 / (b[1] - b[0]))
     return 1.0
+
+
+def _published_multipliers(problem: BoxQP, b: np.ndarray) -> np.ndarray:
+    """The multipliers that the published model stands for.
+
+    ν-SVC whose ρ is not positive publishes β and b as they are, and its edges are at f = ±1: ρ = 1.
+    """
+    if problem.row is None and problem.n_groups == 2 and not b[1] > b[0]:
+        return float(np.mean(b)) + np.array([-1.0, 1.0])
+    return b
+
+
+def _publishing_error(problem: BoxQP, beta: np.ndarray, diag: np.ndarray) -> np.ndarray:
+    """A bound on how far the published coefficients, β times the scale and rounded, move f.
+
+    Each is off by at most 4 EPS |β| on the way to the model and back, and |Kᵢⱼ| ≤ √(Kᵢᵢ Kⱼⱼ).
+    """
+    size = np.sqrt(problem.at_variables(diag))
+    return 4 * EPS * size * float(np.abs(beta) @ size)
 
 
 def kkt_groups(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

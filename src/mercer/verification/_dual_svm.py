@@ -37,9 +37,9 @@ from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
 from mercer.verification._formulations import Formulation, Posed, Task
 from mercer.verification._losses import LOGISTIC
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import EPS, SETTINGS, total
 
-__all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total"]
+__all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total_certificate"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +101,7 @@ def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedC
     return _certificate(model, task, posed, values)
 
 
-def total(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
+def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
     """One certificate over several tasks."""
     if len(found) == 1:
         return found[0]
@@ -148,6 +148,8 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
         primal, gap, part = _unbounded(task, posed, squared, moved, spread)
     else:
         primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
+    if np.isnan(primal).any():  # infinities of both signs
+        primal = (-np.inf, np.inf)
     if posed.off > SETTINGS.infeasible:
         gap = (np.inf, np.inf)
     elif not gap[1] < REFERENCE.unknown * 1e-50:
@@ -179,16 +181,16 @@ def _bounded(
     losses = loss.value(C, a - e), loss.value(C, a + e)
     worse = np.maximum(*(loss.gap_terms(C, box, end) for end in (a - e, a + e)))
     better = loss.gap_terms(C, box, np.clip(box * posed.diag, a - e, a + e))
-    high, low = (scale * math.fsum(part) for part in (worse, better))
-    loss_low, loss_high = (scale * math.fsum(loss) for loss in losses)
+    high, low = (scale * total(part) for part in (worse, better))
+    loss_low, loss_high = (scale * total(loss) for loss in losses)
     rounding = 4 * EPS * loss_high
     gap_high = (high + posed.unpaid) * (1 + SETTINGS.summed) + moved + spread * spread / 2
     gap_low = (low + posed.unpaid) * (1 - SETTINGS.summed) - moved - posed.excess - rounding
     norms = [scale * scale * part / 2 for part in squared]
     size = SETTINGS.summed * (abs(norms[1]) + loss_high) + 4 * EPS * abs(posed.rest)
     primal = (
-        math.fsum([norms[0], loss_low, posed.rest, -size, -posed.excess]),
-        math.fsum([norms[1], loss_high, posed.rest, size]),
+        total([norms[0], loss_low, posed.rest, -size, -posed.excess]),
+        total([norms[1], loss_high, posed.rest, size]),
     )
     gap = (max(0.0, gap_low), gap_high + rounding)
     part = scale * (worse - better + SETTINGS.open_gap * (losses[1] - losses[0]))
@@ -222,8 +224,8 @@ def _unbounded(
     away = max(abs(t_high - 1), abs(t_low - 1)) * size + spread
     near = max(0.0, t_low - 1) * np.sqrt(max(squared[0], 0.0))
     gap = (
-        max(0.0, (math.fsum(least) + near * near / 2) * (1 - SETTINGS.summed) - moved),
-        (math.fsum(slack) + away * away / 2) * (1 + SETTINGS.summed) + moved,
+        max(0.0, (total(least) + near * near / 2) * (1 - SETTINGS.summed) - moved),
+        (total(slack) + away * away / 2) * (1 + SETTINGS.summed) + moved,
     )
     tight = (g - error) * t_high < 2 * np.maximum(need, 0) + error * t_high
     part = alpha * error * t_high + tight * error * squared[1] * t_high * t_high * t_high

@@ -16,7 +16,7 @@ import numpy as np
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums, bounded_sums, diagonal, precise_sums
 from mercer.verification._losses import HINGE, SQUARED_HINGE, Loss
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import EPS, SETTINGS, total
 
 __all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
 
@@ -73,7 +73,7 @@ class Task:
     def squared_norm(self) -> tuple[float, float]:
         """βᵀf and its error."""
         high, low = dd.two_product(self.beta, self.f.high)
-        value = math.fsum(high) + math.fsum(low) + float(self.beta @ self.f.low)
+        value = total(high) + total(low) + float(self.beta @ self.f.low)
         rounding = 4 * EPS * abs(value) + 8 * dd.UNIT * float(np.abs(high).sum())
         return value, float(np.abs(self.beta) @ self.f.error) * 1.01 + rounding
 

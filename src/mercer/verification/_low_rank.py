@@ -29,7 +29,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative
 from mercer.kernels._reference import bounded_sums, diagonal, kernel_matrix
 from mercer.verification import _tasks as tasks
-from mercer.verification._dual_svm import VerifiedCertificate, total
+from mercer.verification._dual_svm import VerifiedCertificate, total_certificate
 from mercer.verification._rounding import EPS, SETTINGS
 
 __all__ = ["LANDMARK_CUTOFF", "is_low_rank", "verify_low_rank"]
@@ -80,7 +80,7 @@ def verify_low_rank(model: Any, X: Any, y: Any, weight: np.ndarray) -> VerifiedC
     for t, posed in enumerate(_posed(model, y, weight)):
         function = _landmarks if len(model.support_) else _features
         found.append(function(model, t, posed, X, *(beta[t, posed.rows] for beta in duals)))
-    return total(found)
+    return total_certificate(found)
 
 
 def _posed(model: Any, y: Any, weight: np.ndarray) -> Iterator[Posed]:

@@ -69,8 +69,12 @@ SETTINGS = Settings()
 
 
 def total(values: Any) -> float:
-    """The sum, rounded once."""
-    return math.fsum(np.asarray(values, dtype=np.float64).ravel().tolist())
+    """The sum, rounded once; infinite or NaN where numbers leave the range of float64."""
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    try:
+        return math.fsum(numbers.tolist())
+    except (OverflowError, ValueError):  # a partial sum overflows, or infinities of both signs
+        return float(np.sum(numbers))
 
 
 def scores(X: Any, w: np.ndarray, b: float, precise: bool) -> tuple[np.ndarray, np.ndarray]:

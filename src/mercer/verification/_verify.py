@@ -28,7 +28,7 @@ from mercer.verification._dual_svm import (
     VerifiedCertificate,
     recompute_logistic,
     recompute_svm,
-    total,
+    total_certificate,
 )
 from mercer.verification._feature_ridge import recompute_feature_ridge
 from mercer.verification._linear import recompute_linear
@@ -209,7 +209,7 @@ def _total(
         found = [
             replace(task, status=status) if task.status is Status.SOLVED else task for task in found
         ]
-    return total(found)
+    return total_certificate(found)
 
 
 def _curvature(kernel: Any, X: Any, rows: np.ndarray) -> Status:

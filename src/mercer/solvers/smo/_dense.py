@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 
 from mercer._result import Status
+from mercer.certificates._box_qp import certify
+from mercer.certificates._certificate import Certificate
 from mercer.gram import BlockedGram
 from mercer.problems._dual_qp import BoxQP
 from mercer.problems._kkt import intercepts, restore_sums
-from mercer.solvers._solution import relative_gap, snapshot, upper_diagonal
+from mercer.solvers._solution import snapshot, upper_diagonal
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.separability._hull import HardMarginWatch
 from mercer.solvers.smo._free_variable_newton import newton_on_free
@@ -212,12 +214,12 @@ class DenseSMO:
     def _is_solved(self, violation: float) -> bool:
         if self.gap_tol is None:
             return violation <= self.tol
-        return self._relative_gap() <= self.gap_tol
+        return self._certificate().relative_gap <= self.gap_tol
 
-    def _relative_gap(self) -> float:
+    def _certificate(self) -> Certificate:
         (problem, result), *_ = snapshot(self.problem, self.beta, self.f)
         result = replace(result, f_error=self.f_error, diag=upper_diagonal(self.gram))
-        return relative_gap(problem, result)
+        return certify(problem, result)
 
     def _go_on(self, violation: float) -> None:
         """A Newton step where pair steps were slow; the limit of float64 where nothing helps."""
@@ -231,7 +233,7 @@ class DenseSMO:
         if is_slow and newton_on_free(self.problem, self._matrix, self.beta, self.f, s):
             self._sum_f()
         dual = self._dual()
-        gap = self._relative_gap()
+        gap = self._certificate().relative_gap
         rose = dual - self.last_dual > 0.1 * abs(dual)
         if violation < 0.9 * self.least or gap < 0.9 * self.least_gap or rose:
             self.last_better, self.last_dual = self.steps, dual
@@ -244,10 +246,17 @@ class DenseSMO:
         self.idle = 0 if better else self.idle + 1
         is_slow = self.steps - self.last_better > s.max_steps_without_gain
         if self.idle >= self.max_idle_slices or is_slow:
-            if not certain >= self.best_dual - abs(self.best_dual):  # rounding has led away from it
-                self.beta = self.best
-                self._sum_f()
+            self._return_to_the_best()
             self.status = Status.STALLED
+
+    def _return_to_the_best(self) -> None:
+        """Of the last β and the best one that of the smaller certified gap."""
+        last, gap = self.beta, self._certificate().gap
+        self.beta = self.best.copy()
+        self._sum_f()
+        if not self._certificate().gap < gap:
+            self.beta = last
+            self._sum_f()
 
     def _matrix(self, rows: np.ndarray) -> np.ndarray:
         """K of all points with some, shape (n, len(rows))."""
