@@ -30,7 +30,7 @@ from mercer import (
 from mercer.kernels import RBF, Linear
 from mercer.model_selection import GridSearchCV
 from mercer.solvers import Stopping
-from mercer.solvers.smo._matrix_path import PathSettings
+from mercer.solvers.smo.paths._matrix_path import PathSettings
 
 CS = [0.1, 1.0, 10.0]
 GAMMAS = [0.1, 1.0]

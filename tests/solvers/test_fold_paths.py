@@ -11,8 +11,8 @@ from mercer._result import Status
 from mercer.problems import one_class, svc, svr
 from mercer.problems._kkt import intercepts
 from mercer.solvers import Stopping
-from mercer.solvers.smo._fold_paths import FoldPath, cross_decision_values
-from mercer.solvers.smo._matrix_path import MatrixPath, PathSettings, Workspace, bound_start
+from mercer.solvers.smo.paths._fold_paths import FoldPath, cross_decision_values
+from mercer.solvers.smo.paths._matrix_path import MatrixPath, PathSettings, Workspace, bound_start
 
 TOL = 1e-6
 CS = np.logspace(-2, 3, 5)

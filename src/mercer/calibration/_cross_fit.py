@@ -19,7 +19,7 @@ from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import SMO, Stopping
 from mercer.solvers._solution import solve_within_reach
-from mercer.solvers.smo._fold_paths import FoldPath, cross_decision_values
+from mercer.solvers.smo.paths._fold_paths import FoldPath, cross_decision_values
 
 __all__ = ["held_out_values"]
 

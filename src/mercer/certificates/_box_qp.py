@@ -66,7 +66,7 @@ def _certify(problem: BoxQP, result: Result, name: str) -> Certificate:
     if problem.diag is not None:  # f of the solver is Kβ + Dβ
         slack = problem.at_variables(problem.diag * problem.at_points(beta, n))
         f, f_error = f - slack, f_error + EPS * (np.abs(f) + 2 * np.abs(slack))
-    result = replace(result, b=_published_multipliers(problem, result.b))
+    result = replace(result, b=_feasible_multipliers(problem, result.b))
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
     if model_scale != 1.0 and result.diag is not None:
         f_error = f_error + _publishing_error(problem, beta, result.diag)
@@ -328,13 +328,13 @@ def _model_scale(problem: BoxQP, b: np.ndarray) -> float:
     return 1.0
 
 
-def _published_multipliers(problem: BoxQP, b: np.ndarray) -> np.ndarray:
-    """The multipliers that the published model stands for.
+def _feasible_multipliers(problem: BoxQP, b: np.ndarray) -> np.ndarray:
+    """The multipliers of ν-SVC with ρ ≥ 0, which its primal problem asks for.
 
-    ν-SVC whose ρ is not positive publishes β and b as they are, and its edges are at f = ±1: ρ = 1.
+    An iterate far from the optimum may have ρ < 0; its model is published as it is, with no scale.
     """
-    if problem.row is None and problem.n_groups == 2 and not b[1] > b[0]:
-        return float(np.mean(b)) + np.array([-1.0, 1.0])
+    if problem.row is None and problem.n_groups == 2 and b[1] < b[0]:
+        return np.full(2, np.mean(b))
     return b
 
 

@@ -207,8 +207,7 @@ class BlockedGram:
         ``coef`` has an entry for each point; nothing is stored.
         """
         rows = np.flatnonzero(coef)
-        total, bound = np.zeros(self.n), np.zeros(self.n)
-        others = at
+        total, bound, others = np.zeros(self.n), np.zeros(self.n), at
         if rows.size > self.machine.symmetric_rows:
             is_row, is_at = np.zeros((2, self.n), bool)
             is_row[rows], is_at[at] = True, True

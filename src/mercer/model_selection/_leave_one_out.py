@@ -30,9 +30,9 @@ from mercer.problems import BoxQP
 from mercer.problems._dual_qp import fill_from_front
 from mercer.solvers import Stopping
 from mercer.solvers.smo import SMO
-from mercer.solvers.smo._fold_paths import FoldPath, HeldOut, Workspaces, follow
-from mercer.solvers.smo._leave_out import leave_out
-from mercer.solvers.smo._matrix_path import fits_matrix_path
+from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOut, Workspaces, follow
+from mercer.solvers.smo.paths._leave_out import leave_out
+from mercer.solvers.smo.paths._matrix_path import fits_matrix_path
 
 __all__ = ["LeaveOneOut", "leave_one_out"]
 

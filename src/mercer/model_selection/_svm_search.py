@@ -2,8 +2,8 @@
 
 For each kernel of the candidates K of all rows is computed once (or its dot products once for all
 γ: `KernelMatrices`). A unit of work is a chain on a split: the problems of its tasks are followed
-along C (`mercer.solvers.smo._fold_paths`), and each C is scored from the decision values of the
-held-out rows. Units run over all threads; scores do not depend on their number. If K is beyond
+along C (`mercer.solvers.smo.paths`), and each C is scored from the decision values of the held-out
+rows. Units run over all threads; scores do not depend on their number. If K is beyond
 ``cache_bytes``, problems are solved row by row through the Gram's cache.
 """
 
@@ -41,7 +41,7 @@ from mercer.model_selection._plan import (
     views,
 )
 from mercer.solvers.smo import SMO
-from mercer.solvers.smo._fold_paths import FoldPath, HeldOut, Workspaces, follow
+from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOut, Workspaces, follow
 
 __all__ = ["PATH_PARAMETERS", "can_share", "search_svm"]
 

@@ -148,8 +148,7 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
         primal, gap, part = _unbounded(task, posed, squared, moved, spread)
     else:
         primal, gap, part = _bounded(task, posed, box, squared, moved, spread)
-    if np.isnan(primal).any():  # infinities of both signs
-        primal = (-np.inf, np.inf)
+    primal = (-np.inf, np.inf) if np.isnan(primal).any() else primal  # infinities of both signs
     if posed.off > SETTINGS.infeasible:
         gap = (np.inf, np.inf)
     elif not gap[1] < REFERENCE.unknown * 1e-50:

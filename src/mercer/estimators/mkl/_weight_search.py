@@ -41,7 +41,12 @@ from mercer.kernels._samples import Samples
 from mercer.problems import BoxQP
 from mercer.solvers import Stopping
 from mercer.solvers.smo import SMO
-from mercer.solvers.smo._matrix_path import MatrixPath, PathSettings, Workspace, fits_matrix_path
+from mercer.solvers.smo.paths._matrix_path import (
+    MatrixPath,
+    PathSettings,
+    Workspace,
+    fits_matrix_path,
+)
 
 __all__ = ["WeightSearch"]
 

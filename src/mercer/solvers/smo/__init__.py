@@ -6,11 +6,7 @@ _settings.py                `SMOSettings`: sizes, inner tolerances, limits
 _dense.py                   up to some hundred variables: the whole kernel matrix
 _class_pair.py              the same for two of many classes, with shared blocks
 _many_pairs.py              all class pairs of a small data set in one compiled call
-_fold_paths.py              decision values of held-out rows on a shared Gram
-_matrix_path.py             problems along C on a kernel matrix that is at hand
-_matrix_rounds.py           compiled: its rounds of decomposition
-_active_block.py            compiled: the block of active variables, kept from round to round
-_leave_out.py               the problems of leave-one-out, from the solution with all points
+paths/                      many related problems on one Gram: paths along C, folds, leave-one-out
 _free_variable_newton.py    Newton steps on the free variables, for ill-conditioned K
 _decomposition.py           larger problems: decomposition and shrinking
 _early_stop.py              the answer of a decomposition that was stopped

@@ -17,8 +17,8 @@ import numpy as np
 
 from mercer._numba import REASSOCIATE, compiled
 from mercer.solvers._violation import _FAR
-from mercer.solvers.smo._active_block import arrange, load, select
 from mercer.solvers.smo._pair_update import LANE, pair_steps
+from mercer.solvers.smo.paths._active_block import arrange, load, select
 
 __all__ = ["Count", "Number", "add_columns", "rescale", "rounds"]
 

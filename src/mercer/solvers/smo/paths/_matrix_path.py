@@ -20,9 +20,9 @@ from mercer._result import Status
 from mercer.problems._dual_qp import BoxQP, fill_from_front
 from mercer.problems._kkt import intercepts
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.smo._active_block import forget
-from mercer.solvers.smo._matrix_rounds import Count, Number, add_columns, rescale, rounds
 from mercer.solvers.smo._pair_update import LANE, pair_scratch
+from mercer.solvers.smo.paths._active_block import forget
+from mercer.solvers.smo.paths._matrix_rounds import Count, Number, add_columns, rescale, rounds
 
 __all__ = [
     "MatrixPath",

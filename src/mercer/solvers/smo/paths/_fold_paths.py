@@ -27,14 +27,14 @@ from mercer.gram._buffer_pool import borrow, give_back
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._solution import solve_within_reach
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.smo._matrix_path import (
+from mercer.solvers.smo._solver import SMO
+from mercer.solvers.smo.paths._matrix_path import (
     MatrixPath,
     PathSettings,
     Workspace,
     bound_start,
     fits_matrix_path,
 )
-from mercer.solvers.smo._solver import SMO
 
 __all__ = ["FoldPath", "HeldOut", "Workspaces", "cross_decision_values", "follow"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from mercer._numba import compiled
 from mercer.problems._dual_qp import BoxQP
 from mercer.solvers._stopping import Stopping
-from mercer.solvers.smo._matrix_path import PathSettings, Workspace
-from mercer.solvers.smo._matrix_rounds import (
+from mercer.solvers.smo.paths._matrix_path import PathSettings, Workspace
+from mercer.solvers.smo.paths._matrix_rounds import (
     _B,
     _IDLE,
     _LEAST,
