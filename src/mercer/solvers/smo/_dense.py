@@ -250,11 +250,12 @@ class DenseSMO:
             self.status = Status.STALLED
 
     def _return_to_the_best(self) -> None:
-        """Of the last β and the best one that of the smaller certified gap."""
-        last, gap = self.beta, self._certificate().gap
-        self.beta = self.best.copy()
+        """The best β, where the last one has left the range in which its gap can be bounded."""
+        if np.isfinite(self._certificate().gap):
+            return
+        last, self.beta = self.beta, self.best.copy()
         self._sum_f()
-        if not self._certificate().gap < gap:
+        if not np.isfinite(self._certificate().gap):
             self.beta = last
             self._sum_f()
 
