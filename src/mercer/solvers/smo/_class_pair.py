@@ -28,6 +28,7 @@ class ClassPairSMO(DenseSMO):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.max_idle_slices = self.settings.max_idle_slices_float32
+        self.inner_tol = self.settings.class_pair_tol * self.tol
 
     def _bind(self, ws: np.ndarray) -> None:
         self.blocks = self.gram.class_blocks(np.float32)

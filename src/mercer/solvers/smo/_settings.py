@@ -22,6 +22,9 @@ class SMOSettings:
     tighten_factor : float
         `DenseSMO`: factor on the tolerance of pair steps when they have reached it but the bound
         on the violation, or the gap, has not.
+    class_pair_tol : float
+        `ClassPairSMO`: pair steps go on to this fraction of tol. Their kernel values are float32, and
+        a violation above tol in float64 costs another slice.
     max_scale : float
         `DenseSMO`: K is scaled by a power of two if its largest diagonal entry is above this or
         below its inverse.
@@ -108,6 +111,7 @@ class SMOSettings:
     first_steps: int = 8
     slice_growth: float = 1.3
     tighten_factor: float = 0.1
+    class_pair_tol: float = 0.5
     max_scale: float = 1e6
     max_idle_slices: int = 10
     max_idle_slices_float32: int = 2
