@@ -83,3 +83,18 @@ def test_eigenvalues_that_are_rounding_are_no_error(seed):
         model.fit(X)
     assert judge(model, X) == []
     assert model.certificate_.status is not Status.SOLVED
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nu_svc_whose_intercept_is_far_larger_than_its_function(seed):
+    """Two rows at their bound, one far away at zero: the multiplier of their class is any between.
+
+    Half of it is ρ and half of it b, and dividing by ρ rounds the other multiplier in its digits.
+    """
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(8, 3)), np.array([0, 0, 0, 1, 1, 1, 1, 1])
+    X[0, 0] += 10.0 ** rng.uniform(6, 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = mercer.NuSVC(nu=0.5, kernel="linear", tol=1e-6).fit(X, y)
+    assert judge(model, X, y) == []

@@ -69,7 +69,7 @@ def _certify(problem: BoxQP, result: Result, name: str) -> Certificate:
     result = replace(result, b=_feasible_multipliers(problem, result.b))
     model_scale, interval = _model_scale(problem, result.b), (0.0, 0.0)
     if model_scale != 1.0 and result.diag is not None:
-        f_error = f_error + _publishing_error(problem, beta, result.diag)
+        f_error = f_error + _publishing_error(problem, beta, result.b, result.diag)
     values = _bounds(problem, replace(result, beta=beta), f, f_error).with_dual(result.lower)
     if problem.group is not None:
         ends = np.mean(b_low) * model_scale, np.mean(b_high) * model_scale
@@ -338,13 +338,17 @@ def _feasible_multipliers(problem: BoxQP, b: np.ndarray) -> np.ndarray:
     return b
 
 
-def _publishing_error(problem: BoxQP, beta: np.ndarray, diag: np.ndarray) -> np.ndarray:
-    """A bound on how far the published coefficients, β times the scale and rounded, move f.
+def _publishing_error(
+    problem: BoxQP, beta: np.ndarray, b: np.ndarray, diag: np.ndarray
+) -> np.ndarray:
+    """A bound on how far the published model, β and b times the scale and rounded, moves f + b.
 
-    Each is off by at most 4 EPS |β| on the way to the model and back, and |Kᵢⱼ| ≤ √(Kᵢᵢ Kⱼⱼ).
+    Each coefficient is off by at most 4 EPS |β| on the way to the model and back, and
+    |Kᵢⱼ| ≤ √(Kᵢᵢ Kⱼⱼ). A multiplier is the mean of both ± ρ, each of which is rounded: where one of
+    them is large, both lose its last digits.
     """
     size = np.sqrt(problem.at_variables(diag))
-    return 4 * EPS * size * float(np.abs(beta) @ size)
+    return 4 * EPS * (size * float(np.abs(beta) @ size) + float(np.abs(b).sum()))
 
 
 def kkt_groups(coef: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
