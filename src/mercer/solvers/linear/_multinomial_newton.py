@@ -29,14 +29,9 @@ from mercer.problems._regularized_loss import half_square
 from mercer.solvers._stopping import Progress, Stopping
 from mercer.solvers.linear._class_products import ClassProducts
 from mercer.solvers.linear._design_matrix import LocalMatrix, halting
+from mercer.solvers.linear._newton_equations import newton_factor, weighted_gram
 from mercer.solvers.linear._path_following import Start
-from mercer.solvers.linear._smooth_newton import (
-    NewtonSettings,
-    conjugate_gradient,
-    line_search,
-    newton_factor,
-    weighted_gram,
-)
+from mercer.solvers.linear._smooth_newton import NewtonSettings, conjugate_gradient, line_search
 
 __all__ = ["MultinomialNewton", "MultinomialSettings"]
 

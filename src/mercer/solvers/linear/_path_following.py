@@ -19,11 +19,8 @@ from mercer.problems._losses import EPSILON_INSENSITIVE, hessian_diagonal, scale
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers.linear._design_matrix import DesignMatrix
 from mercer.solvers.linear._gradient_dual import GradientDual, evaluate, regularizer_diagonal
-from mercer.solvers.linear._smooth_newton import (
-    NewtonSettings,
-    factor_newton_equations,
-    weighted_gram,
-)
+from mercer.solvers.linear._newton_equations import factor_newton_equations, weighted_gram
+from mercer.solvers.linear._smooth_newton import NewtonSettings
 
 __all__ = ["Start", "follow_path", "restart", "warm_start"]
 

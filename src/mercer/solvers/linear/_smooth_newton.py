@@ -4,8 +4,9 @@
 
 Squared losses are piecewise quadratic: semismooth Newton steps with an exact line search end after
 finitely many. Only rows outside their interval have a second derivative, so XᵀDX is taken over
-those. Up to ``direct_columns`` columns the Newton equations are solved by Cholesky factorisation,
-beyond by conjugate gradients.
+those, and between two steps it changes by the rows that entered or left their interval. Up to
+``direct_columns`` columns the Newton equations are solved by Cholesky factorisation, beyond by
+conjugate gradients.
 """
 
 from __future__ import annotations
@@ -14,22 +15,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from mercer.problems._losses import directional_derivatives, hessian_diagonal, negative_gradient
 from mercer.problems._regularized_loss import LinearPrimal
 from mercer.solvers.linear._design_matrix import DesignMatrix
+from mercer.solvers.linear._newton_equations import NewtonGram, factor_newton_equations
 
 __all__ = [
     "NewtonSettings",
     "SmoothNewton",
     "conjugate_gradient",
-    "factor_newton_equations",
     "intercept_gap",
     "line_search",
-    "newton_factor",
-    "weighted_gram",
 ]
 
 
@@ -50,6 +47,13 @@ class NewtonSettings:
     # XᵀDX of more rows is multiplied in float32: early directions need few digits, and later steps
     # have fewer rows with a free dual.
     float32_rows: int = 30_000
+    # From gram_update_rows rows on XᵀDX is not computed again where D differs from the last one at
+    # no more than this fraction of its nonzeros: those rows are added and subtracted.
+    gram_update_rows: int = 8_000
+    gram_update_fraction: float = 0.25
+    # It is computed again if the sum of squares of a column falls below this fraction of its
+    # largest value since.
+    gram_lost_square: float = 1e-6
     # From subsample_from rows on a subsample is solved first, to the relative gap subsample_gap. It
     # has subsample_fraction of the rows, and at least subsample_rows_per_column rows per column.
     subsample_from: int = 8_000
@@ -87,10 +91,6 @@ class NewtonSettings:
     lbfgs_slow_reduction: float = 0.4
 
 
-# The first multiple of the identity added to the Newton equations, by the precision of XᵀDX, and
-# its growth where the factorisation fails.
-_RIDGE = {np.float32: 1e-8, np.float64: 1e-13}
-_RIDGE_GROWTH = 30.0
 # The line search ends at this fraction of the first derivative, or at this number of steps.
 _LINE_REDUCTION, _LINE_STEPS = 0.1, 40
 
@@ -117,9 +117,14 @@ class SmoothNewton:
         self.penalty = problem.intercept_penalty
         self.w, self.b, self.g = w, b, g.copy()
         self.beta, self.D = np.empty(design.n), np.empty(design.n)
-        self.gram: np.ndarray | None = None
+        self.newton_gram = NewtonGram(design, self.settings)
         self.steps = 0
         self.target_gap, self.sum_norm = 0.0, sum_norm
+
+    @property
+    def gram(self) -> np.ndarray | None:
+        """XᵀDX of the last step that was solved for directly."""
+        return self.newton_gram.gram
 
     def solve(self, target_gap: float, width: float, stop: Callable[[], bool]) -> None:
         """Newton steps until the gap, which the gradient determines, is at most the target."""
@@ -177,10 +182,10 @@ class SmoothNewton:
         return directional_derivatives(self.problem.kind, self.g, h, t, *self.losses)
 
     def _direct(self, grad_w: np.ndarray, grad_b: float, used: int) -> tuple[np.ndarray, float]:
-        self.gram, ridge = weighted_gram(self.design, self.D, used, self.settings)
+        gram, ridge = self.newton_gram.at(self.D, used)
         # Where b has no second derivative: a step of 1 in the scores.
         extra_b = 0.0 if used or self.penalty else abs(grad_b) or 1.0
-        solve = factor_newton_equations(self.gram, self.penalty, extra_b, ridge)
+        solve = factor_newton_equations(gram, self.penalty, extra_b, ridge)
         return solve(-grad_w, -grad_b)
 
     def _conjugate(
@@ -291,57 +296,3 @@ def intercept_gap(penalty: float | None, grad_b: float) -> float:
     if penalty:
         return grad_b * grad_b / (2 * penalty)
     return abs(grad_b)
-
-
-def weighted_gram(
-    design: DesignMatrix, D: np.ndarray, used: int, settings: NewtonSettings
-) -> tuple[np.ndarray, float]:
-    """XᵀDX, of which ``used`` rows have D ≠ 0, and the ridge that its rounding asks for."""
-    dtype = np.float32 if used > settings.float32_rows else np.float64
-    return design.weighted_gram(D, dtype), _RIDGE[dtype]
-
-
-def factor_newton_equations(
-    gram: np.ndarray, penalty: float | None, extra_b: float = 0.0, ridge: float = _RIDGE[np.float32]
-) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
-    """Factorise I + XᵀDX, bordered by the intercept; the function that solves with it."""
-    d, factor = len(gram) - 1, newton_factor(gram, penalty, extra_b, ridge)
-
-    def solve(right_w: np.ndarray, right_b: float) -> tuple[np.ndarray, float]:
-        if penalty is None:
-            return dpotrs(factor, right_w)[0], 0.0
-        step, _ = dpotrs(factor, np.append(right_w, right_b))
-        return step[:d], float(step[d])
-
-    return solve
-
-
-def newton_factor(
-    gram: np.ndarray, penalty: float | None, extra_b: float, ridge: float
-) -> np.ndarray:
-    """The upper Cholesky factor of I + XᵀDX, bordered by the intercept if there is one."""
-    d = len(gram) - 1
-    diagonal = gram.diagonal().copy()
-    diagonal[:d] += 1.0
-    if penalty is None:
-        gram, diagonal = gram[:d, :d], diagonal[:d]
-    else:
-        diagonal[d] += penalty + extra_b
-    return _cholesky(gram, diagonal, ridge)
-
-
-def _cholesky(H: np.ndarray, diagonal: np.ndarray, ridge: float) -> np.ndarray:
-    """The factor of H with this diagonal times 1 + the smallest ridge at which it exists.
-
-    The lower triangle is the upper one of the transpose, which LAPACK takes without a copy.
-    """
-    if not 0 < diagonal.min() <= diagonal.max() < np.inf:
-        raise LinAlgError("Newton's equations are not finite")
-    while ridge < 1:
-        shifted = H.copy()
-        shifted.ravel()[:: len(H) + 1] = diagonal * (1 + ridge)
-        factor, failed = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
-        if not failed:
-            return factor
-        ridge *= _RIDGE_GROWTH
-    raise LinAlgError("Newton's equations are not finite")

@@ -23,8 +23,8 @@ class SMOSettings:
         `DenseSMO`: factor on the tolerance of pair steps when they have reached it but the bound
         on the violation, or the gap, has not.
     class_pair_tol : float
-        `ClassPairSMO`: pair steps go on to this fraction of tol. Their kernel values are float32, and
-        a violation above tol in float64 costs another slice.
+        `ClassPairSMO`: pair steps go on to this fraction of tol. Their kernel values are float32,
+        and a violation above tol in float64 costs another slice.
     max_scale : float
         `DenseSMO`: K is scaled by a power of two if its largest diagonal entry is above this or
         below its inverse.
