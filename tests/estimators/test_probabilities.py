@@ -76,12 +76,15 @@ def test_break_ties_and_nu():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_folds_are_equal_whatever_the_solver(loss):
-    """SMO solves all folds on one matrix, other solvers one after the other."""
-    X, y = overlapping(3, n=60)
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_folds_are_equal_whatever_the_solver(loss, n_classes):
+    """SMO solves all folds on one matrix, of small class pairs in one call; others one by one."""
+    X, y = overlapping(3, n=60, n_classes=n_classes)
+    y[np.flatnonzero(y == n_classes - 1)[1:]] = 0  # a class of one row: a fold leaves one class
+    weight = np.random.default_rng(4).uniform(0.3, 2.0, size=60)
     p = [
         SVC(probability="platt", random_state=0, loss=loss, tol=1e-8, solver=solver)
-        .fit(X, y)
+        .fit(X, y, sample_weight=weight)
         .predict_proba(X)
         for solver in ("smo", "qp")
     ]

@@ -9,12 +9,17 @@ order of the decision values, so A ≤ 0 is kept.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from mercer._numba import compiled
 
 __all__ = ["fit_sigmoid", "sigmoid", "smoothed_targets"]
 
-# Newton steps, smallest ridge and step length as in Lin, Lin and Weng.
+# Newton steps, largest gradient of a solution, ridge and shortest step as in Lin, Lin and Weng.
 MAX_STEPS = 100
+SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12
 SHORTEST_STEP = 1e-10
 
@@ -37,37 +42,53 @@ def fit_sigmoid(
 ) -> tuple[float, float]:
     """A ≤ 0 and B of the sigmoid that fits decision values to labels."""
     w = np.ones(f.size) if weight is None else weight
-    t = smoothed_targets(is_positive, w)
     n_positive, n_negative = w[is_positive].sum(), w[~is_positive].sum()
-    A, B = 0.0, float(np.log((n_negative + 1) / (n_positive + 1)))
-    prior = B
+    prior = float(np.log((n_negative + 1) / (n_positive + 1)))
+    values = np.ascontiguousarray(f, np.float64), smoothed_targets(is_positive, w)
+    A, B = _newton(*values, np.ascontiguousarray(w, np.float64), prior)
+    return (A, B) if A <= 0 else (0.0, prior)
 
-    def loss(A: float, B: float) -> float:
-        z = A * f + B
-        return float(w @ (t * z + np.logaddexp(0.0, -z)))
 
-    value = loss(A, B)
+@compiled(inner=True)
+def _loss(f, t, w, A, B):
+    """Σ w (t z + log(1 + exp(−z))), z = A f + B."""
+    total = 0.0
+    for i in range(f.size):
+        z = A * f[i] + B
+        total += w[i] * (t[i] * z + max(-z, 0.0) + math.log1p(math.exp(-abs(z))))
+    return total
+
+
+@compiled
+def _newton(f, t, w, prior):
+    """Newton's method with backtracking from A = 0 and B = ``prior``."""
+    A, B = 0.0, prior
+    value = _loss(f, t, w, A, B)
     for _ in range(MAX_STEPS):
-        p = sigmoid(f, A, B)
-        slope = w * (t - p)
-        gA, gB = float(slope @ f), float(slope.sum())
-        if max(abs(gA), abs(gB)) < 1e-5:
+        gA, gB, AA, AB, BB = 0.0, 0.0, RIDGE, 0.0, RIDGE
+        for i in range(f.size):
+            z = A * f[i] + B
+            e = math.exp(-abs(z))
+            p = (e if z >= 0 else 1.0) / (1.0 + e)
+            slope, curvature = w[i] * (t[i] - p), w[i] * e / ((1.0 + e) * (1.0 + e))
+            gA += slope * f[i]
+            gB += slope
+            AA += curvature * f[i] * f[i]
+            AB += curvature * f[i]
+            BB += curvature
+        if max(abs(gA), abs(gB)) < SMALL_GRADIENT:
             break
-        curvature = w * p * (1 - p)
-        weighted = curvature * f
-        AA, AB = float(weighted @ f) + RIDGE, float(weighted.sum())
-        BB = float(curvature.sum()) + RIDGE
         determinant = AA * BB - AB * AB
         if not determinant > 0:  # all f are equal up to rounding
             break
         dA, dB = (AB * gB - BB * gA) / determinant, (AB * gA - AA * gB) / determinant
-        slope_along, step = gA * dA + gB * dB, 1.0
+        slope_along, step, new = gA * dA + gB * dB, 1.0, value
         while step >= SHORTEST_STEP:
-            new = loss(A + step * dA, B + step * dB)
+            new = _loss(f, t, w, A + step * dA, B + step * dB)
             if new < value + 1e-4 * step * slope_along:
                 break
             step /= 2
-        else:
+        if step < SHORTEST_STEP:
             break
         A, B, value = A + step * dA, B + step * dB, new
-    return (float(A), float(B)) if A <= 0 else (0.0, prior)
+    return A, B

@@ -37,11 +37,8 @@ from mercer.dask._linear_round import (
 from mercer.problems._losses import EPSILON_INSENSITIVE, UNIT
 from mercer.problems._regularized_loss import Bounds, LinearPrimal, bounds_of_sums
 from mercer.solvers.linear._bounded_gap import SETTINGS as PRECISION
-from mercer.solvers.linear._smooth_newton import (
-    NewtonSettings,
-    factor_newton_equations,
-    intercept_gap,
-)
+from mercer.solvers.linear._newton_equations import factor_newton_equations
+from mercer.solvers.linear._smooth_newton import NewtonSettings, intercept_gap
 
 __all__ = ["Certified", "DistributedNewton", "RoundSettings", "TaskShape"]
 

@@ -88,7 +88,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         for name in ("_maps", "_agrees", "_vote_order", "_couples_as_libsvm"):  # an earlier fit's
             self.__dict__.pop(name, None)
         if self._is_calibrated:
-            self._calibrate(data, tasks, gram, stopping)
+            self._calibrate(data, tasks, problems, gram, stopping)
         del self._codes
 
     @property
@@ -96,11 +96,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return self.probability not in (False, "deprecated")
 
     def _calibrate(
-        self, data: Data, tasks: Sequence[Task], gram: BlockedGram, stopping: Stopping
+        self,
+        data: Data,
+        tasks: Sequence[Task],
+        problems: Sequence[BoxQP],
+        gram: BlockedGram,
+        stopping: Stopping,
     ) -> None:
         """Maps from the decision values of held-out folds: of every task, p(its first class)."""
         values = held_out_values(
             tasks,
+            problems,
             gram,
             partial(self._pose_fold, data=data),
             self._coefficients,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -29,7 +30,7 @@ from mercer.solvers._violation import _FAR, segment_violations
 from mercer.solvers.smo._pair_update import LANE, estimated_gap, pair_scratch, pair_steps
 from mercer.solvers.smo._settings import SMOSettings
 
-__all__ = ["solve_class_pairs"]
+__all__ = ["held_out_pairs", "solve_class_pairs"]
 
 
 @compiled(inner=True)
@@ -113,6 +114,68 @@ def _solve_some(
     return pair, begin
 
 
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """What `_solve_some` wrote for the pairs that it came to."""
+
+    beta: np.ndarray
+    f: np.ndarray
+    bound: np.ndarray
+    b: np.ndarray
+    steps: np.ndarray
+    is_regular: np.ndarray  # neither too many steps nor negative curvature
+    ends: np.ndarray  # of the variables of each pair, after a zero
+
+    @property
+    def size(self) -> int:
+        return self.ends.size - 1
+
+
+def _solve(
+    K: np.ndarray,
+    starts: np.ndarray,
+    classes: Sequence[tuple[int, int]],
+    box: tuple[np.ndarray, np.ndarray, np.ndarray],
+    scale: np.ndarray,
+    tols: np.ndarray,
+    stopping: Stopping,
+    settings: SMOSettings,
+) -> _Solved:
+    """Pair steps for the problems of all pairs; ``box`` are target, lower and upper of all."""
+    n_pairs, pairs = len(classes), np.array(classes, dtype=np.int64).reshape(-1, 2)
+    beta, f, bound = np.zeros((3, box[0].size))
+    b, counts = np.empty(n_pairs), np.empty((n_pairs, 2), np.int64)
+    sizes = np.diff(starts)[pairs].sum(axis=1)
+    side = -(-int(sizes.max()) // LANE) * LANE
+    scratch = np.empty((side, side)), np.empty((6, side)), *pair_scratch(side, K.dtype)
+    data = K, starts, pairs, *box, scale, tols
+    limits = np.array([settings.steps_per_pair, settings.steps_per_call])
+    out, done, begin = (beta, f, bound, b, counts, *scratch), 0, 0
+    while done < n_pairs and stopping.stopped is None:
+        done, begin = map(int, _solve_some(*data, limits, done, begin, *out))
+    ends = np.concatenate([[0], np.cumsum(sizes[:done])])
+    known, counts = slice(0, int(ends[-1])), counts[:done]
+    return _Solved(
+        beta[known], f[known], bound[known], b[:done], counts[:, 0], counts[:, 1] == 0, ends
+    )
+
+
+def _matrix(gram: BlockedGram, settings: SMOSettings) -> np.ndarray | None:
+    """K of all points, unless its values are too large or too small for pair steps."""
+    K = gram.matrix(lasting=False)
+    largest = float(K.diagonal().max(initial=0.0))
+    return K if 1 / settings.max_scale <= largest <= settings.max_scale else None
+
+
+def _box(problems: Sequence[BoxQP]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Target, lower and upper of all problems, one after the other."""
+    target, lower, upper = (
+        np.concatenate([getattr(problem, name) for problem in problems])
+        for name in ("target", "lower", "upper")
+    )
+    return target, lower, upper
+
+
 def solve_class_pairs(
     problems: Sequence[BoxQP],
     gram: BlockedGram,
@@ -139,46 +202,89 @@ def solve_class_pairs(
     """
     began, settings = time.perf_counter(), settings or SMOSettings()
     results: list[Result | None] = [None] * len(problems)
-    K = gram.matrix(lasting=False)
-    largest = float(K.diagonal().max(initial=0.0))
-    if not 1 / settings.max_scale <= largest <= settings.max_scale:
+    K = _matrix(gram, settings)
+    if K is None:
         return results
-    target, lower, upper = (
-        np.concatenate([getattr(problem, name) for problem in problems])
-        for name in ("target", "lower", "upper")
-    )
-    beta, f, bound = np.zeros((3, target.size))
-    b, counts = np.empty(len(problems)), np.empty((len(problems), 2), np.int64)
     error = gram.sum_error(np.float64)
-    scale = error.weight(np.ones(gram.n))
-    pairs = np.array(classes, dtype=np.int64).reshape(-1, 2)
     tols = np.array([tol, settings.least_tol_factor * tol, settings.small_gap])
-    data = K, starts, pairs, target, lower, upper, scale, tols
-    limits = np.array([settings.steps_per_pair, settings.steps_per_call])
-    side = -(-max(problem.target.size for problem in problems) // LANE) * LANE
-    scratch = np.empty((side, side)), np.empty((6, side)), *pair_scratch(side, K.dtype)
-    out, done, begin = (beta, f, bound, b, counts, *scratch), 0, 0
-    while done < len(problems) and stopping.stopped is None:
-        done, begin = map(int, _solve_some(*data, limits, done, begin, *out))
-    if done == 0:
+    box, scale = _box(problems), error.weight(np.ones(gram.n))
+    found = _solve(K, starts, classes, box, scale, tols, stopping, settings)
+    if found.size == 0:
         return results
-    seconds = (time.perf_counter() - began) / done
+    seconds, ends = (time.perf_counter() - began) / found.size, found.ends
     of_class = [np.arange(first, last) for first, last in pairwise(starts.tolist())]
-    ends = np.cumsum([0, *(problem.target.size for problem in problems[:done])])
-    rows = np.concatenate([part for i, j in classes[:done] for part in (of_class[i], of_class[j])])
-    known = slice(0, int(ends[-1]))
-    f_error = _errors(error, rows, ends, beta[known], bound[known])
-    box = beta[known], lower[known], upper[known]
-    violation = segment_violations(target[known] - f[known], f_error, *box, ends[:-1])
+    rows = np.concatenate(
+        [part for i, j in classes[: found.size] for part in (of_class[i], of_class[j])]
+    )
+    f_error = _errors(error, rows, ends, found.beta, found.bound)
+    target, lower, upper = (values[: int(ends[-1])] for values in box)
+    violation = segment_violations(target - found.f, f_error, found.beta, lower, upper, ends[:-1])
     diag = K.diagonal()[rows] * (1 + 1e-6)
-    for t in np.flatnonzero((violation <= tol) & (counts[:done, 1] == 0)).tolist():
+    for t in np.flatnonzero((violation <= tol) & found.is_regular).tolist():
         own = slice(int(ends[t]), int(ends[t + 1]))
         results[t] = Result(
-            beta=beta[own], f=f[own], f_error=f_error[own], b=b[t : t + 1],
-            violation=float(violation[t]), status=Status.SOLVED, iterations=int(counts[t, 0]),
+            beta=found.beta[own], f=found.f[own], f_error=f_error[own], b=found.b[t : t + 1],
+            violation=float(violation[t]), status=Status.SOLVED, iterations=int(found.steps[t]),
             rounds=1, seconds=seconds, diag=diag[own],
         )  # fmt: skip
     return results
+
+
+def held_out_pairs(
+    problems: Sequence[BoxQP],
+    folds: np.ndarray,
+    gram: BlockedGram,
+    starts: np.ndarray,
+    classes: Sequence[tuple[int, int]],
+    tol: float,
+    stopping: Stopping,
+    settings: SMOSettings | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Decision values of every row of every pair under the solution without its fold.
+
+    The variables of held-out rows have bounds of zero: f is computed at all rows of a pair.
+
+    Parameters
+    ----------
+    problems, gram, starts, classes, tol, stopping, settings
+        As in `solve_class_pairs`.
+    folds : int array
+        The fold of each variable, those of all pairs one after the other, from 0 on.
+
+    Returns
+    -------
+    values : float64 array
+        f + b, one for each variable.
+    is_known : bool array
+        False where the general solver is needed, or the fit was stopped.
+    """
+    settings, box = settings or SMOSettings(), _box(problems)
+    values, is_known = np.zeros(folds.size), np.zeros(folds.size, bool)
+    K = _matrix(gram, settings)
+    if K is None:
+        return values, is_known
+    target, lower, upper = box
+    tols, scale = np.array([tol, tol, np.inf]), np.zeros(gram.n)
+
+    def one(fold: int) -> None:
+        is_held = folds == fold
+        low, high = np.where(is_held, 0.0, lower), np.where(is_held, 0.0, upper)
+        limits = stopping, settings
+        found = _solve(K, starts, classes, (target, low, high), scale, tols, *limits)
+        if found.size == 0:
+            return
+        known = slice(0, int(found.ends[-1]))
+        v, sizes = target[known] - found.f, np.diff(found.ends)
+        violation = segment_violations(
+            v, np.zeros(v.size), found.beta, low[known], high[known], found.ends[:-1]
+        )
+        is_solved = np.repeat((violation <= tol) & found.is_regular, sizes) & is_held[known]
+        own = np.flatnonzero(is_solved)
+        values[own] = (found.f + np.repeat(found.b, sizes))[own]
+        is_known[own] = True
+
+    gram.workers.map(one, range(int(folds.max(initial=-1)) + 1))
+    return values, is_known
 
 
 def _errors(

@@ -1,0 +1,72 @@
+"""Folds of class pairs solved together, against the same folds one by one."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from mercer._multiclass import Task, pair_tasks
+from mercer.calibration._cross_fit import held_out_values
+from mercer.kernels import RBF, Linear
+from mercer.problems import svc
+from mercer.solvers import SMO, Stopping
+from tests.solvers.small import make_gram
+
+
+def values(kernel, X, codes, C, rows_at_once, n_jobs=1):
+    """Of every task, the decision values of its rows."""
+    tasks = pair_tasks(codes, codes.max() + 1)
+
+    def pose(task: Task):
+        return svc(task.y, C[task.rows])
+
+    return held_out_values(
+        tasks,
+        [pose(task) for task in tasks],
+        make_gram(kernel, X),
+        pose,
+        lambda problem, result: (result.beta, float(result.b[0])),
+        SMO(tol=1e-9),
+        np.random.RandomState(0),
+        n_jobs,
+        Stopping(),
+        rows_at_once,
+    )
+
+
+def data(sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return rng.normal(size=(codes.size, 3)) + codes[:, None], codes, rng.uniform(0.5, 4, codes.size)
+
+
+def test_the_same_as_one_by_one():
+    X, codes, C = data([30, 20, 12, 7])
+    alone = values(RBF(gamma=0.5), X, codes, C, 0)
+    for rows_at_once in (30, 45, 1000):  # no pair, some and all of them together
+        for one, other in zip(
+            values(RBF(gamma=0.5), X, codes, C, rows_at_once), alone, strict=True
+        ):
+            assert_allclose(one, other, atol=1e-7)
+
+
+def test_a_fold_that_leaves_one_class_gives_its_label():
+    X, codes, C = data([9, 1, 6])
+    found = values(RBF(), X, codes, C, 1000)
+    for one, other in zip(found, values(RBF(), X, codes, C, 0), strict=True):
+        assert_allclose(one, other, atol=1e-7)
+    of_pair = found[0]  # classes 0 and 1: without its only row of class 1, all others are class 0
+    assert of_pair[-1] == 1.0
+
+
+def test_values_beyond_the_scale_of_pair_steps_are_solved_one_by_one():
+    X, codes, C = data([15, 10, 8])
+    C = C * 1e-9
+    found = values(Linear(), 1e4 * X, codes, C, 1000)
+    for one, other in zip(found, values(Linear(), 1e4 * X, codes, C, 0), strict=True):
+        assert_allclose(one, other, atol=1e-7)
+
+
+def test_threads_do_not_change_the_values():
+    X, codes, C = data([400, 350, 30, 20, 20])
+    one, two = (values(RBF(gamma=0.2), X, codes, C, 500, n_jobs) for n_jobs in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        assert np.array_equal(a, b)
