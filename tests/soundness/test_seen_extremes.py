@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import mercer
+from mercer._result import Status
 from mercer.exceptions import ConvergenceWarning
 
 ROWS = np.random.default_rng(12).normal(size=(12, 3))
@@ -117,3 +118,20 @@ def test_the_gap_of_a_stalled_fit_is_no_smaller_than_that_of_its_model(model, se
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = clone(model).set_params(time_limit=5.0).fit(X, y)
     assert mercer.verify(found, X, y).gap_low <= found.certificate_.gap * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 4, 7, 11])
+def test_a_dual_value_that_rises_by_rounding_ends_the_fit(seed):
+    """Beside a gap of 10² a dual value of 10⁻¹⁶ can rise for ever, in steps of 10⁻²⁸."""
+    rng = np.random.default_rng(seed)
+    far = 10.0 ** rng.uniform(6.5, 8)
+    X = np.array([[far], [rng.normal()], [far + rng.normal()]])
+    y = rng.normal(size=3)
+    kernel = mercer.kernels.RBF(10.0 ** rng.uniform(-3, 0)) * mercer.kernels.Polynomial(
+        degree=2, gamma=0.5, coef0=1.0
+    )
+    C = 10.0 ** rng.uniform(0, 2)
+    model = mercer.NuSVR(C=C, nu=0.1, tol=1e-7, kernel=kernel, time_limit=60)
+    with pytest.warns(ConvergenceWarning, match="limit of float64"):
+        model.fit(X, y)
+    assert model.certificate_.status is Status.STALLED

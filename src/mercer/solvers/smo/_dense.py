@@ -75,7 +75,7 @@ class DenseSMO:
         self.dual, self.least, self.idle = -np.inf, np.inf, 0
         # Of the ends of slices the one whose dual value is certain to be largest.
         self.best, self.best_dual = self.beta, -np.inf
-        self.last_better, self.last_dual, self.least_gap = 0, -np.inf, np.inf
+        self.last_better, self.last_dual, self.least_gap = (0, 0), -np.inf, np.inf
         self.kkt: Any = None  # of `intercepts`
         self.status: Status | None = None
 
@@ -232,19 +232,22 @@ class DenseSMO:
             self.newton_after = self.steps + s.steps_per_slice
         if is_slow and newton_on_free(self.problem, self._matrix, self.beta, self.f, s):
             self._sum_f()
-        dual = self._dual()
-        gap = self._certificate().relative_gap
+        dual, certificate = self._dual(), self._certificate()
+        gap = certificate.relative_gap
         rose = dual - self.last_dual > 0.1 * abs(dual)
         if violation < 0.9 * self.least or gap < 0.9 * self.least_gap or rose:
-            self.last_better, self.last_dual = self.steps, dual
+            self.last_better, self.last_dual = (self.steps, self.rounds), dual
             self.least_gap = min(gap, self.least_gap)
-        better = violation < 0.9 * self.least or dual - self.dual > s.least_dual_gain * abs(dual)
+        # A dual value near zero may rise for ever by what is nothing beside the gap.
+        size = max(abs(dual), certificate.gap if np.isfinite(certificate.gap) else 0.0)
+        better = violation < 0.9 * self.least or dual - self.dual > s.least_dual_gain * size
         certain = self._certain_dual()
         if certain > self.best_dual:
             self.best, self.best_dual = self.beta.copy(), certain
         self.least, self.dual = min(self.least, violation), max(self.dual, dual)
         self.idle = 0 if better else self.idle + 1
-        is_slow = self.steps - self.last_better > s.max_steps_without_gain
+        steps, slices = self.steps - self.last_better[0], self.rounds - self.last_better[1]
+        is_slow = steps > s.max_steps_without_gain or slices > s.max_slices_without_gain
         if self.idle >= self.max_idle_slices or is_slow:
             self._return_to_the_best()
             self.status = Status.STALLED

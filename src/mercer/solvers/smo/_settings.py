@@ -31,11 +31,11 @@ class SMOSettings:
     max_idle_slices, max_idle_slices_float32 : int
         `DenseSMO`: slices without a smaller violation or a larger dual value before the status is
         "stalled", with float64 and with float32 kernel values.
-    max_steps_without_gain : int
-        `DenseSMO`: pair steps without a violation or a gap smaller by a tenth, or a dual value
-        larger by a tenth, before the same.
+    max_steps_without_gain, max_slices_without_gain : int
+        `DenseSMO`: pair steps, and slices, without a violation or a gap smaller by a tenth, or a
+        dual value larger by a tenth, before the same.
     least_dual_gain : float
-        Relative increase of the dual value that is not rounding.
+        Increase of the dual value that is not rounding, relative to it and to the gap.
     steps_per_pair, steps_per_call : int
         `solve_class_pairs`: steps of a class pair before it is left to the general solver, and of
         one compiled call.
@@ -116,6 +116,7 @@ class SMOSettings:
     max_idle_slices: int = 10
     max_idle_slices_float32: int = 2
     max_steps_without_gain: int = 600_000
+    max_slices_without_gain: int = 1_000
     least_dual_gain: float = 1e-15
     steps_per_pair: int = 10_000
     steps_per_call: int = 50_000
