@@ -80,3 +80,15 @@ def test_a_regression_has_no_reliability(folder, mercer):
     assert "--probability" not in err
     _, _, err = mercer("plot", "weights", "d.mercer", "d.csv")
     assert "--kernel linear or --machine linear-svr" in err
+
+
+def test_what_is_said_of_the_wrong_order_and_machine(folder, mercer):
+    pd.DataFrame({"a": range(40), "y": [0, 1] * 20}).to_csv("d.csv", index=False)
+    assert mercer("train", "d.csv", "-q")[0] == 0
+    for command in (["verify"], ["plot", "gap"]):
+        code, _, err = mercer(*command, "d.csv", "d.mercer")
+        assert code == 2
+        assert "the model comes before the data: d.mercer d.csv" in err
+    code, _, err = mercer("train", "d.csv", "--machine", "perceptron", "--verify")
+    assert code == 2
+    assert err.strip().endswith("--machine perceptron, which has no certificate")
