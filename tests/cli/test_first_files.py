@@ -118,7 +118,8 @@ def test_a_constant_regression_is_told(tmp_path, mercer):
     ("text", "words"),
     [
         ("rate,y\n" + "".join(f"{i}%,{i % 2}\n" for i in range(99)), "without signs and units"),
-        ("a;y\n" + "".join(f"1.{i:03d},50;{i % 2}\n" for i in range(99)), "thousands' signs"),
+        ("a;y\n" + "".join(f"1.{i:03d},50;{i % 2}\n" for i in range(99)), "--decimal ,"),
+        ("a,b,y\n" + "".join(f'.5,"1,{i:03d}",{i % 2}\n' for i in range(99)), "thousands' signs"),
     ],
 )
 def test_numbers_with_signs_are_named(text, words, tmp_path, mercer):

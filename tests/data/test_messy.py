@@ -81,10 +81,41 @@ def test_decimal_commas(put):
         assert_array_equal(read_table(points, schema=found.schema, decimal=".").X, [[1.5, 2]])
         with pytest.raises(FileError, match=r"'1\.5'"):
             read_table(points, schema=found.schema)
-    with pytest.raises(FileError, match="without thousands' signs"):
-        read_table(put("a;y\n1.234,5;0\n2.345,5;1\n"), decimal=",")
+    with pytest.raises(FileError, match="no thousands' signs"):  # 1.5 or 1500?
+        read_table(put("a;b;y\n1.500;1,5;0\n2.500;2,5;1\n"), decimal=",")
     with pytest.raises(FileError, match="decimal= is for CSV"):
         read_table(put("1 1:1\n", "d.svm"), decimal=",")
+
+
+@pytest.mark.parametrize("n", [3, 300])
+@pytest.mark.parametrize(("decimal", "group"), [(".", ","), (",", ".")])
+def test_signs_of_thousands(n, decimal, group, put):
+    """They are read where the other sign must be the decimal one, in any row."""
+    rng = np.random.default_rng(n)
+    values = (10.0 ** rng.uniform(0, 8, n)).round(2)
+    swap = str.maketrans(",.", group + decimal)
+    cells = [f"{value:,.2f}".translate(swap) for value in values]
+    rows = "".join(f'{i}{decimal}5;"{cell}";{i % 2}\n' for i, cell in enumerate(cells))
+    path = put("x;balance;y\n" + rows)
+    how = {} if decimal == "." else {"decimal": ","}
+    found = read_table(path, **how)
+    assert_array_equal(found.X[:, 1], values)
+    assert_array_equal(read_table(path, target="balance", **how).y, values)
+    new = put(f'x;balance\n1;"12{group}345{decimal}5"\n2;"3{group}000{group}000"\n', "new.csv")
+    assert_array_equal(read_table(new, schema=found.schema).X[:, 1], [12345.5, 3e6])
+    with pytest.raises(FileError, match=r"new\.csv:3: column 'balance'"):  # 2.5 or 2500?
+        read_table(put(f'x;balance\n1;2\n2;"2{group}500"\n', "new.csv"), schema=found.schema)
+
+
+def test_commas_beside_points_are_no_decimal_commas(put):
+    """The remedy can be followed: decimal="," would refuse the other column."""
+    path = put('a;b;y\n1.25;"2,500";0\n2.5;"3,500";1\n')
+    with pytest.raises(FileError, match=r"'b' has commas .* other columns have decimal") as caught:
+        read_table(path)
+    assert caught.value.remedy == {"drop": "b"}
+    assert_array_equal(read_table(path, drop=["b"]).X[:, 0], [1.25, 2.5])
+    with pytest.raises(FileError, match=r"'a' has points .*decimal commas in all columns"):
+        read_table(put("a;b;y\n1.25;2,5;0\n2.5;3,5;1\n"), decimal=",")
 
 
 def test_columns_that_number_the_rows_are_told(put):

@@ -88,3 +88,16 @@ def test_nullable_numbers_are_numbers():
         kernel=lambda A, B: np.tanh(np.asarray(A, float) @ np.asarray(B, float).T) + 2
     )
     assert model.fit(frame, Y).predict(frame).shape == (N,)
+
+
+def test_dates_are_named():
+    n = 30
+    dates = pd.date_range("2024-01-01", periods=n)
+    y = np.arange(n) % 2
+    for X in (
+        pd.DataFrame({"when": dates, "a": np.arange(n)}),
+        pd.DataFrame({"when": dates}),
+        dates.to_numpy()[:, None],
+    ):
+        with pytest.raises(ValueError, match=r"X must hold numbers, .* dates, such as '2024-01-01"):
+            mercer.SVC().fit(X, y)

@@ -30,7 +30,13 @@ def run(json: bool, **given: Any) -> None:
             f"doctor checks rows of numbers: leave --kernel {options['kernel']} out; mercer train "
             "checks the samples of that kernel itself"
         )
-    data, findings = _read(given, options)
+    findings: list[Finding] = []
+    try:
+        data = _read(given, options, findings)
+    except (FileError, CommandError):  # what was found before it is worth knowing, too
+        Reporter(json).write("\n".join([given["data"], *map(_indented, findings)] * bool(findings)))
+        raise
+    findings += _notes(data, options)
     parameters = {name: options[name] for name in PARAMETERS if name in options}
     if "gamma" in parameters:
         parameters["gamma"] = as_gamma(str(parameters["gamma"]))
@@ -44,7 +50,7 @@ def run(json: bool, **given: Any) -> None:
     findings = list(sorted_by_severity([*findings, *checked]))
     errors = [finding for finding in checked if finding.severity == "error"]
     words = _command(data, options)
-    lines = [describe(data), *(f"  {typed_line(finding)}" for finding in findings)]
+    lines = [describe(data), *map(_indented, findings)]
     lines += [] if findings else ["  nothing found"]
     lines += [str(report.estimate)] if report.estimate else []
     lines += [] if errors else ["to train:", f"  {words}"]
@@ -64,14 +70,18 @@ def run(json: bool, **given: Any) -> None:
         raise CommandError(f"{data.name}: a fit would fail: {typed_line(errors[0])}")
 
 
-def _read(
-    given: dict[str, Any], options: dict[str, Any], most: int = 40
-) -> tuple[Table, list[Finding]]:
-    """The data, after every repair that the errors of the reader name; ``options`` gets them.
+def _indented(finding: Finding) -> str:
+    return f"  {typed_line(finding)}"
 
-    A file that needs more than ``most`` repairs is of another kind.
+
+def _read(
+    given: dict[str, Any], options: dict[str, Any], findings: list[Finding], most: int = 40
+) -> Table:
+    """The data, after every repair that the errors of the reader name.
+
+    ``options`` gets the repairs, ``findings`` what they repair. A file that needs more than
+    ``most`` of them is of another kind.
     """
-    findings: list[Finding] = []
     for _ in range(most):
         try:
             data = read({**given, **options}, notes=False)
@@ -86,13 +96,17 @@ def _read(
                 findings.append(Finding("error", what[:1].upper() + what[1:], where, "", repair))
             continue
         if not data.id_columns:
-            break
+            return data
         repair = tuple(("drop", name) for name in data.id_columns)
         _apply(repair, options)
         what = "Columns that number the rows, and tell nothing about new ones"
         findings.append(Finding("warning", what, ", ".join(data.id_columns), "", repair))
-    else:
-        raise CommandError(f"{given['data']}: more than {most} faults; is it a table?")
+    raise CommandError(f"{given['data']}: more than {most} faults; is it a table?")
+
+
+def _notes(data: Table, options: dict[str, Any]) -> list[Finding]:
+    """Missing values, what the reader noted, and dates."""
+    findings = []
     if data.n_missing:
         counts = ", ".join(f"{name} {count:,}" for name, count in data.n_missing.items())
         fill = (("missing", options["missing"]),)
@@ -107,7 +121,7 @@ def _read(
             parts = ", ".join(column.parts)
             remedy = f"they become numbers: {parts}; --drop {shlex.quote(column.name)} if not."
             findings.append(Finding("note", "Dates", column.name, remedy))
-    return data, findings
+    return findings
 
 
 def of_file(finding: Finding, data: Table) -> Finding:

@@ -19,6 +19,7 @@ from mercer.cli._kernel import samples_of, takes_texts
 from mercer.cli._libsvm import kernel_matrix
 from mercer.data import Table, read_table
 from mercer.persistence import ModelFile, open_model
+from mercer.persistence._container import holds_tensors
 from mercer.persistence._libsvm import with_columns
 
 __all__ = [
@@ -148,6 +149,8 @@ def open_model_and_data(
     such rows. With ``as_fitted`` rows are left out that the fit did not use: those without a
     target, and those that ``mercer tune`` held out.
     """
+    if holds_tensors(data) and not holds_tensors(model):
+        raise UsageError(f"the model comes before the data: {data} {model}")
     found = open_model(model)
     if found.schema is None:
         raise CommandError(

@@ -29,6 +29,7 @@ ADVICE = {
     r"fit it with probability='platt', or take KernelLogisticRegression": (
         "train it with --machine svc --probability, or --machine kernel-logistic"
     ),
+    r"kernel='linear' or ": "--kernel linear or --machine ",
     r"kernel='linear'": "--kernel linear",
     r"LinearSVC\(loss='hinge'\) or ": "or ",
     r" \(coef_\)": "",

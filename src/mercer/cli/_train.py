@@ -207,7 +207,8 @@ def _refuse_unverifiable(name: str, model: Any) -> None:
     try:
         check_verifiable(model)
     except TypeError as error:
-        raise UsageError(f"--verify cannot be combined with --machine {name}: {error}") from error
+        what = f"--verify cannot be combined with --machine {name}, which has no certificate"
+        raise UsageError(what) from error
 
 
 def _draw(model: Any, path: str, data: Table, picture: str, reporter: Reporter) -> None:

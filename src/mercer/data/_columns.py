@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mercer.data._files import fill_rows
 from mercer.exceptions import FileError
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ __all__ = [
     "Roles",
     "Words",
     "assign",
-    "fill_rows",
     "find_column",
     "find_target",
     "find_unusable",
@@ -33,6 +33,11 @@ __all__ = [
 # Names that say that a column is the target.
 TARGET_NAMES = {"target", "label", "labels", "class", "y", "outcome"}
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# With signs of thousands, such that the other sign must be the decimal one: 2,500 may be 2.5.
+_THOUSANDS = {
+    ".": re.compile(r"[+-]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})", re.ASCII),
+    ",": re.compile(r"[+-]?\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})", re.ASCII),
+}
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,16 @@ class Notation:
         return text.strip().lower() in self.missing
 
     def number(self, text: str) -> float | None:
-        """The number a text is, perhaps infinite (1e999); None if it is none."""
-        if self.decimal == ",":
-            if "." in text:  # of thousands
+        """The number a text is, perhaps infinite (1e999); None if it is none.
+
+        Signs between thousands are left out, if the text cannot be read in another way.
+        """
+        other = "," if self.decimal == "." else "."
+        if other in text:
+            if not _THOUSANDS[self.decimal].fullmatch(text.strip()):
                 return None
+            text = text.replace(other, "")
+        if self.decimal == ",":
             text = text.replace(",", ".")
         try:
             value = float(text)
@@ -208,7 +219,9 @@ def assign(
     """Roles of the columns of the file ``name``, of which ``words`` seem to hold words."""
     if len(set(names)) < len(names):
         twice = next(n for n in names if list(names).count(n) > 1)
-        raise FileError(name, 1, f"two columns are named {twice!r}; rename one.")
+        which = " and ".join(str(j) for j, n in enumerate(names, 1) if n == twice)
+        what = f"two columns are named {twice!r} (the columns {which}); rename one."
+        raise FileError(name, 1, what)
     if schema is not None and schema.columns is not None:
         return _assign_as_trained(name, names, options, schema, has_names)
     if schema is not None:
@@ -349,17 +362,6 @@ def from_arrow(
     if roles.target is not None and roles.target not in roles.words:
         found[roles.target] = _as_floats(table.column(columns[roles.target]), text).to_numpy()
     return Raw.of(X, found, names, roles)
-
-
-def fill_rows(X: np.ndarray, columns: Sequence[Any]) -> None:
-    """Copy Arrow arrays of numbers into the columns of X."""
-    values = [column.to_numpy(zero_copy_only=False) for column in columns]
-    # 65,536 numbers at a time: these rows of X stay in the cache while their columns are written.
-    size = max(1, 65_536 // max(len(columns), 1))
-    for start in range(0, len(X), size):
-        block = slice(start, start + size)
-        for j, column in enumerate(values):
-            X[block, j] = column[block]
 
 
 def _as_floats(column: Any, text: Notation | None) -> Any:

@@ -37,8 +37,9 @@ from mercer.exceptions import FileError
 
 __all__ = ["read_cells", "read_csv", "records"]
 
-_COMMA = re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
+_COMMA = re.compile(r"[+-]?\d+(,\d+)+(\.\d+)?|[+-]?\d{1,3}(\.\d{3})+,\d+")
+_POINT = re.compile(r"[+-]?\d+(\.\d+)+(,\d+)?|[+-]?\d{1,3}(,\d{3})+\.\d+")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 
 
 def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
@@ -109,9 +110,10 @@ def _by_arrow(file: Any, layout: Layout, roles: Roles) -> Raw | None:
 
 
 def _is_plain(layout: Layout, j: int) -> bool:
-    """Whether pyarrow reads what the sample has in a column as numbers: it refuses +1."""
+    """Whether pyarrow reads what the sample has in a column as numbers: it refuses +1, 1,000.0."""
     cells = [row[j] for row in layout.sample if j < len(row)]
-    return not any(cell.startswith("+") for cell in cells)
+    other = "," if layout.notation.decimal == "." else "."
+    return not any(cell.startswith("+") or other in cell for cell in cells)
 
 
 def _spellings(missing: Sequence[str]) -> set[str]:
@@ -265,20 +267,31 @@ def _text_columns(layout: Layout, settings: LayoutSettings = SETTINGS) -> set[in
 
 def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
     """Numbers written as 1,5 or 1,500 would be taken for words."""
+    number, has_points = layout.notation.number, layout.notation.decimal == "."
+    pattern, sign = (_COMMA, "commas") if has_points else (_POINT, "points")
     for j in sorted(roles.words - roles.categorical):
-        cells, more = layout.cells(j), {}
-        remedy, swapped, sign = "write them without thousands' signs", {}, "commas"
-        if layout.notation.decimal == ".":
-            more = {"decimal": ","}
-            remedy = f"give decimal=',' if they are decimal commas, else {remedy}"
+        cells = layout.cells(j)
+        signs = [c for c in cells if pattern.fullmatch(c)]
+        if not signs or not all(c in signs or number(c) is not None for c in cells):
+            continue
+        column, more = layout.names[j], {}
+        if not has_points:
+            remedy = "decimal=',' needs decimal commas in all columns, and no thousands' signs"
+        elif all(map(_GROUPED.fullmatch, signs)) and any(
+            "." in c and number(c) is not None for c in _other_cells(layout, roles, j)
+        ):
+            remedy = "since other columns have decimal points, write them without thousands' signs"
+            if j != roles.target:
+                remedy, more = f"{remedy}, or leave it out with drop=[{column!r}]", {"drop": column}
         else:
-            swapped, sign = {44: ".", 46: ","}, "points"
-        if any(_THOUSANDS.fullmatch(cell) for cell in cells):
-            sign, more = "points and commas", {}
-            remedy = "write them without thousands' signs, and give decimal=','"
-        signs = [
-            c for c in cells if _COMMA.fullmatch(c.translate(swapped)) or _THOUSANDS.fullmatch(c)
-        ]
-        if signs and all(c in signs or layout.notation.number(c) is not None for c in cells):
-            what = f"column {layout.names[j]!r} has {sign} in its numbers ({signs[0]!r}); {remedy}."
-            raise FileError(name, None, what, **more)
+            remedy, more = "give decimal=',' if they are decimal commas, else ", {"decimal": ","}
+            remedy += "write them without thousands' signs"
+        what = f"column {column!r} has {sign} in its numbers ({signs[0]!r}); {remedy}."
+        raise FileError(name, None, what, **more)
+
+
+def _other_cells(layout: Layout, roles: Roles, j: int) -> Iterator[str]:
+    """The cells in the sample of all columns that are used, but one."""
+    for k in (*roles.features, roles.target):
+        if k is not None and k != j:
+            yield from layout.cells(k)

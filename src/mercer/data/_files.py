@@ -6,15 +6,17 @@ import io
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
+
 from mercer.exceptions import FileError, NoFileError
 
-__all__ = ["IO", "Source", "as_file_errors", "compressing", "open_source", "replacing"]
+__all__ = ["IO", "Source", "as_file_errors", "compressing", "fill_rows", "open_source", "replacing"]
 
 # How compressed files begin, and the suffix of their names.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -234,3 +236,14 @@ class _Zstd(io.RawIOBase):
         part = self._rest[: len(buffer)]
         buffer[: len(part)], self._rest = part, self._rest[len(part) :]
         return len(part)
+
+
+def fill_rows(X: np.ndarray, columns: Sequence[Any]) -> None:
+    """Copy Arrow arrays of numbers into the columns of X."""
+    values = [column.to_numpy(zero_copy_only=False) for column in columns]
+    # 65,536 numbers at a time: these rows of X stay in the cache while their columns are written.
+    size = max(1, 65_536 // max(len(columns), 1))
+    for start in range(0, len(X), size):
+        block = slice(start, start + size)
+        for j, column in enumerate(values):
+            X[block, j] = column[block]

@@ -184,7 +184,7 @@ def check_labels(
     found = []
     tiny = np.flatnonzero(count < settings.small_class_rows)
     if tiny.size:
-        shown = ", ".join(f"{classes[c]!s}: {count[c]}" for c in tiny[: SETTINGS.named])
+        shown = ", ".join(f"{_shown(classes[c])}: {count[c]}" for c in tiny[: SETTINGS.named])
         found.append(
             Finding(
                 "warning",
@@ -199,7 +199,8 @@ def check_labels(
             Finding(
                 "warning",
                 f"Class sizes differ by a factor of {count[most] / count[least]:.3g}",
-                f"{classes[most]!s}: {count[most]:,} rows, {classes[least]!s}: {count[least]:,}",
+                f"{_shown(classes[most])}: {count[most]:,} rows, "
+                f"{_shown(classes[least])}: {count[least]:,}",
                 'class_weight="balanced" if errors on the small one matter as much; and judge by '
                 "balanced accuracy.",
                 command="--class-weight balanced if errors on the small one matter as much; and "
@@ -207,6 +208,11 @@ def check_labels(
             )
         )
     return found
+
+
+def _shown(label: Any) -> str:
+    """A label as it is written; quoted, if nothing of it could be seen."""
+    return str(label) if str(label).strip() else repr(str(label))
 
 
 def check_targets(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -236,12 +237,16 @@ def as_numbers(X: Any) -> Any:
         array = np.asarray(X)
     except (ValueError, TypeError):  # ragged, or not an array: the validation says so
         return X
-    if array.dtype.kind in "SU" or (
-        array.dtype == object and any(isinstance(item, (str, bytes)) for item in array.flat)
-    ):
-        first = next(item for item in array.flat if isinstance(item, (str, bytes)))
+    if array.dtype.kind not in "SUMO":
+        return X
+    others = (item for item in array.flat if isinstance(item, (str, bytes, date, np.datetime64)))
+    if (first := next(others, None)) is not None:
+        got = repr(str(first)[:40])
+        if not isinstance(first, (str, bytes)):
+            remedy = "Replace them by numbers, such as day, season and hour."
+            raise ValueError(f"X must hold numbers, but it holds dates, such as {got}. {remedy}")
         raise ValueError(
-            f"X must hold numbers, but it holds text, such as {str(first)[:40]!r}. Convert numbers "
+            f"X must hold numbers, but it holds text, such as {got}. Convert numbers "
             "written as text with X.astype(float), encode categories, for example with "
             "OneHotEncoder, or learn from texts with a kernel on them, such as Spectrum(3)."
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import beta
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer.estimators._dual_view import HasDualView, is_fitted_on
@@ -131,6 +132,8 @@ class ReliabilityDisplay(Display):
         ax, **options
             As in `from_predictions`.
         """
+        if not is_classifier(estimator):
+            raise ValueError(f"{words_of(estimator)} is no classifier and has no probabilities.")
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"{words_of(estimator)} has no probabilities: fit it with probability='platt', or "

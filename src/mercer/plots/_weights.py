@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 
 from mercer.data._column_statistics import survey, uneven
@@ -25,9 +26,10 @@ def weights_of(estimator: Any) -> np.ndarray:
     model = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     coef = getattr(model, "coef_", None)
     if coef is None:
+        others = "LinearSVR" if is_regressor(model) else "LinearSVC or LogisticRegression"
         raise ValueError(
             f"{type(model).__name__} has no weights of features (coef_): only fitted estimators "
-            "with the linear kernel have. Use kernel='linear', LinearSVC or LogisticRegression."
+            f"with the linear kernel have. Use kernel='linear' or {others}."
         )
     return np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
 

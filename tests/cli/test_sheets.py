@@ -1,0 +1,94 @@
+"""Sheets as programs of other languages write them; messages about files that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer.data import read_table
+from mercer.persistence import open_model
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def german(path, n=120):
+    """A sheet as German programs write it, and its prices."""
+    rng = np.random.default_rng(5)
+    area = rng.gamma(3, 40, n).round(2)
+    price = (1e6 + 25_000 * area + rng.normal(0, 1e4, n)).round(2)
+    swap = str.maketrans(",.", ".,")
+    lines = ["Nr;Datum;Fläche;Bemerkung;Preis"]
+    for i in range(n):
+        note = '"sehr\nschön"' if i % 9 == 3 else "gut"
+        when = pd.Timestamp("2024-02-01 08:15") + pd.Timedelta(hours=31 * i)
+        size, cost = (f"{value:,.2f}".translate(swap) for value in (area[i], price[i]))
+        lines.append(f"A-{i};{when:%d.%m.%Y %H:%M};{size};{note};{cost}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
+    return price
+
+
+def test_the_command_of_doctor_trains_on_a_german_sheet(folder, mercer):
+    price = german(folder / "haus.csv")
+    code, out, err = mercer("doctor", "haus.csv", "--target", "Preis")
+    assert (code, err) == (0, "")
+    code, out, err = mercer(*shlex.split(out.splitlines()[-1])[1:], "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["held_out"]["r2"] > 0.9
+    schema = open_model("haus.mercer").schema
+    assert (read_table("haus.csv", schema=schema).y == price).all()
+
+
+def test_doctor_tells_what_it_found_before_it_gives_up(folder, mercer):
+    rows = "".join(f"n{i},{i / 4},?!,'{i}'\n" for i in range(200))
+    (folder / "bad.csv").write_text("name,a,price,b\n" + rows)
+    code, out, err = mercer("doctor", "bad.csv", "--target", "price", "--task", "regression")
+    assert code == 1
+    assert "--drop name" in out
+    assert err.count("\n") == 1
+    code, out, err = mercer("doctor", "nofile.csv", "--json")
+    assert (code, out) == (1, "")
+
+
+def test_a_label_without_letters_can_be_seen(folder, mercer):
+    pytest.importorskip("pyarrow")
+    labels = ["a", "b"] * 50 + [""]
+    pd.DataFrame({"x": np.arange(101) % 7, "y": labels}).to_parquet("d.parquet")
+    assert "('': 1)" in mercer("doctor", "d.parquet")[1]
+
+
+def test_names_that_come_twice_are_counted(folder, mercer):
+    (folder / "d.csv").write_text("a,b,a,y\n1,2,3,0\n2,3,4,1\n")
+    _, _, err = mercer("train", "d.csv")
+    assert "two columns are named 'a' (the columns 1 and 3); rename one." in err
+
+
+def test_a_regression_has_no_reliability(folder, mercer):
+    pytest.importorskip("matplotlib")
+    pd.DataFrame({"a": range(40), "y": np.arange(40) / 7}).to_csv("d.csv", index=False)
+    assert mercer("train", "d.csv", "-q")[0] == 0
+    code, _, err = mercer("plot", "reliability", "d.mercer", "d.csv")
+    assert code == 1
+    assert "is no classifier" in err
+    assert "--probability" not in err
+    _, _, err = mercer("plot", "weights", "d.mercer", "d.csv")
+    assert "--kernel linear or --machine linear-svr" in err
+
+
+def test_what_is_said_of_the_wrong_order_and_machine(folder, mercer):
+    pd.DataFrame({"a": range(40), "y": [0, 1] * 20}).to_csv("d.csv", index=False)
+    assert mercer("train", "d.csv", "-q")[0] == 0
+    for command in (["verify"], ["plot", "gap"]):
+        code, _, err = mercer(*command, "d.csv", "d.mercer")
+        assert code == 2
+        assert "the model comes before the data: d.mercer d.csv" in err
+    code, _, err = mercer("train", "d.csv", "--machine", "perceptron", "--verify")
+    assert code == 2
+    assert err.strip().endswith("--machine perceptron, which has no certificate")
