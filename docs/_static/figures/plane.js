@@ -28,7 +28,7 @@
     const marks = points.map((p, i) => D.handle(view, {
       shape: p[2] > 0 ? D.SQUARE : D.DISC, label: "",
       moved: (q) => { p[0] = q[0]; p[1] = q[1]; draw(); },
-      key: (event) => { if (event.key === "f" || event.key === "F") { p[2] = -p[2]; draw(); } },
+      key: (event) => { if (event.key === "f" || event.key === "F") relabel.click(); },
       focus: (on) => light(on ? i : -1),
     }));
     bars.watch(light); cells.watch(light);
@@ -68,6 +68,11 @@
     D.slider(controls, { label: "C", min: -2, max: 3, step: 0.05, value: state.logC, show: (v) => (v >= 3 ? "∞" : D.tidy(10 ** v)), change: (v) => { state.logC = v; draw(); } });
     const gamma = D.slider(controls, { label: "γ", min: -2, max: 1.5, step: 0.05, value: state.logGamma, show: (v) => D.tidy(10 ** v), change: (v) => { state.logGamma = v; draw(); } });
     gamma.parentNode.hidden = state.kernel !== "rbf";
+    const chosen = { row: 0 };
+    const relabel = D.button(controls, "", () => { points[chosen.row][2] *= -1; draw(); });
+    const choose = (i) => { chosen.row = i; relabel.textContent = `Other label for row ${i + 1}`; };
+    marks.forEach((mark, i) => mark.node.addEventListener("focus", () => choose(i)));
+    choose(0);
     draw();
     return { draw, points, marks, model: () => shown.model, state };
   };
