@@ -11,7 +11,7 @@
     const views = D.el("div", { class: "mf-views" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
     host.append(controls, views, read);
-    const view = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], label: "Plane with draggable points. Arrow keys move a chosen point, F changes its label." });
+    const view = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], names: ["x₁", "x₂"], label: "Plane with draggable points. Arrow keys move a chosen point, F changes its label." });
     const side = D.el("div", { class: "mf-side" });
     views.append(side);
     const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, view.back));
@@ -79,7 +79,8 @@
 
   /* One bar for each row, up for positive labels and down for negative ones. */
   function rowBars(parent, points) {
-    parent.append(D.el("p", { class: "mf-title" }, "α of each row, up to C"));
+    const title = D.el("p", { class: "mf-title" });
+    parent.append(title);
     const n = points.length, width = 240, height = 90;
     const box = D.svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-strip", role: "img", "aria-label": "Bars of α" });
     parent.append(box);
@@ -88,6 +89,7 @@
     return {
       draw(alpha, rows, C) {
         const top = Number.isFinite(C) ? C : Math.max(1e-9, ...alpha);
+        title.textContent = Number.isFinite(C) ? `α of each row, up to C = ${D.tidy(C)}` : `α of each row, the largest is ${D.fixed(top, 2)}`;
         rects.forEach((rect, i) => {
           const size = Math.min(1, alpha[i] / top) * (height / 2 - 3);
           D.set(rect, { y: rows[i][2] > 0 ? height / 2 - size : height / 2, height: Math.max(size, 0.5), class: rows[i][2] > 0 ? "mf-a" : "mf-b" });

@@ -12,7 +12,7 @@
     const controls = D.el("div", { class: "mf-controls" }), views = D.el("div", { class: "mf-views" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
     host.append(controls, views, read);
-    const plane = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], label: "The boundary after this step" });
+    const plane = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], names: ["x₁", "x₂"], label: "The boundary after this step" });
     const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, plane.back));
     const marks = points.map((p) => {
       const node = D.svg("g", { transform: `translate(${plane.px(p[0])} ${plane.py(p[1])})` }, plane.front);
