@@ -291,6 +291,39 @@ def test_every_control_changes_its_figure_at_once(driver, page):
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [1000, 375])
+def test_a_hand_drags_points_and_turns_the_lift(driver, page, width):
+    """The row under the pointer follows it, and the machine is Mercer's for the new place."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    run = fresh(driver, page, width)
+    at = next(i for i, (name, options) in enumerate(used()) if name == "plane" and "inf" in options)
+    figure = f"document.querySelectorAll('.mercer-figure')[{at}]"
+    point = run(f"return {figure}.querySelectorAll('.mf-point')[6]")
+    run("arguments[0].scrollIntoView({block: 'center'})", point)
+    ActionChains(driver).click_and_hold(point).move_by_offset(-20, -10).release().perform()
+    said = run(f"return {figure}.querySelector('.mf-read').textContent")
+    place = re.search(r"Row 7 at \((−?[\d.]+), (−?[\d.]+)\)", said)
+    assert place is not None, said
+    moved = run(f"return MercerStarted[{at}].points[6].slice(0, 2)")
+    assert moved[0] < 1.9
+    assert moved[1] > 2.05
+    assert [float(v.replace("−", "-")) for v in place.groups()] == pytest.approx(moved, abs=0.051)
+    X = TWELVE.copy()
+    X[6] = moved
+    model = SVC(kernel="linear", C=np.inf, tol=1e-10).fit(X, SIGNS)
+    (w1, w2), (b,) = model.coef_[0], model.intercept_
+    assert f"w = ({w1:.2f}, {w2:.2f}), b = {b:.2f}".replace("-", "−") in said
+
+    lift = run("return document.querySelector('[data-figure=lift] .mf-turn')")
+    marks = "return [...arguments[0].querySelectorAll('.mf-a')].map((e) => e.outerHTML).join()"
+    run("arguments[0].scrollIntoView({block: 'center'})", lift)
+    before = run(marks, lift)
+    ActionChains(driver).click_and_hold(lift).move_by_offset(40, 10).release().perform()
+    assert run(marks, lift) != before
+
+
+@needs_browser
 def test_each_line_is_one_part_of_its_path(driver, page):
     """Dashes begin anew with every part: a line in many short parts would look solid."""
     run = fresh(driver, page)
