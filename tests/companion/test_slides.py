@@ -32,6 +32,8 @@ def test_everything_named_exists(monkeypatch):
             assert rest.removeprefix("still-").removesuffix(".svg") in stills.STILLS
         elif kind == "companion":
             assert (DOCS / "companion" / rest).with_suffix(".md").exists()
+        elif kind == "gallery":
+            assert (ROOT / "examples" / rest).with_suffix(".py").exists()
         else:
             assert kind == "_static"
             assert (DOCS / name).exists()
@@ -55,6 +57,16 @@ def test_numbers_of_the_slides_are_right():
     assert f"{cubic.n_features_out(100):,} features, or {100 + 2} multiplications" in TEXT
     worst = check_kernel(lambda A, B: np.tanh(1 + A @ B.T), np.array([[1.0], [2.0]]))
     assert f"x = 1, 2: eigenvalue {worst.min_eigenvalue:.3f}".replace("-", "−") in TEXT
+    measured = (DOCS / "companion" / "generalisation.md").read_text("utf-8")
+    assert "the margin bound says 0.87, measured 0.028 ± 0.014" in TEXT
+    assert re.search(r"^C = 0.1: .* bound 0.87, measured 0.028", measured, re.MULTILINE)
+    assert "0.028 ± 0.014" in measured
+    for C, v, width in ((100, 1, 2), (0.5, 1, 2), (0.25, 0.5, 4), (0.1, 0.2, 10)):
+        two = SVC(kernel="linear", C=C, tol=1e-10).fit([[0, 1], [0, -1]], [1, -1])
+        assert [two.coef_[0, 1], two.certificate_.margin] == pytest.approx([v, width])
+    shown = re.findall(r"<tr><th>(?:C|v|width)</th>(.*?)</tr>", TEXT)
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in shown]
+    assert rows == [["100", "½", "¼", "0.1"], ["1", "1", "½", "0.2"], ["2", "2", "4", "10"]]
     for C, w, low, high in ((0.5, 1, 0, 0), (0.25, 0.5, -0.5, 0.5)):
         two = SVC(kernel="linear", C=C, tol=1e-10).fit([[0, 1], [0, -1]], [1, -1])
         assert [two.coef_[0, 1], *two.certificate_.bias_interval] == pytest.approx([w, low, high])
