@@ -168,7 +168,7 @@ axe:
 	npm install --no-audit --no-fund --prefix out/axe axe-core@4.14.0
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs out/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -d out/doctrees docs out/docs
 	@echo 'open out/docs/index.html'
 
 # Pages, docstrings and the links between them are read and resolved. Nothing is written, and no

@@ -1,6 +1,6 @@
 """
-A table as it is
-================
+Credit scoring from a table as it is
+====================================
 
 Categories, amounts with a long tail, missing values: no imputation, no one-hot columns, no scaling.
 ``TableKernel.from_frame`` proposes a kind for each column and explains it; any of them can be
@@ -83,13 +83,23 @@ for name, threshold in (("all", -np.inf), ("f > 0", 0.0), (f"f > {best:.2f}", be
     print(f"{name:9}: {gain(threshold, judge):+.3f} for each application")
 
 # %%
-# The mistakes: loans not paid back that the machine was most sure of.
+# The mistakes, one by one: loans not paid back that the machine was most sure of, and good ones
+# that it was most sure to refuse. ``alike`` is the share of good loans among the twenty
+# applications of the training set that are most similar by the kernel.
 
-unpaid = np.flatnonzero(~good)
-worst = unpaid[np.argsort(-values[unpaid])[:5]]
-print(table.iloc[test[worst]].assign(f=values[worst].round(2)).to_string(index=False))
+K = model.best_estimator_.kernel_(table.iloc[test], table.iloc[train])
+nearest = np.argsort(-K, axis=1)[:, :20]
+alike = is_good[train][nearest].mean(axis=1)
+for title, rows, sign in (
+    ("not paid back, surest to be given", np.flatnonzero(~good), -1),
+    ("good, surest to be refused", np.flatnonzero(good), 1),
+):
+    worst = rows[np.argsort(sign * values[rows])[:5]]
+    shown = table.iloc[test[worst]].assign(f=values[worst].round(2), alike=alike[worst])
+    print(title, shown.to_string(index=False), sep="\n", end="\n\n")
 
 # %%
 # **What to conclude.** The order of applicants is useful, the value 0 is not: with unequal costs
-# the threshold moves. The worst mistakes look like good applicants in every column; no machine on
-# these columns would refuse them.
+# the threshold moves. In the collection nine in ten of the applications that resemble the worst
+# unpaid loans were paid back, and about half of those that resemble the good ones most surely
+# refused: to judge these otherwise takes other columns, not another solver.

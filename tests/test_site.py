@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -91,6 +92,52 @@ def test_the_gallery_runs_as_notebooks_do(example, monkeypatch):
     figures = matplotlib.pyplot.get_fignums()
     matplotlib.pyplot.close("all")
     assert figures, "draws nothing"
+
+
+def statements(parts: list[str]) -> list[str]:
+    """Statements of all cells without the program's docstring, which is text in a notebook."""
+    nodes = [node for part in parts for node in ast.parse(part).body]
+    return [
+        ast.unparse(node)
+        for node in nodes
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_the_notebook_has_the_cells_that_run(example):
+    """What the site offers for download is what the test above runs, title and text in between."""
+    pytest.importorskip("sphinx_gallery")
+    from sphinx_gallery.gen_gallery import DEFAULT_GALLERY_CONF
+    from sphinx_gallery.notebook import jupyter_notebook
+    from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+
+    blocks = split_code_and_text_blocks(str(example))[1]
+    found = jupyter_notebook(blocks, DEFAULT_GALLERY_CONF, str(example.parent))["cells"]
+    text = ["".join(cell["source"]) for cell in found if cell["cell_type"] == "markdown"]
+    code = ["".join(cell["source"]) for cell in found if cell["cell_type"] == "code"]
+    assert text[0].lstrip().startswith("# ")
+    assert statements(code) == statements(cells(example))
+    assert len(code) == len([cell for cell in cells(example) if statements([cell])])
+
+
+STORIES = ("12_sms_spam", "13_splice_junctions", "16_digits", "17_news", "20_mixed_table")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_story_goes_from_raw_data_to_a_decision(story):
+    """Certificate, error on rows kept aside, mistakes, a table of decisions, and a conclusion."""
+    text = (ROOT / "examples" / f"plot_{story}.py").read_text(encoding="utf-8")
+    words = re.sub(r"\s+#?\s*", " ", text)
+    for needed in (
+        r"certificate_",
+        r"test|later",
+        r"[Mm]istake",
+        r"decision",
+        r"\*\*What to conclude",
+    ):
+        assert re.search(needed, words), needed
+    assert f"../gallery/plot_{story}>" in (DOCS / "companion" / "index.md").read_text("utf-8")
 
 
 def test_the_gallery_is_large_enough():

@@ -29,7 +29,8 @@ from mercer import SVC, KernelKMeans
 from mercer.duality import coordinate_ascent
 from mercer.kernels import RBF
 
-DPI, FRAME_MS, LAST_MS, COLOURS = 80, 220, 2200, 96
+DPI, LAST_MS, COLOURS = 80, 2200, 96
+FRAME_MS, LONGEST_FRAME_MS, ALL_MS = 220, 900, 4400
 LARGEST_BYTES = 1_000_000
 logger = logging.getLogger(__name__)
 MOTIONS: dict[str, Callable[[], Iterator[Figure]]] = {}
@@ -62,7 +63,8 @@ def outlier() -> Iterator[Figure]:
     y = np.append(SIGNS, -1)
     for height in np.linspace(-1.5, 1.0, 20):
         X = np.vstack([TWELVE, [[5, height]]])
-        yield _fitted(X, y, f"hard margin, a row at (5, {height:.1f})", np.inf)
+        place = f"(5, {height:.1f})".replace("-", "−")
+        yield _fitted(X, y, f"hard margin, a row at {place}", np.inf)
 
 
 @motion
@@ -138,7 +140,8 @@ class Motion(SphinxDirective):
             (self.env.srcdir / moving).parent.mkdir(exist_ok=True)
             frames = [_frame(figure) for figure in MOTIONS[name]()]
             frames[-1].save(self.env.srcdir / still)
-            times = [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
+            each = min(LONGEST_FRAME_MS, max(FRAME_MS, ALL_MS // len(frames)))
+            times = [each] * (len(frames) - 1) + [LAST_MS]
             frames[0].save(
                 self.env.srcdir / moving,
                 save_all=True,

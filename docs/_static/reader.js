@@ -7,7 +7,15 @@ document.addEventListener("DOMContentLoaded", () => {
     if (picture.complete) keepLegible(picture);
     else picture.addEventListener("load", () => keepLegible(picture));
   }
+  for (const picture of document.querySelectorAll("article figure.picture img.motion")) addStop(picture.closest("figure"));
 });
+
+/* A looping picture can be stopped: its last frame takes its place (WCAG 2.2.2). */
+function addStop(figure) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "motion-stop", textContent: "Stop" });
+  button.addEventListener("click", () => { button.textContent = figure.classList.toggle("stopped") ? "Play" : "Stop"; });
+  figure.querySelector("figcaption").before(button);
+}
 
 /* On a phone a picture with several panels would have letters of a few pixels: it keeps its size and can be scrolled. */
 function keepLegible(picture) {

@@ -18,7 +18,8 @@
   document.getElementById("next").addEventListener("click", () => turn(1));
   document.addEventListener("keydown", (event) => {
     if (event.target.closest(".mf-live") || event.target.tagName === "INPUT") return; // keys of a figure
-    if (["ArrowRight", "PageDown", " "].includes(event.key) && event.target.tagName !== "BUTTON") turn(1);
+    if (event.key === " " && ["BUTTON", "SUMMARY"].includes(event.target.tagName)) return; // presses it
+    if (["ArrowRight", "PageDown", " "].includes(event.key)) turn(1);
     if (["ArrowLeft", "PageUp"].includes(event.key)) turn(-1);
   });
 })();

@@ -214,6 +214,7 @@ def fresh(driver, page, width=1000):
     """The page, loaded again, at a width."""
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.get_log("browser")  # what a test before this one has left there
     driver.get(page)
     return driver.execute_script
 
@@ -287,6 +288,74 @@ def test_every_control_changes_its_figure_at_once(driver, page):
     start_over = {"Back", "Start again"}  # of a figure that is at its start already
     assert [row for row in slow if not row[3] and row[1] not in start_over] == []
     assert [line for line in driver.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1000, 375])
+def test_a_hand_drags_points_and_turns_the_lift(driver, page, width):
+    """The row under the pointer follows it, and the machine is Mercer's for the new place."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    run = fresh(driver, page, width)
+    at = next(i for i, (name, options) in enumerate(used()) if name == "plane" and "inf" in options)
+    figure = f"document.querySelectorAll('.mercer-figure')[{at}]"
+    point = run(f"return {figure}.querySelectorAll('.mf-point')[6]")
+    run("arguments[0].scrollIntoView({block: 'center'})", point)
+    ActionChains(driver).click_and_hold(point).move_by_offset(-20, -10).release().perform()
+    said = run(f"return {figure}.querySelector('.mf-read').textContent")
+    place = re.search(r"Row 7 at \((−?[\d.]+), (−?[\d.]+)\)", said)
+    assert place is not None, said
+    moved = run(f"return MercerStarted[{at}].points[6].slice(0, 2)")
+    assert moved[0] < 1.9
+    assert moved[1] > 2.05
+    assert [float(v.replace("−", "-")) for v in place.groups()] == pytest.approx(moved, abs=0.051)
+    X = TWELVE.copy()
+    X[6] = moved
+    model = SVC(kernel="linear", C=np.inf, tol=1e-10).fit(X, SIGNS)
+    (w1, w2), (b,) = model.coef_[0], model.intercept_
+    assert f"w = ({w1:.2f}, {w2:.2f}), b = {b:.2f}".replace("-", "−") in said
+
+    lift = run("return document.querySelector('[data-figure=lift] .mf-turn')")
+    marks = "return [...arguments[0].querySelectorAll('.mf-a')].map((e) => e.outerHTML).join()"
+    run("arguments[0].scrollIntoView({block: 'center'})", lift)
+    before = run(marks, lift)
+    ActionChains(driver).click_and_hold(lift).move_by_offset(40, 10).release().perform()
+    assert run(marks, lift) != before
+
+
+@needs_browser
+def test_each_line_is_one_part_of_its_path(driver, page):
+    """Dashes begin anew with every part: a line in many short parts would look solid."""
+    run = fresh(driver, page)
+    drawn = run(
+        "return [...document.querySelectorAll('[data-figure=plane] .mf-boundary,"
+        " [data-figure=plane] .mf-edge')].map((e) => e.getAttribute('d').split('M').length - 1)"
+    )
+    assert len(drawn) == 3 * sum(name == "plane" for name, _ in used())
+    assert min(drawn) >= 1
+    assert max(drawn) <= 4  # a Gaussian machine may have several
+
+
+@needs_browser
+def test_a_button_gives_a_row_the_other_label(driver, page):
+    """For hands without the key F: bring two labels together, and both α grow."""
+    run = fresh(driver, page)
+    at = next(i for i, (name, options) in enumerate(used()) if name == "plane" and "0.3" in options)
+    figure = f"document.querySelectorAll('.mercer-figure')[{at}]"
+    heights = f"return [...{figure}.querySelectorAll('.mf-strip')[0].querySelectorAll('rect')]"
+    before = run(heights + ".map((r) => Number(r.getAttribute('height')))")
+    run(f"{figure}.querySelectorAll('.mf-point')[1].focus()")
+    button = (
+        f"[...{figure}.querySelectorAll('button')].find((b) => b.textContent.includes('row 2'))"
+    )
+    run(f"{button}.click()")
+    after = run(heights + ".map((r) => Number(r.getAttribute('height')))")
+    assert after[0] > before[0]
+    assert after[1] > before[1]
+    X, y = np.array([[2, 3], [4, 3], [0, 0], [5, 0.0]]), [1, -1, -1, -1]
+    model = SVC(kernel="rbf", gamma=0.3, C=2.0, tol=1e-10).fit(X, y)
+    said = run(f"return {figure}.querySelector('.mf-read').textContent")
+    assert f"Dual {model.certificate_.dual:.3f}" in said
 
 
 @needs_browser

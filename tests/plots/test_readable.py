@@ -12,8 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer.kernels import RBF, Linear
+from mercer.kernels import RBF, Linear, Normalize, Spectrum, WeightedDegree
 from mercer.plots import KernelMatrixDisplay, LossDisplay, draw, style
+from mercer.plots._fitted import kernel_words
 
 X, y = make_moons(60, noise=0.2, random_state=0)
 
@@ -200,3 +201,26 @@ def test_a_long_kernel_is_cut_between_names():
     begin = title.partition(" · ")[2].partition("…")[0]
     assert repr(kernel).startswith(begin)
     assert not repr(kernel)[len(begin)].isalnum()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words", "short"),
+    [
+        (RBF(0.5), "RBF kernel, γ = 0.5", "RBF kernel"),
+        (Spectrum(k=(3, 4)), "Spectrum kernel, k = (3, 4)", "Spectrum kernel"),
+        (
+            Normalize(Spectrum(k=3)),
+            "normalised Spectrum kernel, k = 3",
+            "normalised Spectrum kernel",
+        ),
+        (
+            WeightedDegree(degree=6, shift=2),
+            "Weighted degree kernel, degree = 6, shift = 2",
+            "Weighted degree kernel",
+        ),
+        (0.5 * RBF(1.0) + Linear(), "0.5 * RBF(gamma=1.0) + Linear()", None),
+    ],
+)
+def test_kernels_are_named_in_words(kernel, words, short):
+    assert kernel_words(kernel) == words
+    assert kernel_words(kernel, False) == (words if short is None else short)

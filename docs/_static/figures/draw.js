@@ -22,8 +22,8 @@
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   };
 
-  /* A panel with coordinates: x in [x0, x1], y in [y0, y1], drawn on width × height units; `ticks` are the axes with numbers. */
-  function panel(parent, { x, y, width = 360, height = 360, label, axes = true, ticks = "xy" }) {
+  /* A panel with coordinates: x in [x0, x1], y in [y0, y1], drawn on width × height units; `ticks` are the axes with numbers, `names` what they measure. */
+  function panel(parent, { x, y, width = 360, height = 360, label, axes = true, ticks = "xy", names = [] }) {
     const box = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-panel", role: "group", "aria-label": label });
     parent.append(box);
     const pad = axes ? 26 : 6, letters = Math.max(...places(y).map((v) => tidy(v).length));
@@ -36,6 +36,10 @@
     if (axes) drawAxes(box, x, y, px, py, { pad, left, width, height, ticks });
     const back = svg("g", { "clip-path": `url(#${clip})` }, box);
     const front = svg("g", {}, box);
+    if (names.length) {
+      svg("text", { x: width - 8, y: height - pad - 6, class: "mf-word", "text-anchor": "end" }, back).textContent = names[0];
+      svg("text", { x: left + 6, y: 18, class: "mf-word" }, back).textContent = names[1];
+    }
     const inverse = (event) => {
       const place = box.getBoundingClientRect();
       const u = ((event.clientX - place.left) / place.width) * width, v = ((event.clientY - place.top) / place.height) * height;
@@ -103,11 +107,11 @@
     return api;
   }
 
-  /* Lines f = level as one path, by marching squares on a grid of m × m cells. */
+  /* Lines f = level by marching squares on a grid of m × m cells, each line as one part of a path: dashes begin anew with every part. */
   function contour(view, values, m, level) {
-    let d = "";
-    const at = (i, j) => values[i * (m + 1) + j] - level;
+    const at = (i, j) => values[i * (m + 1) + j] - level, next = new Map(), places = new Map();
     const X = (j) => view.px(view.x[0] + (j / m) * (view.x[1] - view.x[0])), Y = (i) => view.py(view.y[0] + (i / m) * (view.y[1] - view.y[0]));
+    const link = (a, b) => { for (const [from, to] of [[a, b], [b, a]]) next.set(from, [...(next.get(from) || []), to]); };
     for (let i = 0; i < m; i++) {
       for (let j = 0; j < m; j++) {
         const c = [at(i, j), at(i, j + 1), at(i + 1, j + 1), at(i + 1, j)], crossings = [];
@@ -116,12 +120,30 @@
           const u = c[s], v = c[(s + 1) % 4];
           if (u > 0 === v > 0) continue;
           const t = u / (u - v), p = corner[s], q = corner[(s + 1) % 4];
-          crossings.push([X(p[0] + t * (q[0] - p[0])), Y(p[1] + t * (q[1] - p[1]))]);
+          const key = (s % 2) + 2 * (Math.min(p[0], q[0]) + (m + 1) * Math.min(p[1], q[1])); // the side of the cell, which two cells share
+          if (!places.has(key)) places.set(key, `${X(p[0] + t * (q[0] - p[0])).toFixed(1)} ${Y(p[1] + t * (q[1] - p[1])).toFixed(1)}`);
+          crossings.push(key);
         }
-        for (let s = 0; s + 1 < crossings.length; s += 2) d += `M${crossings[s].map((v) => v.toFixed(1))}L${crossings[s + 1].map((v) => v.toFixed(1))}`;
+        for (let s = 0; s + 1 < crossings.length; s += 2) link(crossings[s], crossings[s + 1]);
       }
     }
-    return d;
+    return chains(next).map((chain) => "M" + chain.map((key) => places.get(key)).join("L")).join("");
+  }
+
+  /* Links a – b, at most two at each end, as chains; open chains begin at an end, the others are closed. */
+  function chains(next) {
+    const found = [], left = new Set(next.keys());
+    for (const open of [true, false]) {
+      for (const start of next.keys()) {
+        if (!left.has(start) || (open && next.get(start).length > 1)) continue;
+        const chain = [];
+        let key = start;
+        while (key !== undefined) { chain.push(key); left.delete(key); key = next.get(key).find((other) => left.has(other)); }
+        if (!open) chain.push(start);
+        found.push(chain);
+      }
+    }
+    return found;
   }
 
   function grid(view, m, decide) {

@@ -8,7 +8,7 @@
     const controls = D.el("div", { class: "mf-controls" }), views = D.el("div", { class: "mf-views" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
     host.append(controls, views, read);
-    const image = D.panel(views, { x: [-3, 3], y: [-1, 6], label: "Image of the box: g across, f up" });
+    const image = D.panel(views, { x: [-3, 3], y: [-1, 6], names: ["g", "f"], label: "Image of the box: g across, f up" });
     const cloud = D.svg("path", { class: "mf-cloud" }, image.back);
     D.svg("path", { class: "mf-axisline", d: `M${image.px(0)} ${image.py(-1)}V${image.py(6)}` }, image.back);
     const line = D.svg("path", { class: "mf-boundary" }, image.back);
@@ -18,7 +18,7 @@
     const side = D.el("div", { class: "mf-side" });
     views.append(side);
     side.append(D.el("p", { class: "mf-title" }, "dual function q(α)"));
-    const graph = D.panel(side, { x: [0, 4], y: [-3, 1.2], width: 240, height: 200, label: "Dual function" });
+    const graph = D.panel(side, { x: [0, 4], y: [-3, 1.2], width: 240, height: 200, names: ["α", "q"], label: "Dual function" });
     const curve = D.svg("path", { class: "mf-edge" }, graph.back), now = D.svg("circle", { r: 5, class: "mf-end" }, graph.front);
 
     function paint() {

@@ -6,7 +6,7 @@
   function base(host, points, label, range) {
     const controls = D.el("div", { class: "mf-controls" }), views = D.el("div", { class: "mf-views" }), read = D.el("p", { class: "mf-read", "aria-live": "polite" });
     host.append(controls, views, read);
-    const view = D.panel(views, { x: range, y: range, label });
+    const view = D.panel(views, { x: range, y: range, label, names: ["x₁", "x₂"] });
     points.forEach((p) => D.svg("path", { d: p[2] > 0 ? D.SQUARE : D.DISC, class: p[2] > 0 ? "mf-a" : "mf-b", transform: `translate(${view.px(p[0])} ${view.py(p[1])})` }, view.front));
     return { controls, views, read, view };
   }
@@ -18,7 +18,7 @@
   }
 
   F.turn = function (host) {
-    const points = D.TWELVE, state = { angle: 70, shift: 3.2 };
+    const points = D.TWELVE, state = { angle: 60, shift: 3.4 };
     const { controls, read, view } = base(host, points, "A line turned by hand", [-1.7, 6.7]);
     const line = D.svg("path", { class: "mf-boundary" }, view.back), strip = [1, -1].map(() => D.svg("path", { class: "mf-edge" }, view.back));
     let best = -Infinity;
@@ -78,7 +78,7 @@
     const marks = Object.entries(named).map(([name, p]) => {
       const mark = D.handle(view, { shape: "M-9-9H9V9H-9Z", label: `Point ${name}`, step: 0.2, moved: (q) => { p[0] = q[0]; p[1] = q[1]; draw(); } });
       mark.node.classList.add("mf-probe");
-      D.svg("text", { class: "mf-word", x: 10, y: -8 }, mark.node).textContent = name;
+      D.svg("text", { class: "mf-word", ...(name === "C" ? { x: -5, y: 24 } : { x: 10, y: -8 }) }, mark.node).textContent = name;
       return [name, p, mark];
     });
     function draw() {

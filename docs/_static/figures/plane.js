@@ -11,7 +11,7 @@
     const views = D.el("div", { class: "mf-views" });
     const read = D.el("p", { class: "mf-read", "aria-live": "polite" });
     host.append(controls, views, read);
-    const view = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], label: "Plane with draggable points. Arrow keys move a chosen point, F changes its label." });
+    const view = D.panel(views, { x: [-1.7, 6.7], y: [-1.7, 6.7], names: ["x₁", "x₂"], label: "Plane with draggable points. Arrow keys move a chosen point, F changes its label." });
     const side = D.el("div", { class: "mf-side" });
     views.append(side);
     const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, view.back));
@@ -28,7 +28,7 @@
     const marks = points.map((p, i) => D.handle(view, {
       shape: p[2] > 0 ? D.SQUARE : D.DISC, label: "",
       moved: (q) => { p[0] = q[0]; p[1] = q[1]; draw(); },
-      key: (event) => { if (event.key === "f" || event.key === "F") { p[2] = -p[2]; draw(); } },
+      key: (event) => { if (event.key === "f" || event.key === "F") relabel.click(); },
       focus: (on) => light(on ? i : -1),
     }));
     bars.watch(light); cells.watch(light);
@@ -68,13 +68,19 @@
     D.slider(controls, { label: "C", min: -2, max: 3, step: 0.05, value: state.logC, show: (v) => (v >= 3 ? "∞" : D.tidy(10 ** v)), change: (v) => { state.logC = v; draw(); } });
     const gamma = D.slider(controls, { label: "γ", min: -2, max: 1.5, step: 0.05, value: state.logGamma, show: (v) => D.tidy(10 ** v), change: (v) => { state.logGamma = v; draw(); } });
     gamma.parentNode.hidden = state.kernel !== "rbf";
+    const chosen = { row: 0 };
+    const relabel = D.button(controls, "", () => { points[chosen.row][2] *= -1; draw(); });
+    const choose = (i) => { chosen.row = i; relabel.textContent = `Other label for row ${i + 1}`; };
+    marks.forEach((mark, i) => mark.node.addEventListener("focus", () => choose(i)));
+    choose(0);
     draw();
     return { draw, points, marks, model: () => shown.model, state };
   };
 
   /* One bar for each row, up for positive labels and down for negative ones. */
   function rowBars(parent, points) {
-    parent.append(D.el("p", { class: "mf-title" }, "α of each row, up to C"));
+    const title = D.el("p", { class: "mf-title" });
+    parent.append(title);
     const n = points.length, width = 240, height = 90;
     const box = D.svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-strip", role: "img", "aria-label": "Bars of α" });
     parent.append(box);
@@ -83,6 +89,7 @@
     return {
       draw(alpha, rows, C) {
         const top = Number.isFinite(C) ? C : Math.max(1e-9, ...alpha);
+        title.textContent = Number.isFinite(C) ? `α of each row, up to C = ${D.tidy(C)}` : `α of each row, the largest is ${D.fixed(top, 2)}`;
         rects.forEach((rect, i) => {
           const size = Math.min(1, alpha[i] / top) * (height / 2 - 3);
           D.set(rect, { y: rows[i][2] > 0 ? height / 2 - size : height / 2, height: Math.max(size, 0.5), class: rows[i][2] > 0 ? "mf-a" : "mf-b" });

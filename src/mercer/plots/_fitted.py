@@ -27,12 +27,14 @@ from mercer.estimators._dual_view import (
     loss_of,
 )
 from mercer.estimators._validation import is_precomputed
+from mercer.kernels._normalize import Normalize
 from mercer.kernels._registry import kernel_entry
 
 __all__ = ["FittedView", "groups_from_margin", "kernel_words", "max_over_tasks", "title_of"]
 
 _LONGEST = 46  # letters of a kernel in a title
 _MANY_DIGITS = re.compile(r"\d+\.\d{4,}(e-?\d+)?")
+_ONE_KERNEL = re.compile(r"([A-Z]\w*)\(((?:(?![A-Z]\w*\().)*)\)")  # no other name in its brackets
 _LETTERS = {"nu": "ν", "epsilon": "ε", "lam_": "λ", "gamma": "γ", "coef0": "c₀"}
 _MARGIN_LOSSES = (Loss.HINGE, Loss.SQUARED_HINGE, Loss.MULTICLASS_HINGE)
 
@@ -217,10 +219,17 @@ def title_of(model: Any) -> str:
 
 def kernel_words(kernel: Any, with_parameters: bool = True) -> str:
     """A kernel by its name and parameters; of sums and products their expression."""
+    if isinstance(kernel, Normalize):
+        return f"normalised {kernel_words(kernel.k, with_parameters)}"
     entry = kernel_entry(kernel)
     if entry is None or not entry.title:
         text = _MANY_DIGITS.sub(lambda number: f"{float(number[0]):.4g}", repr(kernel))
-        return _one_line(text)
+        alone = _ONE_KERNEL.fullmatch(text)
+        if alone is None:
+            return _one_line(text)
+        name = re.sub(r"(?<=[a-z])[A-Z]", lambda letter: f" {letter[0].lower()}", alone[1])
+        values = alone[2].replace("=", " = ") if with_parameters else ""
+        return _one_line(", ".join(filter(None, [f"{name} kernel", values])))
     name = f"{entry.title.partition(' (')[0]} kernel"
     if not with_parameters:
         return name
