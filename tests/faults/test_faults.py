@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from numpy.testing import assert_array_equal
 import mercer
 from mercer.embeddings import EmpiricalKernelMap, LaplacianEigenmaps, Nystroem
 from mercer.exceptions import FileError, NotSeparableError
+from mercer.export import to_c, to_onnx
+from mercer.persistence import write_liblinear, write_libsvm
 from tests.read_only import read_only
 
 resource = pytest.importorskip("resource")
@@ -109,6 +112,38 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
         mercer.save(mercer.SVC(C=3).fit(X, Y), path)
     assert path.read_bytes() == content
     assert list(tmp_path.iterdir()) == [path]
+
+
+WRITERS = {
+    "C": (to_c, mercer.SVC()),
+    "ONNX": (to_onnx, mercer.SVC()),
+    "LIBSVM": (write_libsvm, mercer.SVC()),
+    "LIBLINEAR": (write_liblinear, mercer.LinearSVC()),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_what_was_exported_before(name, tmp_path):
+    if name == "ONNX":
+        pytest.importorskip("onnx")
+    (write, model), path = WRITERS[name], tmp_path / "m"
+    path.write_text("of before")
+    model.fit(X, Y)
+    with full_disk(20), pytest.raises(FileError, match="m: cannot be written"):
+        write(model, path)
+    assert path.read_text() == "of before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_exports_go_to_pipes():
+    """What is no file cannot be replaced: it is written to."""
+    read, write = os.pipe()
+    try:
+        to_c(mercer.LinearSVC().fit(X, Y), f"/dev/fd/{write}")
+    finally:
+        os.close(write)
+    with open(read, encoding="utf-8") as file:
+        assert file.read().endswith("#endif\n")
 
 
 def test_a_full_disk_does_not_end_a_fit_with_checkpoints(tmp_path):
