@@ -214,6 +214,35 @@ print(model.certificate_.status.is_solved)
 """
 
 
+LITTLE_FOR_KERNEL_VALUES = """
+import resource, numpy as np, mercer
+X = np.random.default_rng(0).normal(size=(5000, 6)); y = X[:, 0] > 0
+model = mercer.SVC(n_jobs=1).fit(X[:100], y[:100])
+before = model.decision_function(X[:50])
+with open("/proc/self/statm") as file:
+    now = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (40 << 20),) * 2)
+try:
+    model.fit(X, X[:, 0] + np.random.default_rng(1).normal(size=5000) > 0)
+    print("fitted")
+except MemoryError as error:
+    print("cache_size" in str(error), (model.decision_function(X[:50]) == before).all())
+"""
+
+
+@pytest.mark.serial
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_memory_for_kernel_values_that_cannot_be_had_is_a_memory_error():
+    """These pages come from mmap, whose own error is an OSError."""
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE_FOR_KERNEL_VALUES],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout.split() == ["True", "True"], done.stderr[-2000:]
+
+
 @pytest.mark.serial
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 def test_little_memory_is_an_error_and_not_the_end():

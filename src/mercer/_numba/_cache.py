@@ -42,7 +42,7 @@ class Cache(FunctionCache):
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:  # a file that was cut off, or cannot be read
             with contextlib.suppress(OSError):
-                self._cache_file.flush()
+                self._cache_file.flush()  # type: ignore[no-untyped-call]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
