@@ -101,7 +101,8 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         with open(path, "wb") if is_stream else replacing(path) as file:
             yield file
     except OSError as error:
-        raise FileError(str(path), None, f"cannot be written: {error.strerror}.") from error
+        reason = error.strerror or error
+        raise FileError(str(path), None, f"cannot be written: {reason}.") from error
 
 
 def _sync_folder(folder: Path) -> None:
