@@ -4,22 +4,19 @@ Processes fit, verify, search, predict, save, load and are interrupted, all at r
 fits with checkpoints and writers of files are ended by SIGKILL. In the end: resident memory of
 every process in the second and in the last quarter, files that could not be read, certificates that
 did not hold, resumed optima that differ. The exit status is 1 if there is any, or if memory grew by
-more than 5 %.
+more than 5 %. With ``--kills 200`` there is no load, but 200 fits that are ended and go on.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
-import signal
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +24,23 @@ import numpy as np
 
 import mercer
 from benchmarks.report import table
+from benchmarks.trust_kills import kill_fits, run_kills
 
 __all__ = ["add_command"]
 
 PROCESSES = 4
 
 MOST_GROWTH = 0.05
-FIT: dict[str, Any] = {"C": 300.0, "gamma": 0.1, "tol": 1e-3}
 
 
 def add_command(commands: Any) -> None:
     parser = commands.add_parser("trust", help="mixed load, kills and resumed fits (make soak)")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--processes", type=int, default=PROCESSES)
+    parser.add_argument(
+        "--kills", type=int, help="only end fits, so many of them with duals in a checkpoint"
+    )
+    parser.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=run)
 
 
@@ -125,78 +126,6 @@ def work(seed: int, seconds: float, folder: str, results: Any) -> None:
     results.put((dict(done), problems, memory))
 
 
-# ---------------------------------------------------------------------- kills
-
-
-def _problem() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(12)
-    X = rng.normal(size=(1500, 8))
-    return X, X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=1500) > 0
-
-
-def fit_with_checkpoint(path: str, result: str) -> None:
-    """A fit in a process that may be killed; its certificate goes to a file."""
-    X, y = _problem()
-    model = mercer.SVC(**FIT, checkpoint=path)
-    model._fit_settings = replace(model._fit_settings, checkpoint_seconds=0.02)
-    model.fit(X, y)
-    certificate = model.certificate_
-    text = json.dumps([certificate.primal, certificate.dual, certificate.status.is_solved])
-    Path(result + ".part").write_text(text)
-    os.replace(result + ".part", result)
-
-
-def save_again_and_again(path: str) -> None:
-    X, y = _problem()
-    model = mercer.SVC().fit(X[:200], y[:200])
-    while True:
-        mercer.save(model, path)
-
-
-def _kill_after(target: Any, arguments: tuple, seconds: float, context: Any) -> bool:
-    """Whether the process was still running when it was killed."""
-    child = context.Process(target=target, args=arguments)
-    child.start()
-    child.join(seconds)
-    running = child.is_alive()
-    if running:
-        os.kill(child.pid, signal.SIGKILL)
-    child.join()
-    return running
-
-
-def kills(seconds: float, folder: Path, rng: np.random.Generator) -> tuple[int, int, list[str]]:
-    """Kill fits and writers until the time is over: kills, fits that ended, problems."""
-    context = multiprocessing.get_context("fork")
-    X, y = _problem()
-    began = time.perf_counter()
-    whole = mercer.SVC(**FIT).fit(X, y).certificate_
-    longest = time.perf_counter() - began
-    path, result, saved = (str(folder / name) for name in ("fit.npz", "fit.json", "saved.mercer"))
-    killed, ended, problems = 0, 0, []
-    latest = time.monotonic() + seconds
-    while time.monotonic() < latest:
-        if rng.random() < 0.2:
-            killed += _kill_after(save_again_and_again, (saved,), rng.uniform(0, 1.0), context)
-            try:
-                if Path(saved).exists():
-                    mercer.load(saved)
-            except mercer.FileError as error:
-                problems.append(f"a file cannot be read: {error}")
-            continue
-        killed += _kill_after(fit_with_checkpoint, (path, result), rng.uniform(0, longest), context)
-        if Path(result).exists():
-            primal, dual, is_solved = json.loads(Path(result).read_text())
-            ended += 1
-            slack = 1e-9 * abs(primal)
-            if not is_solved or dual > whole.primal + slack or whole.dual > primal + slack:
-                problems.append(
-                    f"a resumed fit ended at {primal:.9g}, undisturbed {whole.primal:.9g}"
-                )
-            Path(result).unlink()
-    return killed, ended, problems
-
-
 # ---------------------------------------------------------------------- the report
 
 
@@ -212,9 +141,10 @@ def _growth(memory: list[tuple[float, int]], seconds: float) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
+    rng = np.random.default_rng(options.seed)
+    if options.kills:
+        return run_kills(options.kills, rng)
     seconds = 60 * options.minutes
-    rng = np.random.default_rng(0)
-    mercer.SVC().fit(*(part[:100] for part in _problem()))  # compiled before processes are forked
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     with tempfile.TemporaryDirectory() as place:
@@ -224,7 +154,9 @@ def run(options: argparse.Namespace) -> int:
         ]
         for worker in workers:
             worker.start()
-        killed, ended, problems = kills(seconds, Path(place), rng)
+        latest = time.monotonic() + seconds
+        found_kills = kill_fits(lambda _: time.monotonic() >= latest, Path(place), rng)
+        problems = found_kills.problems
         found = [results.get(timeout=300) for _ in workers]
         for worker in workers:
             worker.join()
@@ -235,7 +167,7 @@ def run(options: argparse.Namespace) -> int:
         problems += wrong
         growths.append(_growth(memory, seconds))
     rows = [[name, f"{count:,}"] for name, count in total.items()]
-    rows += [["kill -9", f"{killed:,}"], ["fits that ended after kills", f"{ended:,}"]]
+    rows += found_kills.rows()
     rows += [["largest growth of memory", f"{max(growths):.1%}"], ["problems", str(len(problems))]]
     print(table(["", "count"], rows))
     for problem in problems[:20]:

@@ -75,7 +75,9 @@ from numba.core import caching
 for name in ("InTreeCacheLocator", "UserWideCacheLocator"):
     locator = getattr(caching, name, None) or getattr(caching, "_" + name)  # older Numba
     locator.from_function = classmethod(lambda cls, f, path: None)
-tempfile.tempdir = sys.argv[1]
+tempfile.tempdir = sys.argv[1] if len(sys.argv) > 1 else None
+if tempfile.tempdir is None:  # as where all file systems are read-only
+    tempfile._candidate_tempdir_list = lambda: []
 import numpy as np
 from mercer._numba import compiled
 
@@ -88,12 +90,12 @@ print(type(made._cache).__name__, getattr(made._cache, "_cache_path", ""))
 """
 
 
-def run(folder):
-    script = folder.parent / "script.py"
+def run(*folder, place=None):
+    script = (place or folder[0].parent) / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     done = subprocess.run(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, str(script), *map(str, folder)],
         capture_output=True, text=True, timeout=120, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -105,6 +107,10 @@ def test_a_process_without_writable_folders(shared):
     assert kind == "Cache"
     assert Path(path).is_relative_to(shared / NAME)
     assert list(Path(path).glob("*.nbi"))
+
+
+def test_a_process_that_can_write_nowhere(tmp_path):
+    assert run(place=tmp_path) == ["NullCache"]  # compiled in memory
 
 
 class Bomb:
@@ -144,18 +150,40 @@ print(total(np.array([1.0, 2.0])), sum(total.stats.cache_hits.values()))
 """
 
 
+def run_pair(folder, before=""):
+    """The value of a compiled function, and how often it came from the cache."""
+    script, limited = folder / "script.py", folder / "limited.py"
+    if not script.exists():  # its time is part of what the cache compares
+        script.write_text(PAIR)
+    limited.write_text(f"import runpy\n{before}\nrunpy.run_path('script.py')\n")
+    done = subprocess.run(
+        [sys.executable, "limited.py"],
+        capture_output=True, text=True, timeout=120, check=False, cwd=folder,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
 def test_inner_functions_are_cached_within_their_callers(tmp_path):
-    script, cache = tmp_path / "script.py", tmp_path / "cache"
-    script.write_text(PAIR)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     for hits in ("0", "1"):  # the second process compiles nothing
-        done = subprocess.run(
-            [sys.executable, str(script)],
-            capture_output=True, text=True, timeout=120, env=environment, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.split() == ["22.0", hits]
-    assert len(list(cache.rglob("*.nbi"))) == 1
+        assert run_pair(tmp_path) == ["22.0", hits]
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) == 1
+
+
+def test_a_full_disk_leaves_the_code_in_memory(tmp_path):
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
+    assert run_pair(tmp_path, full) == ["22.0", "0"]
+    assert not list((tmp_path / "cache").rglob("*.nb*"))
+    assert [run_pair(tmp_path) for _ in range(2)] == [["22.0", "0"], ["22.0", "1"]]
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_files_that_were_cut_off_are_written_again(kind, tmp_path):
+    run_pair(tmp_path)
+    for path in (tmp_path / "cache").rglob(f"*.{kind}"):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert [run_pair(tmp_path) for _ in range(2)] == [["22.0", "0"], ["22.0", "1"]]
 
 
 def test_a_general_function_may_have_closures_and_expressions_of_arrays():

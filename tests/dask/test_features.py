@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mercer
 
@@ -69,3 +72,49 @@ def test_k_means_ends_at_a_fixed_point_of_lloyd(client, circles):
     assert np.allclose(means, model.cluster_centers_, atol=1e-10)
     assert model.inertia_ == pytest.approx(np.square(Z - means[labels]).sum(), rel=1e-10)
     assert np.array_equal(model.predict(X), labels)
+
+
+SAVED = {
+    "ridge": (KernelRidge(alpha=0.3, gamma=0.5, n_landmarks=25), "predict"),
+    "pca": (KernelPCA(n_components=3, gamma=0.5, n_landmarks=20), "transform"),
+    "k-means": (KernelKMeans(n_clusters=4, gamma=0.5, n_landmarks=20, random_state=0), "predict"),
+}
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["alone", "last of a pipeline"])
+@pytest.mark.parametrize("name", SAVED)
+def test_models_on_features_are_saved(name, scaled, client, circles, tmp_path):
+    X, y = circles
+    model, method = SAVED[name]
+    model = clone(model).fit(cut(X), y)
+    if scaled:
+        model = Pipeline([("as they are", StandardScaler(with_mean=False, with_std=False)),
+                          ("model", model)])  # fmt: skip
+        model.steps[0][1].fit(X)
+    mercer.save(model, tmp_path / "model")
+    again = mercer.load(tmp_path / "model")
+    new = np.linspace(-3, 3, 40).reshape(20, 2)
+    np.testing.assert_allclose(
+        getattr(again, method)(new), getattr(model, method)(new), rtol=0, atol=1e-9
+    )
+
+
+def test_k_means_without_dask_has_the_same_centres(client, circles):
+    """‖φ(x) − μ‖² in the feature space of the kernel is that of the features, plus what they lack:
+    k(x, x) − ‖φ̂(x)‖², the same for every centre."""
+    X, _ = circles
+    model = KernelKMeans(n_clusters=3, gamma=0.5, n_landmarks=20, random_state=0).fit(cut(X))
+    Z = model.features_.transform(X)
+    within = np.square(Z[:, None] - model.cluster_centers_).sum(axis=2)
+    lacking = 1.0 - np.square(Z).sum(axis=1)
+    distances = model.to_local().transform(X)
+    np.testing.assert_allclose(distances**2, within + lacking[:, None], rtol=0, atol=1e-9)
+
+
+def test_pca_without_dask_states_the_variances_of_the_features(client, circles):
+    X, _ = circles
+    model = KernelPCA(n_components=3, gamma=0.5, n_landmarks=20).fit(cut(X))
+    ours, theirs = model.to_local()[-1], PCA(3).fit(model.features_.transform(X))
+    for name in ("explained_variance_", "explained_variance_ratio_", "noise_variance_",
+                 "singular_values_"):  # fmt: skip
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8)

@@ -34,6 +34,21 @@ def test_values_and_labels_are_the_models(name):
     np.testing.assert_allclose(got, values, rtol=0, atol=1e-10 * max(scale, 1.0))
 
 
+def test_values_of_a_large_model_are_those_in_float64():
+    """`decision_function` may have float32 kernel values there, with the same signs; the graph has
+    not, nor does a runtime bring some in by joining operators."""
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(2, 1000, 100))
+    model = mercer.SVC(C=10.0, gamma=0.01).fit(X, X[:, 0] + rng.normal(size=1000) > 0)
+    assert model.expansion_._is_worth_float32
+    exact, found = model.expansion_.exact(new)[:, 0], run(to_onnx(model), new)
+    values = model.decision_function(new)
+    np.testing.assert_allclose(found["decision_values"], exact, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(found["label"], model.predict(new))
+    np.testing.assert_allclose(values, exact, rtol=0, atol=2e-3 * np.abs(exact).max())
+    np.testing.assert_array_equal(values > 0, exact > 0)
+
+
 def test_rows_one_at_a_time_and_none():
     case = CASES["SVC two classes"]()
     whole = run(to_onnx(case.model), case.rows)["decision_values"]

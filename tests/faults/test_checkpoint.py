@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 import mercer
 from mercer.data import Checkpoint
 from mercer.exceptions import ConvergenceWarning, FileError
-from mercer.kernels import Spectrum
+from mercer.kernels import Graph, Jaccard, Spectrum, TableKernel, WeisfeilerLehman
 from tests.read_only import read_only
 
 
@@ -214,4 +215,35 @@ def test_kill_9_leaves_a_checkpoint_that_goes_on(tmp_path):
     X = rng.normal(size=(1000, 10))
     y = X[:, 0] + rng.normal(size=1000) > 0
     model = mercer.SVC(C=1e3, gamma=0.05, tol=0.1, checkpoint=path).fit(X, y)
+    assert model.certificate_.status.is_solved
+
+
+def _tables():
+    rng = np.random.default_rng(3)
+    columns = {"a": rng.normal(size=60), "b": rng.choice(["x", "y"], size=60).tolist()}
+    return columns, TableKernel()
+
+
+def _sets():
+    rng = np.random.default_rng(3)
+    return [{f"word{i}" for i in rng.integers(0, 30, size=6)} for _ in range(60)], Jaccard()
+
+
+def _graphs():
+    rng = np.random.default_rng(3)
+    pairs = rng.integers(0, 5, size=(60, 6, 2)).tolist()
+    labels = [["one", "two", "one", "two", "three"]] * 60
+    made = zip(pairs, labels, strict=True)
+    return [Graph(5, edges, names) for edges, names in made], WeisfeilerLehman()
+
+
+@pytest.mark.parametrize("samples", [_tables, _sets, _graphs])
+def test_samples_of_every_kind_go_on_in_another_process(samples, tmp_path):
+    """Their digest is that of their values, not of objects that are shared or hashed otherwise."""
+    path, (rows, kernel), y = tmp_path / "fit.npz", samples(), np.arange(60) % 2
+    fresh = always(mercer.SVC(C=10.0, kernel=kernel, checkpoint=path, callback=halting(1)))
+    with pytest.raises(Halted):
+        fresh.fit(rows, y)
+    other = pickle.loads(pickle.dumps(rows))  # equal values in other objects
+    model = mercer.SVC(C=10.0, kernel=kernel, checkpoint=path).fit(other, y)
     assert model.certificate_.status.is_solved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from numpy.testing import assert_array_equal
 import mercer
 from mercer.embeddings import EmpiricalKernelMap, LaplacianEigenmaps, Nystroem
 from mercer.exceptions import FileError, NotSeparableError
+from mercer.export import to_c, to_onnx
+from mercer.persistence import write_liblinear, write_libsvm
 from tests.read_only import read_only
 
 resource = pytest.importorskip("resource")
@@ -111,6 +114,38 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+WRITERS = {
+    "C": (to_c, mercer.SVC()),
+    "ONNX": (to_onnx, mercer.SVC()),
+    "LIBSVM": (write_libsvm, mercer.SVC()),
+    "LIBLINEAR": (write_liblinear, mercer.LinearSVC()),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_leaves_what_was_exported_before(name, tmp_path):
+    if name == "ONNX":
+        pytest.importorskip("onnx")
+    (write, model), path = WRITERS[name], tmp_path / "m"
+    path.write_text("of before")
+    model.fit(X, Y)
+    with full_disk(20), pytest.raises(FileError, match="m: cannot be written"):
+        write(model, path)
+    assert path.read_text() == "of before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_exports_go_to_pipes():
+    """What is no file cannot be replaced: it is written to."""
+    read, write = os.pipe()
+    try:
+        to_c(mercer.LinearSVC().fit(X, Y), f"/dev/fd/{write}")
+    finally:
+        os.close(write)
+    with open(read, encoding="utf-8") as file:
+        assert file.read().endswith("#endif\n")
+
+
 def test_a_full_disk_does_not_end_a_fit_with_checkpoints(tmp_path):
     """The first checkpoint is small and is written; later ones fail, and the fit goes on."""
     from dataclasses import replace
@@ -177,6 +212,35 @@ except MemoryError as error:
 model = mercer.SVC(cache_size=20, n_jobs=1).fit(X[:1500], y[:1500])
 print(model.certificate_.status.is_solved)
 """
+
+
+LITTLE_FOR_KERNEL_VALUES = """
+import resource, numpy as np, mercer
+X = np.random.default_rng(0).normal(size=(5000, 6)); y = X[:, 0] > 0
+model = mercer.SVC(n_jobs=1).fit(X[:100], y[:100])
+before = model.decision_function(X[:50])
+with open("/proc/self/statm") as file:
+    now = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (40 << 20),) * 2)
+try:
+    model.fit(X, X[:, 0] + np.random.default_rng(1).normal(size=5000) > 0)
+    print("fitted")
+except MemoryError as error:
+    print("cache_size" in str(error), (model.decision_function(X[:50]) == before).all())
+"""
+
+
+@pytest.mark.serial
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_memory_for_kernel_values_that_cannot_be_had_is_a_memory_error():
+    """These pages come from mmap, whose own error is an OSError."""
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE_FOR_KERNEL_VALUES],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout.split() == ["True", "True"], done.stderr[-2000:]
 
 
 @pytest.mark.serial

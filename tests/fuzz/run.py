@@ -2,8 +2,8 @@
 
 Numbers of inputs are spread over the kinds. Each of several processes has at most 1 GB more than it
 begins with; one that dies is started again after the input that ended it. With ``--resume file`` a
-run goes on where it was. Inputs that fail are written to ``tests/fuzz/corpus`` (with
-``--keep``), printed, and make the exit status 1.
+run goes on where it was (with the same ``--batch``). Inputs that fail are written to
+``tests/fuzz/corpus`` (with ``--keep``), printed, and make the exit status 1.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4))
     parser.add_argument("--resume", type=Path)
+    parser.add_argument("--batch", type=int, default=BATCH, help="inputs of a process")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args(arguments)
     done: dict[int, list] = {}
@@ -87,13 +88,13 @@ def main(arguments: list[str] | None = None) -> int:
         for line in options.resume.read_text().splitlines():
             first, found = json.loads(line)
             done[first] = found
-    batches = [first for first in range(0, options.count, BATCH) if first not in done]
+    batches = [first for first in range(0, options.count, options.batch) if first not in done]
     problems = [each for found in done.values() for each in found]
     began, total = time.monotonic(), 0
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        sizes = {first: min(BATCH, options.count - first) for first in batches}
+        sizes = {first: min(options.batch, options.count - first) for first in batches}
         running = {pool.submit(run_batch, first, sizes[first]): first for first in batches}
         for ended in as_completed(running):
             first, found = running[ended], ended.result()
@@ -103,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
                 with open(options.resume, "a") as file:
                     file.write(json.dumps([first, found]) + "\n")
             rate = total / (time.monotonic() - began)
-            finished = total + BATCH * len(done)
+            finished = total + options.batch * len(done)
             print(f"\r{finished:,} of {options.count:,} inputs, {len(problems)} failures, "
                   f"{rate:.0f} a second", end="", file=sys.stderr, flush=True)  # fmt: skip
     print(file=sys.stderr)

@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 import mercer
+from mercer.exceptions import FileError
 from mercer.plots import KINDS, draw, write_figure
 
 X, y = make_moons(60, noise=0.2, random_state=0)
@@ -81,7 +82,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, linear):
     path.write_bytes(b"old")
     display = draw("weights", linear, X, y)
     monkeypatch.setattr("os.replace", lambda *args: (_ for _ in ()).throw(OSError("disk")))
-    with pytest.raises(OSError, match="disk"):
+    with pytest.raises(FileError, match=r"model\.png: cannot be written: disk"):
         write_figure(display, path)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["model.png"]

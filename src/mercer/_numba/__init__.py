@@ -7,7 +7,7 @@ _instructions.py  instructions that Numba does not have
 ================  ================================================================
 """
 
-from mercer._numba._cache import private_folder
+from mercer._numba._cache import private_folder, temporary_folder
 from mercer._numba._compiled import REASSOCIATE, Compilation, compiled
 from mercer._numba._instructions import (
     bits_to_float,
@@ -25,5 +25,5 @@ from mercer._numba._instructions import (
 __all__ = [
     "REASSOCIATE", "Compilation", "bits_to_float", "compiled", "float_to_bits", "key_value",
     "larger", "least_key", "order_key", "prefetch", "private_folder", "smaller", "tagged_key",
-    "wide_vectors",
+    "temporary_folder", "wide_vectors",
 ]  # fmt: skip

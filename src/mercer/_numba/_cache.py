@@ -14,6 +14,7 @@ import contextlib
 import functools
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 
-__all__ = ["Cache", "private_folder"]
+__all__ = ["Cache", "private_folder", "temporary_folder"]
 
 
 class Cache(FunctionCache):
@@ -37,8 +38,17 @@ class Cache(FunctionCache):
         """The compiled code for these types, or None: then Numba compiles, and registers first."""
         rtsys.initialize(target_context)
         self._cache_file._source_stamp = self._sources
-        with self._guard_against_spurious_io_errors():
+        try:
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # a file that was cut off, or cannot be read
+            with contextlib.suppress(OSError):
+                self._cache_file.flush()  # type: ignore[no-untyped-call]
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code; on a full disk it is in memory only."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
 
     @functools.cached_property
     def _sources(self) -> tuple:
@@ -70,6 +80,15 @@ def _stamp(file: str) -> str:
     except OSError:
         return ""
     return f"{status.st_mtime_ns} {status.st_size}"
+
+
+def temporary_folder() -> str | None:
+    """`private_folder` of the temporary directory; None also where there is no such directory."""
+    try:
+        parent = tempfile.gettempdir()
+    except OSError:
+        return None
+    return private_folder(parent)
 
 
 @functools.cache

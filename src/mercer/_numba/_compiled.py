@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +23,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
-from mercer._numba._cache import Cache, private_folder
+from mercer._numba._cache import Cache, temporary_folder
 
 __all__ = ["REASSOCIATE", "Compilation", "compiled"]
 
@@ -69,7 +68,7 @@ def compiled(
         dispatcher._cache = Cache(function)  # type: ignore[no-untyped-call]
         return dispatcher
     except RuntimeError:  # no writable folder for the cache: neither the package's nor the user's
-        folder = private_folder(tempfile.gettempdir())
+        folder = temporary_folder()
     if folder is not None:
         config: Any = numba.core.config
         before = config.CACHE_DIR

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.dask._client import close_local_cluster as close_local_cluster
-    from mercer.dask._features import KernelKMeans as KernelKMeans
-    from mercer.dask._features import KernelPCA as KernelPCA
     from mercer.dask._features import KernelRidge as KernelRidge
     from mercer.dask._features import Nystroem as Nystroem
     from mercer.dask._kernel import SVC as SVC
@@ -23,10 +21,12 @@ if TYPE_CHECKING:
     from mercer.dask._linear import LogisticRegression as LogisticRegression
     from mercer.dask._search import SVCCV as SVCCV
     from mercer.dask._search import PegasosClassifier as PegasosClassifier
+    from mercer.dask._unsupervised import KernelKMeans as KernelKMeans
+    from mercer.dask._unsupervised import KernelPCA as KernelPCA
 
 _HOMES = {
-    "KernelKMeans": "_features",
-    "KernelPCA": "_features",
+    "KernelKMeans": "_unsupervised",
+    "KernelPCA": "_unsupervised",
     "KernelRidge": "_features",
     "Nystroem": "_features",
     "LinearSVC": "_linear",

@@ -16,7 +16,16 @@ import numpy as np
 
 from mercer.exceptions import FileError, NoFileError
 
-__all__ = ["IO", "Source", "as_file_errors", "compressing", "fill_rows", "open_source", "replacing"]
+__all__ = [
+    "IO",
+    "Source",
+    "as_file_errors",
+    "compressing",
+    "fill_rows",
+    "open_source",
+    "replacing",
+    "writing",
+]
 
 # How compressed files begin, and the suffix of their names.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -85,6 +94,18 @@ def replacing(path: str | os.PathLike, part: Path | None = None) -> Iterator[Bin
         part.unlink(missing_ok=True)
         raise
     _sync_folder(place.parent)
+
+
+@contextmanager
+def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """As `replacing`, with a `FileError` that names the file. Pipes and devices are written to."""
+    is_stream = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    try:
+        with open(path, "wb") if is_stream else replacing(path) as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(str(path), None, f"cannot be written: {reason}.") from error
 
 
 def _sync_folder(folder: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
 from mercer.data import Schema
+from mercer.data._files import writing
 from mercer.export._c_kernels import HELPERS, kernel_expression
 from mercer.export._flow import Flow, flow_of
 
@@ -44,7 +44,7 @@ def to_c(
     model : estimator or Pipeline
         As for `to_onnx`.
     path : str or path, optional
-        Where to write it.
+        Where to write it, whole or not at all.
     name : str, default="model"
         What the names in the header begin with.
     dtype : {"double", "float"}, default="double"
@@ -70,7 +70,8 @@ def to_c(
         raise ValueError(f"dtype must be 'double' or 'float', got {dtype!r}.")
     text = _Header(flow_of(model, schema), name, dtype).build()
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        with writing(path) as file:
+            file.write(text.encode())
     return text
 
 

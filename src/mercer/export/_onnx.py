@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mercer
 from mercer.data import Schema
+from mercer.data._files import writing
 from mercer.export._flow import Flow, flow_of
 from mercer.kernels import (
     RBF,
@@ -49,7 +49,7 @@ def to_onnx(
         With a kernel on numbers, or linear. Scalers before it (StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler) become part of the graph.
     path : str or path, optional
-        Where to write it.
+        Where to write it, whole or not at all.
     schema : Schema, optional
         Of a file that the command line wrote: its scaling comes first.
 
@@ -72,7 +72,8 @@ def to_onnx(
     """
     content = _Graph(flow_of(model, schema)).build()
     if path is not None:
-        Path(path).write_bytes(content)
+        with writing(path) as file:
+            file.write(content)
     return content
 
 

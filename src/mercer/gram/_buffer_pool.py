@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +45,14 @@ def borrow(n_bytes: int) -> BufferPool:
     if hasattr(mmap, "MAP_ANONYMOUS"):  # private pages, which MADV_FREE asks for; not on Windows
         flags["flags"] = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     n_pages = max(1, -(-n_bytes // mmap.PAGESIZE))
-    pages = mmap.mmap(-1, n_pages * mmap.PAGESIZE, **flags)
+    try:
+        pages = mmap.mmap(-1, n_pages * mmap.PAGESIZE, **flags)
+    except OSError as error:
+        what = f"{n_bytes / 1e6:,.0f} MB for kernel values cannot be had: lower cache_size"
+        raise MemoryError(what) from error
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        pages.madvise(mmap.MADV_HUGEPAGE)
+        with suppress(OSError):  # a system without huge pages
+            pages.madvise(mmap.MADV_HUGEPAGE)
     return BufferPool(pages, np.frombuffer(pages, np.float32, count=len(pages) // 4))
 
 
@@ -54,7 +60,8 @@ def give_back(arena: BufferPool) -> None:
     """Take back what `borrow` gave: for the next, or for the system."""
     if not hasattr(mmap, "MADV_FREE"):
         return
-    arena.pages.madvise(mmap.MADV_FREE)
+    with suppress(OSError):  # an older system than the one of the constant
+        arena.pages.madvise(mmap.MADV_FREE)
     with _lock:
         _free.append(arena)
         _free.sort(key=lambda a: a.values.nbytes)

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from mercer.data._files import replacing
+from mercer.data._files import writing
 from mercer.exceptions import FileError, NoFileError
 
 __all__ = ["DTYPES", "holds_tensors", "read_tensors", "write_tensors"]
@@ -57,13 +57,10 @@ def write_tensors(
     for array in arrays.values():
         digest.update(_bytes(array))
     text = text.replace(_BLANK.encode(), digest.hexdigest().encode(), 1)
-    try:
-        with replacing(path) as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for array in arrays.values():
-                file.write(_bytes(array))
-    except OSError as error:
-        raise FileError(str(path), None, f"cannot be written: {error.strerror}.") from error
+    with writing(path) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            file.write(_bytes(array))
 
 
 def read_tensors(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, np.ndarray]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data._files import as_file_errors, replacing
+from mercer.data._files import as_file_errors, writing
 from mercer.data._schema import Schema
 from mercer.estimators import LinearSVC, LinearSVR, LogisticRegression
 from mercer.exceptions import FileError
@@ -207,7 +207,7 @@ def write_liblinear(model: Any, path: str | os.PathLike) -> None:
         if solver == "MCSVM_CS" and classes.size == 2:  # there two tasks
             coef, b = np.vstack([coef, -coef]) / 2, np.concatenate([b, -b]) / 2
     header |= {"nr_feature": str(coef.shape[1]), "bias": "1"}
-    with replacing(path) as file:
+    with writing(path) as file:
         for key, value in header.items():
             file.write(f"{key} {value}\n".encode())
         file.write(b"w\n")

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from mercer._expansion import Expansion
 from mercer._multiclass import block_outputs, pairs
-from mercer.data._files import as_file_errors, replacing
+from mercer.data._files import as_file_errors, writing
 from mercer.data._schema import Schema
 from mercer.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.estimators._registry import ESTIMATORS
@@ -178,7 +178,7 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
     if hasattr(model, "_vote_order") and not two:
         coef, vectors = _in_order_of_labels(model._vote_order.tolist(), lines, coef, vectors)
     header |= {key: _join(value) for key, value in lines.items()}
-    with replacing(path) as file:
+    with writing(path) as file:
         for key, value in header.items():
             file.write(f"{key} {value}\n".encode())
         file.write(b"SV\n")

@@ -129,23 +129,36 @@ def _is_pipeline(model: Any) -> bool:
 
 def _describe(model: Any, encode: Encoder, where: str = "") -> dict[str, Any]:
     """Class, parameters and state of an estimator; of a pipeline, those of its steps."""
+    model = _without_dask(model)
     if _is_pipeline(model):
         steps = [
             [
                 name,
                 step if isinstance(step, str) else _describe_one(step, encode, f"{where}{name}."),
             ]
-            for name, step in model.steps
+            for name, step in _flat_steps(model)
         ]
         return {"class": "Pipeline", "parameters": {}, "state": {}, "steps": steps}
     return _describe_one(model, encode, where, ESTIMATORS | WRAPPERS)
 
 
+def _without_dask(model: Any) -> Any:
+    return model.to_local() if hasattr(model, "to_local") else model
+
+
+def _flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """The steps by name; those of an estimator of mercer.dask that is a pipeline without Dask."""
+    found: list[tuple[str, Any]] = []
+    for name, given in pipeline.steps:
+        step = _without_dask(given)
+        inner = step.steps if step is not given and _is_pipeline(step) else None
+        found += [(name, step)] if inner is None else [(f"{name}-{own}", s) for own, s in inner]
+    return found
+
+
 def _describe_one(
     model: Any, encode: Encoder, where: str, among: Mapping[str, Any] = _STEPS
 ) -> dict[str, Any]:
-    if hasattr(model, "to_local"):  # an estimator of mercer.dask
-        model = model.to_local()
     name = name_of(model, among)
     if name is None:
         raise TypeError(

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from mercer.certificates._certificate import Certificate
-from mercer.data._files import replacing
+from mercer.data._files import writing
 from mercer.plots import style
 
 __all__ = ["SUFFIXES", "write_figure"]
@@ -77,7 +77,7 @@ def write_figure(
         else:
             words = {"Title": title, "Description": alt}
             content = _render(figure, "png", dpi=dpi, metadata=words)
-    with replacing(path) as file:
+    with writing(path) as file:
         file.write(content)
 
 

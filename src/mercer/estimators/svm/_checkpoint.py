@@ -11,7 +11,8 @@ import hashlib
 import pickle
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -156,13 +157,27 @@ def _digest(parts: Sequence[Any]) -> str:
     """SHA-256 of arrays, dense, sparse, or of objects."""
     whole = hashlib.sha256()
     for part in parts:
-        if part is None:
-            continue
-        arrays = [part.data, part.indices, part.indptr] if sp.issparse(part) else [part]
-        for array in map(np.asarray, arrays):
-            if array.dtype == object:
-                for item in array.ravel():
-                    whole.update(pickle.dumps(item, protocol=4))
-            else:
-                whole.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        _add(whole, part)
     return whole.hexdigest()[:32]
+
+
+def _add(whole: Any, part: Any) -> None:
+    """Add a value to a digest: the same in every process, whatever its hashes of texts are."""
+    if part is None:
+        return
+    if sp.issparse(part):
+        part = [part.data, part.indices, part.indptr]
+    elif is_dataclass(part):  # a table, a graph
+        part = [getattr(part, each.name) for each in fields(part)]
+    elif isinstance(part, (set, frozenset)):
+        part = sorted(part, key=repr)
+    elif isinstance(part, Mapping):
+        part = list(part.items())
+    if isinstance(part, np.ndarray) and part.dtype != object:
+        whole.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+    elif isinstance(part, (list, tuple, np.ndarray)):
+        whole.update(len(part).to_bytes(8, "little"))
+        for item in np.ravel(part) if isinstance(part, np.ndarray) else part:
+            _add(whole, item)
+    else:
+        whole.update(pickle.dumps(part, protocol=4))

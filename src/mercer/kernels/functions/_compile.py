@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from numba.core.errors import NumbaError
 
-from mercer._numba import compiled, larger, private_folder
+from mercer._numba import compiled, larger, temporary_folder
 from mercer.kernels._compiled.elementwise import exp64
 from mercer.kernels.functions._definition import Definition
 from mercer.kernels.functions._dot_form import EXP, LARGER, dot_form, with_fast_exp
@@ -187,5 +187,5 @@ def _folder() -> Path | None:
         )
         if is_private and os.access(folder, os.W_OK):
             return folder
-    private = private_folder(tempfile.gettempdir())
+    private = temporary_folder()
     return None if private is None else Path(private)
