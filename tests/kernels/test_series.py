@@ -150,7 +150,7 @@ class TestWindow(StructuredConformance):
 @pytest.mark.parametrize("band", [None, 25])
 def test_long_series_neither_overflow_nor_underflow(n, band):
     """Logarithms of sums far beyond the range of floats, against a recursion in logarithms."""
-    from mercer.kernels._compiled.series_pairs import alignment_logs
+    from mercer.kernels._compiled.series_alignment import alignment_logs
 
     rng = np.random.default_rng(0)
     flat, rough = np.zeros((n, 1)), rng.normal(size=(n, 1)) * 9

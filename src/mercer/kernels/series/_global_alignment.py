@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from mercer.kernels._base import Kernel, integer, real
-from mercer.kernels._compiled.series_pairs import alignment_logs, own_alignment_logs
+from mercer.kernels._compiled.series_alignment import alignment_logs, alignment_logs_of_pairs
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.series._series import SeriesKernel, SeriesSet
@@ -101,14 +101,33 @@ class GlobalAlignment(SeriesKernel):
         """log K(x, x) of all samples, computed once."""
         if self not in points.prepared:
             series = self.series(points)
-            out = np.empty(series.n)
-            own_alignment_logs(series.values, series.offsets, self._rate(), self.band or 0, out)
-            points.prepared[self] = out
+            every = np.arange(series.n)
+            points.prepared[self] = self._logs_of_pairs(series, (every, every))
         return points.prepared[self]
 
+    def _logs_of_pairs(self, series: SeriesSet, pairs: tuple) -> np.ndarray:
+        """log K of pairs of numbers."""
+        values, offsets = series.values, series.offsets
+        return alignment_logs_of_pairs(values, offsets, pairs, self._rate(), self.band or 0)
+
+    def _fill_logs(self, A: SampleBlock, B: SampleBlock, logs: np.ndarray) -> None:
+        """log K of two blocks. Pairs that occur both ways, as in tiles on the diagonal, once."""
+        a, b = A.row_numbers, B.row_numbers
+        rest = len(B) - len(A)  # columns before the rows of A, if these are the last
+        if A.points is not B.points or rest < 0 or not np.array_equal(a, b[rest:]):
+            alignment_logs(self.both_sides(A, B), self._rate(), self.band or 0, logs)
+            return
+        if rest:
+            sides = self.both_sides(A, B[:rest])
+            alignment_logs(sides, self._rate(), self.band or 0, logs[:, :rest])
+        pairs = np.tril_indices(len(A), -1)
+        square = logs[:, rest:]
+        square[pairs] = self._logs_of_pairs(self.series(A.points), (a[pairs[0]], a[pairs[1]]))
+        square[pairs[1], pairs[0]] = square[pairs]
+
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
-        logs = np.empty(out.shape)
-        alignment_logs(self.both_sides(A, B), self._rate(), self.band or 0, logs)
+        logs = np.zeros(out.shape)
+        self._fill_logs(A, B, logs)
         logs -= self._own_logs(A.points)[A.index][:, None] / 2
         logs -= self._own_logs(B.points)[B.index] / 2
         if A.points is B.points:  # k(x, x) = 1, without rounding
@@ -126,7 +145,7 @@ class GlobalAlignment(SeriesKernel):
         series, logs = self.series(points), self._own_logs(points)
         u, lengths = unit(np.float64), series.lengths
         exponents = 400 + 1.77 * lengths
-        relative = (16 * (lengths + 2) + (series.channels + 6) * exponents + 8 * np.abs(logs)) * u
+        relative = (16 * (lengths + 2) + (series.channels + 8) * exponents + 8 * np.abs(logs)) * u
         relative = relative + (0.0 if np.dtype(dtype) == np.float64 else unit(dtype))
         longest = float(lengths.max(initial=0))
         lost = np.exp2(np.minimum(2 * np.log2(longest + 1) + 1.28 * longest - 1300, 0.0))
