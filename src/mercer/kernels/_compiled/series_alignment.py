@@ -20,6 +20,7 @@ from mercer.kernels._compiled.series_lanes import (
     in_lanes,
     lay,
     longest,
+    repeat_lanes,
     row_costs,
     scratch,
     transpose,
@@ -30,10 +31,13 @@ __all__ = ["alignment_logs", "alignment_logs_of_pairs"]
 LOG2_E = 1.4426950408889634
 
 
-def alignment_logs(sides: tuple, rate: float, band: int, out: np.ndarray) -> None:
+def alignment_logs(
+    sides: tuple, rate: float, band: int, out: np.ndarray, farthest: float = np.inf
+) -> None:
     """log Σ_π Π κ of all pairs into ``out``; a band of 0 is none, and −∞ the logarithm of 0.
 
-    ``sides`` are values, offsets and row numbers of x, and then of z. Values do not depend on which
+    ``sides`` are values, offsets and row numbers of x, and then of z; ``farthest`` is a bound on
+    all ‖x_i − z_j‖², which tells how many rows need no rescaling. Values do not depend on which
     side is which, to the last bit; the lanes are those of the side that fills them better.
     """
     x_values, x_offsets, x_rows, z_values, z_offsets, z_rows = sides
@@ -44,13 +48,23 @@ def alignment_logs(sides: tuple, rate: float, band: int, out: np.ndarray) -> Non
     order = np.argsort(z_offsets[z_rows + 1] - z_offsets[z_rows], kind="stable")
     steps = longest(x_offsets, x_rows), longest(z_offsets, z_rows)
     channels = max(x_values.shape[1], z_values.shape[1])
-    memory = scratch(*steps, channels)
+    memory, falls = scratch(*steps, channels), _falls(rate, band, farthest)
     found = np.empty((x_rows.size, LANES))
     for start in range(0, z_rows.size, LANES):
         some = order[start : start + LANES]
         columns = in_lanes(z_rows[some])
         _align_panel(
-            x_values, x_offsets, x_rows, z_values, z_offsets, columns, rate, band, memory, found
+            x_values,
+            x_offsets,
+            x_rows,
+            z_values,
+            z_offsets,
+            columns,
+            rate,
+            band,
+            falls,
+            memory,
+            found,
         )
         out[:, some] = found[:, : some.size]
 
@@ -61,6 +75,7 @@ def alignment_logs_of_pairs(
     pairs: tuple[np.ndarray, np.ndarray],
     rate: float,
     band: int,
+    farthest: float = np.inf,
 ) -> np.ndarray:
     """The same of some pairs (numbers of x, numbers of z) of one data set."""
     x_rows, z_rows = pairs
@@ -68,18 +83,23 @@ def alignment_logs_of_pairs(
     lengths = np.diff(offsets)
     order = np.lexsort((lengths[x_rows], lengths[z_rows]))
     memory = scratch(longest(offsets, x_rows), longest(offsets, z_rows), values.shape[1])
-    found = np.empty(LANES)
+    found, falls = np.empty(LANES), _falls(rate, band, farthest)
     for start in range(0, out.size, LANES):
         some = order[start : start + LANES]
         x, z = in_lanes(x_rows[some]), in_lanes(z_rows[some])
-        _align_pairs(values, offsets, x, z, rate, band, memory, found)
+        _align_pairs(values, offsets, x, z, rate, band, falls, memory, found)
         out[some] = found[: some.size]
     return out
 
 
+def _falls(rate: float, band: int, farthest: float) -> float:
+    """Powers of two that the largest value of a row may lose to the next row."""
+    return 2.0 + LOG2_E * rate * farthest + math.log2(max(band, 1))
+
+
 @compiled
 def _align_panel(
-    x_values, x_offsets, x_rows, z_values, z_offsets, columns, rate, band, memory, out
+    x_values, x_offsets, x_rows, z_values, z_offsets, columns, rate, band, falls, memory, out
 ):
     """Series of x, one after the other, with the series in the lanes of z."""
     x_steps, z_steps, kappa, before, after, spread = memory
@@ -92,13 +112,13 @@ def _align_panel(
         for p in range(LANES):
             x_lengths[p] = x_offsets[x_rows[i] + 1] - x_offsets[x_rows[i]]
         _align(
-            x_steps, z_steps, x_lengths, z_lengths, x_values.shape[1], 1, rate, band,
+            x_steps, z_steps, x_lengths, z_lengths, x_values.shape[1], 1, rate, band, falls,
             kappa, before, after, spread, out[i],
         )  # fmt: skip
 
 
 @compiled
-def _align_pairs(values, offsets, x_rows, z_rows, rate, band, memory, out):
+def _align_pairs(values, offsets, x_rows, z_rows, rate, band, falls, memory, out):
     """A pair of series in each lane."""
     x_steps, z_steps, kappa, before, after, spread = memory
     lay(values, offsets, x_rows, x_steps)
@@ -108,14 +128,14 @@ def _align_pairs(values, offsets, x_rows, z_rows, rate, band, memory, out):
         x_lengths[p] = offsets[x_rows[p] + 1] - offsets[x_rows[p]]
         z_lengths[p] = offsets[z_rows[p] + 1] - offsets[z_rows[p]]
     _align(
-        x_steps, z_steps, x_lengths, z_lengths, values.shape[1], LANES, rate, band,
+        x_steps, z_steps, x_lengths, z_lengths, values.shape[1], LANES, rate, band, falls,
         kappa, before, after, spread, out,
     )  # fmt: skip
 
 
 @compiled
 def _align(
-    x_steps, z_steps, x_lengths, z_lengths, channels, width, rate, band,
+    x_steps, z_steps, x_lengths, z_lengths, channels, width, rate, band, falls,
     kappa, before, after, spread, out,
 ):  # fmt: skip
     """M(i, j) = κ(i, j) (M(i − 1, j − 1) + M(i − 1, j) + M(i, j − 1)), rows of all lanes.
@@ -128,8 +148,6 @@ def _align(
     n_x, n_z = 0, 0
     for p in range(LANES):
         n_x, n_z = max(n_x, x_lengths[p]), max(n_z, z_lengths[p])
-    falls = 2.0 + LOG2_E * rate * _farthest(x_steps, z_steps, n_x, n_z, channels, width)
-    falls += math.log2(max(band, 1))
     bits_of_row = max(falls, 2.0 + math.log2(n_z + 1.0))
     exponent, room = np.full(LANES, -600), 300.0
     for k in range((n_z + 2) * LANES):
@@ -144,6 +162,9 @@ def _align(
             break
         if channels == 1 and width == 1 and band == 0:
             _align_numbers(x_steps[t], z_steps, n_z, rate, before, after)
+        elif channels == 1 and band == 0:
+            repeat_lanes(x_steps[t * LANES : (t + 1) * LANES], spread[: n_z * LANES])
+            _align_lanes(spread, z_steps, n_z, rate, before, after)
         else:
             row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, kappa, spread)
             if band == 0:
@@ -160,19 +181,6 @@ def _align(
                 value, power = math.frexp(after[z_lengths[p] * LANES + p])  # whatever the scale
                 out[p] = math.log(value) + (power + exponent[p]) * math.log(2.0)
         before, after = after, before
-
-
-@compiled
-def _farthest(x_steps, z_steps, n_x, n_z, channels, width):
-    """A bound on ‖x_i − z_j‖² of all steps, from the ranges of the channels."""
-    total = 0.0
-    if n_x == 0 or n_z == 0:
-        return total
-    for c in range(channels):
-        x, z = x_steps[c * n_x * width :][: n_x * width], z_steps[c * n_z * LANES :][: n_z * LANES]
-        span = max(x.max() - z.min(), z.max() - x.min())
-        total += span * span
-    return total
 
 
 @compiled(fastmath=CONTRACT, inner=True)
@@ -217,6 +225,19 @@ def _align_numbers(x, z_steps, n_z, rate, before, after):
         after[p] = 0.0
     for k in range(z.size):
         kappa = _halved(_power_of_two(scale * ((x - z[k]) * (x - z[k]))))
+        after[k + LANES] = kappa * (before[k] + (above[k] + after[k]))
+
+
+@compiled(fastmath=CONTRACT)
+def _align_lanes(x_steps, z_steps, n_z, rate, before, after):
+    """The same where x has lanes as well."""
+    wide_vectors()
+    x, z, above = x_steps[: n_z * LANES], z_steps[: n_z * LANES], before[LANES : (n_z + 1) * LANES]
+    scale = -LOG2_E * rate
+    for p in range(LANES):
+        after[p] = 0.0
+    for k in range(z.size):
+        kappa = _halved(_power_of_two(scale * ((x[k] - z[k]) * (x[k] - z[k]))))
         after[k + LANES] = kappa * (before[k] + (above[k] + after[k]))
 
 

@@ -14,7 +14,16 @@ import numpy as np
 from mercer._numba import compiled, wide_vectors
 from mercer.kernels._compiled.elementwise import CONTRACT
 
-__all__ = ["LANES", "in_lanes", "lay", "longest", "row_costs", "scratch", "transpose"]
+__all__ = [
+    "LANES",
+    "in_lanes",
+    "lay",
+    "longest",
+    "repeat_lanes",
+    "row_costs",
+    "scratch",
+    "transpose",
+]
 
 # A compile-time constant: two vectors of eight float64, as much as hides the wait for an addition.
 LANES = 16
@@ -76,8 +85,9 @@ def row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, costs
     """
     wide_vectors()
     cost = costs[first * LANES : last * LANES]
-    cost[:] = 0.0
     fours = channels - channels % 4 if width == 1 else 0
+    if fours > 0 or channels == 0:
+        cost[:] = 0.0
     for c in range(0, fours, 4):
         x0, x1 = x_steps[c * n_x + t], x_steps[(c + 1) * n_x + t]
         x2, x3 = x_steps[(c + 2) * n_x + t], x_steps[(c + 3) * n_x + t]
@@ -95,11 +105,19 @@ def row_costs(x_steps, z_steps, t, n_x, n_z, channels, width, first, last, costs
         at = (c * n_x + t) * width
         if width == 1:
             x = x_steps[at]
+            if c == 0:
+                for k in range(cost.size):
+                    cost[k] = (x - z[k]) * (x - z[k])
+            else:
+                for k in range(cost.size):
+                    cost[k] += (x - z[k]) * (x - z[k])
+            continue
+        row = spread[: cost.size]
+        repeat_lanes(x_steps[at : at + LANES], row)
+        if c == 0:
             for k in range(cost.size):
-                cost[k] += (x - z[k]) * (x - z[k])
+                cost[k] = (row[k] - z[k]) * (row[k] - z[k])
         else:
-            row = spread[: cost.size]
-            _spread(x_steps[at : at + LANES], row)
             for k in range(cost.size):
                 cost[k] += (row[k] - z[k]) * (row[k] - z[k])
 
@@ -111,7 +129,7 @@ def _lanes_of(steps, c, n, first, last):
 
 
 @compiled
-def _spread(lanes, row):
+def repeat_lanes(lanes, row):
     """Repeat the lanes in all of a row."""
     done = LANES
     row[:done] = lanes

@@ -107,29 +107,33 @@ class GlobalAlignment(SeriesKernel):
 
     def _logs_of_pairs(self, series: SeriesSet, pairs: tuple) -> np.ndarray:
         """log K of pairs of numbers."""
-        values, offsets = series.values, series.offsets
-        return alignment_logs_of_pairs(values, offsets, pairs, self._rate(), self.band or 0)
+        values, offsets, far = series.values, series.offsets, series.farthest(series)
+        return alignment_logs_of_pairs(values, offsets, pairs, self._rate(), self.band or 0, far)
 
     def _fill_logs(self, A: SampleBlock, B: SampleBlock, logs: np.ndarray) -> None:
-        """log K of two blocks. Pairs that occur both ways, as in tiles on the diagonal, once."""
-        a, b = A.row_numbers, B.row_numbers
-        rest = len(B) - len(A)  # columns before the rows of A, if these are the last
-        if A.points is not B.points or rest < 0 or not np.array_equal(a, b[rest:]):
-            alignment_logs(self.both_sides(A, B), self._rate(), self.band or 0, logs)
-            return
-        if rest:
-            sides = self.both_sides(A, B[:rest])
-            alignment_logs(sides, self._rate(), self.band or 0, logs[:, :rest])
-        pairs = np.tril_indices(len(A), -1)
-        square = logs[:, rest:]
-        square[pairs] = self._logs_of_pairs(self.series(A.points), (a[pairs[0]], a[pairs[1]]))
-        square[pairs[1], pairs[0]] = square[pairs]
+        """log K of two blocks."""
+        sides, band = self.both_sides(A, B), self.band or 0
+        farthest = self.series(A.points).farthest(self.series(B.points))
+        alignment_logs(sides, self._rate(), band, logs, farthest)
+
+    def _fill_triangle(self, A: SampleBlock, logs: np.ndarray) -> None:
+        """log K within a block, each pair once."""
+        rows, pairs = A.row_numbers, np.tril_indices(len(A), -1)
+        numbers = rows[pairs[0]], rows[pairs[1]]
+        logs[pairs] = self._logs_of_pairs(self.series(A.points), numbers)
+        logs[pairs[1], pairs[0]] = logs[pairs]
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         logs = np.zeros(out.shape)
-        self._fill_logs(A, B, logs)
-        logs -= self._own_logs(A.points)[A.index][:, None] / 2
-        logs -= self._own_logs(B.points)[B.index] / 2
+        rest = len(B) - len(A)  # columns before the rows of A, if these are the last
+        if A.points is B.points and np.array_equal(A.row_numbers, B.row_numbers[max(rest, 0) :]):
+            self._fill_triangle(A, logs[:, rest:])
+            if rest > 0:
+                self._fill_logs(A, B[:rest], logs[:, :rest])
+        else:
+            self._fill_logs(A, B, logs)
+        own = self._own_logs(A.points)[A.index], self._own_logs(B.points)[B.index]
+        logs -= np.add.outer(own[0] / 2, own[1] / 2)  # the same for (x, z) and (z, x)
         if A.points is B.points:  # k(x, x) = 1, without rounding
             logs[A.row_numbers[:, None] == B.row_numbers] = 0.0
         out[...] = np.exp(np.minimum(logs, 0.0, out=logs))
