@@ -308,10 +308,9 @@ def _rescale(row, scratch, first, last, exponent):
         n -= half
     factor = most[:LANES]
     for p in range(LANES):
-        shift = np.int64(0)
+        shift = 0
         if most[p] > 0.0:
-            shift = 600 + 1023 - (float_to_bits(most[p]) >> np.int64(52))
-            shift = min(shift, 1000)
+            shift = min(600 + 1023 - (float_to_bits(most[p]) >> np.int64(52)), 1000)
         exponent[p] -= shift
         factor[p] = bits_to_float(np.int64((shift + 1023) << np.int64(52)))
     for j in range(last - first):
