@@ -32,7 +32,8 @@ class GlobalAlignment(SeriesKernel):
     normalised: k(x, x) = 1. Lengths may differ (by less than T); an empty series has the value 0
     with all others.
 
-    **Cost.** ``|x| |z|`` steps of less than five nanoseconds for a value, ``|x| 2T`` with a band.
+    **Cost.** ``|x| |z|`` steps of two or three nanoseconds for a value (more for many channels),
+    ``|x| 2T`` with a band.
 
     **When.** Signals that are shifted or run at different speeds: gestures, speech, sensors. Scale
     channels to one size first. σ and T are best found by a search, σ around its default.
