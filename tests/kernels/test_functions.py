@@ -329,3 +329,15 @@ def test_a_function_of_another_source_is_warned_about(tmp_path):
 
     with pytest.warns(UserWarning, match="another source"):
         mercer.load(tmp_path / "m.mercer", callables={"gauss": gauss})
+
+
+def test_a_function_without_a_value_is_told_so():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InterpretedKernelWarning)
+        with pytest.raises(ValueError, match=r"nan on this data \(row 0\).*must be numbers"):
+            mercer.kernel(lambda x, z: None)(np.eye(3))
+
+
+def test_functions_of_vectors_name_the_form_for_objects():
+    with pytest.raises(ValueError, match=r"mercer\.kernel\(of='objects'\)"):
+        written.gauss(["ab", "b"])

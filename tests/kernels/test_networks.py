@@ -108,3 +108,18 @@ def test_a_fit_takes_graphs_of_networkx():
     np.testing.assert_array_equal(model.decision_function(new), other.decision_function(new))
     assert model.predict(new[:2]).tolist() == ["ring", "chain"]
     assert mercer.verify(model, networks, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_entries_that_are_not_finite_are_named(form, bad):
+    """Symmetric or not: a remedy for asymmetry would not help."""
+    A = np.array([[0.0, bad], [bad, 0.0]])
+    with pytest.raises(ValueError, match="row 1 is an adjacency matrix with NaN or infinity"):
+        WeisfeilerLehman()([np.eye(2)[::-1], form(A)])
+
+
+def test_nodes_by_name_are_shown_as_given():
+    kernel = mercer.kernels.Diffusion(nx.path_graph(["a", "b"]), time=1.0)
+    with pytest.raises(ValueError, match=r"row 0 is 'a', not a node; samples are integers"):
+        kernel(["a", "b"])

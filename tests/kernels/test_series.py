@@ -150,7 +150,7 @@ class TestWindow(StructuredConformance):
 @pytest.mark.parametrize("band", [None, 25])
 def test_long_series_neither_overflow_nor_underflow(n, band):
     """Logarithms of sums far beyond the range of floats, against a recursion in logarithms."""
-    from mercer.kernels._compiled.series_pairs import alignment_logs
+    from mercer.kernels._compiled.series_alignment import alignment_logs, alignment_logs_of_pairs
 
     rng = np.random.default_rng(0)
     flat, rough = np.zeros((n, 1)), rng.normal(size=(n, 1)) * 9
@@ -158,11 +158,17 @@ def test_long_series_neither_overflow_nor_underflow(n, band):
     wrong[n // 3], wrong[n // 2] = rough[n // 3] + 20, rough[n // 2] - 20
     # Many paths; paths along the diagonal, with other cells down to e^-500; two steps that are far.
     for x, other in ((flat, flat), (rough, rough + 0.8), (rough, wrong)):
-        out = np.empty((1, 1))
-        offsets, rows = np.array([0, n]), np.zeros(1, np.int64)
-        alignment_logs((x, offsets, rows, other, offsets, rows), 0.5, band or 0, out)
         expected = _log_alignments(x[:, 0], other[:, 0], 1.0, band)
-        assert out[0, 0] == pytest.approx(expected, rel=1e-12)
+        offsets, rows = np.array([0, n]), np.zeros(1, np.int64)
+        both, pair = np.array([0, n, 2 * n]), (rows, rows + 1)
+        # Rows rescaled one by one, and as few as the farthest steps allow.
+        for far in (np.inf, (max(x.max(), other.max()) - min(x.min(), other.min())) ** 2):
+            out = np.empty((1, 1))
+            alignment_logs((x, offsets, rows, other, offsets, rows), 0.5, band or 0, out, far)
+            assert out[0, 0] == pytest.approx(expected, rel=1e-12)
+            values = np.concatenate([x, other])
+            alone = alignment_logs_of_pairs(values, both, pair, 0.5, band or 0, far)
+            assert alone[0] == out[0, 0]
 
 
 def _log_alignments(x, z, sigma, band):
@@ -185,6 +191,27 @@ def _log_alignments(x, z, sigma, band):
             after.append(factor + add(before[j], before[j + 1], after[j]))
         before = after
     return before[-1]
+
+
+@pytest.mark.parametrize("channels", [1, 3, 6])
+@pytest.mark.parametrize("band", [None, 9])
+def test_values_depend_on_the_pair_alone(channels, band):
+    """To the last bit: whatever the tile, its place in the matrix and the order of the two."""
+    kernel, rng = GlobalAlignment(1.5, band), np.random.default_rng(0)
+    series = [rng.normal(size=(rng.integers(1, 30), channels)) for _ in range(37)]
+    series[5] = series[5] + 40  # far from the others
+    points = kernel.prepare(Samples(kernel.read(series)))
+    every = points.take(slice(0, 37))
+    K = np.empty((37, 37))
+    kernel.tile(every, every, K)
+    assert (K == K.T).all()
+    for rows, columns in ((slice(0, 37), slice(3, 8)), (slice(20, 37), slice(0, 37))):
+        part = np.empty((len(every[rows]), len(every[columns])))
+        kernel.tile(every[rows], every[columns], part)
+        assert (part == K[rows, columns]).all()
+    strips = np.empty((37, 37))
+    kernel.matrix(every, strips, 8)
+    assert (strips == K).all()
 
 
 def test_containers_are_read_alike():
@@ -286,3 +313,11 @@ def test_rounding_of_long_series_is_no_asymmetry():
     found = mercer.check_kernel(GlobalAlignment(sigma=20.0), series)
     assert found.is_symmetric
     assert found.is_psd
+
+
+def test_a_missing_step_is_named():
+    """None, in lists and in arrays of objects, as NaN is."""
+    for bad in ([1.0, None, 2.0], np.array([1.0, None], dtype=object)):
+        for kernel in (GlobalAlignment(1.0), DTW(1.0)):
+            with pytest.raises(ValueError, match=r"row 1 has None at step 1\. .*leave missing"):
+                kernel([[1.0, 2.0], bad])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from mercer.kernels import (
@@ -190,3 +192,22 @@ class TestOnColumns(StructuredConformance):
         return math.exp(-0.3 * ((x[0] - z[0]) ** 2 + (x[2] - z[2]) ** 2)) * spectrum + (
             x[1] == z[1]
         )
+
+
+def test_times_with_a_zone_are_numbers_in_utc():
+    """One hour apart in UTC, whatever the zone in which they are written."""
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    hours = pd.date_range("2024-03-31", periods=8, freq="h", tz="UTC")
+    kernel = OnColumns(Number(gamma=0.5, scale=1 / 24), "t")
+    t = np.arange(8.0)
+    expected = np.exp(-0.5 * np.subtract.outer(t, t) ** 2)
+    berlin = pd.Series(hours.tz_convert("Europe/Berlin"))
+    for column in (pd.Series(hours), berlin, berlin.tolist(), pl.from_pandas(berlin)):
+        np.testing.assert_allclose(kernel({"t": column}), expected, atol=1e-9)
+        proposed = TableKernel.from_frame({"t": column})
+        assert [type(kind) for _, kind in proposed.columns] == [Number]
+
+
+def test_infinite_numbers_are_named_when_a_kernel_is_proposed():
+    with pytest.raises(ValueError, match="column 'a' is infinite in row 1"):
+        TableKernel.from_frame({"a": [1.0, np.inf, 2.0, 3.0]})

@@ -7,8 +7,7 @@ A kernel is a frozen dataclass whose fields are its parameters. It implements
 
 may implement
 
-* ``read(X)``: samples out of what the user gives;
-* ``resolved(X)``: the kernel with parameters that come from the data;
+* ``read(X)``, ``resolved(X)``: samples, and parameters, out of what the user gives;
 * ``prepare(samples)``: what is computed of each sample once per data set;
 * ``rounding(samples, dtype)``: a bound on the error of the values of a tile (`_rounding`);
 * ``cost_per_entry(samples)``: the multiply-adds of a value;
@@ -224,9 +223,10 @@ class Kernel(ABC):
             values = self._diagonal(points)
             bad = np.flatnonzero(~(np.abs(values) <= largest))
         if bad.size:
+            remedy = "Its values must be numbers." if np.isnan(values[bad[0]]) else _REMEDY
             raise ValueError(
                 f"The kernel {self!r} reaches {abs(values[bad[0]]):.3g} on this data (row "
-                f"{bad[0]}); it must stay below {largest:g}. {_REMEDY}"
+                f"{bad[0]}); it must stay below {largest:g}. {remedy}"
             )
         points.diagonal = self, values
 
@@ -242,8 +242,8 @@ class Kernel(ABC):
         """What the kernel asks of the rows themselves: here, numbers with finite norms."""
         if points.are_objects:
             raise ValueError(
-                f"{self!r} needs rows of numbers; got a sequence of objects. Use a function "
-                "k(X, Z) of two such sequences as the kernel."
+                f"{self!r} needs rows of numbers; got a sequence of objects. For a function "
+                "of two objects write @mercer.kernel(of='objects')."
             )
         bad = np.flatnonzero(~(points.sq_norms <= largest))
         if bad.size:

@@ -9,7 +9,9 @@ differences.py      RBF values from coordinate differences, for rows of large no
 column_means.py     sums over columns of kernels of single columns
 sequence_pairs.py   recursions over two sequences of codes
 windows.py          sums over all pairs of windows of two sequences
-series_pairs.py     recursions over two time series
+series_lanes.py     time series side by side
+series_alignment.py the recursion of global alignment
+series_warping.py   that of dynamic time warping
 graphs.py           numbers of equal rows, shortest paths
 random_walks.py     sums over pairs of graphs for random walks
 ==================  ==============================================================

@@ -55,7 +55,7 @@ class NodeKernel(StructuredKernel):
             is_number = isinstance(node, (int, np.integer)) and not isinstance(node, bool)
             if not is_number or not 0 <= node < n:
                 raise ValueError(
-                    f"{type(self).__name__}: row {row} is {str(node)[:40]}, not a node; samples "
+                    f"{type(self).__name__}: row {row} is {repr(node)[:40]}, not a node; samples "
                     f"are integers from 0 to {n - 1}, positions in the graph."
                 )
         prepared = Samples(samples.X)

@@ -159,11 +159,13 @@ def _of_adjacency(A: Any) -> _Parts:
         raise _Problem(
             f"is a matrix of shape {A.shape}; an adjacency matrix is square, of numbers."
         )
+    if not np.isfinite(A.data).all():
+        raise _Problem("is an adjacency matrix with NaN or infinity; entries are 0 or weights.")
     if A.nnz and abs(A - A.T).max() != 0:
         raise _Problem("is an adjacency matrix that is not symmetric. Use (A + A.T)/2.")
     upper = sp.triu(A, format="coo")
     upper.sum_duplicates()
-    held = upper.data != 0  # NaN too, which is refused with the weights
+    held = upper.data != 0
     weights = upper.data[held].astype(np.float64)
     edges = np.column_stack([upper.row[held], upper.col[held]]).astype(np.int64)
     return _Parts(A.shape[0], edges, None, None, None if (weights == 1).all() else weights)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels._base import Kernel, integer, real
-from mercer.kernels._compiled.series_pairs import warping_costs
+from mercer.kernels._compiled.series_warping import warping_costs
 from mercer.kernels._rounding import MODEL, Rounding, exponential
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.series._series import SeriesKernel

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from mercer.kernels._base import Kernel, integer, real
-from mercer.kernels._compiled.series_pairs import alignment_logs, own_alignment_logs
+from mercer.kernels._compiled.series_alignment import alignment_logs, alignment_logs_of_pairs
 from mercer.kernels._rounding import MODEL, Rounding, unit
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.series._series import SeriesKernel, SeriesSet
@@ -32,7 +32,8 @@ class GlobalAlignment(SeriesKernel):
     normalised: k(x, x) = 1. Lengths may differ (by less than T); an empty series has the value 0
     with all others.
 
-    **Cost.** ``|x| |z|`` steps of less than five nanoseconds for a value, ``|x| 2T`` with a band.
+    **Cost.** ``|x| |z|`` steps of two or three nanoseconds for a value (more for many channels),
+    ``|x| 2T`` with a band.
 
     **When.** Signals that are shifted or run at different speeds: gestures, speech, sensors. Scale
     channels to one size first. σ and T are best found by a search, σ around its default.
@@ -101,16 +102,39 @@ class GlobalAlignment(SeriesKernel):
         """log K(x, x) of all samples, computed once."""
         if self not in points.prepared:
             series = self.series(points)
-            out = np.empty(series.n)
-            own_alignment_logs(series.values, series.offsets, self._rate(), self.band or 0, out)
-            points.prepared[self] = out
+            every = np.arange(series.n)
+            points.prepared[self] = self._logs_of_pairs(series, (every, every))
         return points.prepared[self]
 
+    def _logs_of_pairs(self, series: SeriesSet, pairs: tuple) -> np.ndarray:
+        """log K of pairs of numbers."""
+        values, offsets, far = series.values, series.offsets, series.farthest(series)
+        return alignment_logs_of_pairs(values, offsets, pairs, self._rate(), self.band or 0, far)
+
+    def _fill_logs(self, A: SampleBlock, B: SampleBlock, logs: np.ndarray) -> None:
+        """log K of two blocks."""
+        sides, band = self.both_sides(A, B), self.band or 0
+        farthest = self.series(A.points).farthest(self.series(B.points))
+        alignment_logs(sides, self._rate(), band, logs, farthest)
+
+    def _fill_triangle(self, A: SampleBlock, logs: np.ndarray) -> None:
+        """log K within a block, each pair once."""
+        rows, pairs = A.row_numbers, np.tril_indices(len(A), -1)
+        numbers = rows[pairs[0]], rows[pairs[1]]
+        logs[pairs] = self._logs_of_pairs(self.series(A.points), numbers)
+        logs[pairs[1], pairs[0]] = logs[pairs]
+
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
-        logs = np.empty(out.shape)
-        alignment_logs(self.both_sides(A, B), self._rate(), self.band or 0, logs)
-        logs -= self._own_logs(A.points)[A.index][:, None] / 2
-        logs -= self._own_logs(B.points)[B.index] / 2
+        logs = np.zeros(out.shape)
+        rest = len(B) - len(A)  # columns before the rows of A, if these are the last
+        if A.points is B.points and np.array_equal(A.row_numbers, B.row_numbers[max(rest, 0) :]):
+            self._fill_triangle(A, logs[:, rest:])
+            if rest > 0:
+                self._fill_logs(A, B[:rest], logs[:, :rest])
+        else:
+            self._fill_logs(A, B, logs)
+        own = self._own_logs(A.points)[A.index], self._own_logs(B.points)[B.index]
+        logs -= np.add.outer(own[0] / 2, own[1] / 2)  # the same for (x, z) and (z, x)
         if A.points is B.points:  # k(x, x) = 1, without rounding
             logs[A.row_numbers[:, None] == B.row_numbers] = 0.0
         out[...] = np.exp(np.minimum(logs, 0.0, out=logs))
@@ -126,7 +150,7 @@ class GlobalAlignment(SeriesKernel):
         series, logs = self.series(points), self._own_logs(points)
         u, lengths = unit(np.float64), series.lengths
         exponents = 400 + 1.77 * lengths
-        relative = (16 * (lengths + 2) + (series.channels + 6) * exponents + 8 * np.abs(logs)) * u
+        relative = (16 * (lengths + 2) + (series.channels + 8) * exponents + 8 * np.abs(logs)) * u
         relative = relative + (0.0 if np.dtype(dtype) == np.float64 else unit(dtype))
         longest = float(lengths.max(initial=0))
         lost = np.exp2(np.minimum(2 * np.log2(longest + 1) + 1.28 * longest - 1300, 0.0))

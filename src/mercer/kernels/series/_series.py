@@ -7,6 +7,7 @@ differ, channels may not.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ __all__ = ["SeriesKernel", "SeriesSet", "read_series"]
 
 _REMEDY = (
     "A sample is an array of numbers of shape (steps,) or (steps, channels), or a list like that."
+)
+_MISSING = (
+    "Series may differ in length: leave missing steps out, or fill them in, for example by "
+    "interpolation."
 )
 
 
@@ -47,6 +52,20 @@ class SeriesSet:
     @property
     def channels(self) -> int:
         return self.values.shape[1]
+
+    @cached_property
+    def ranges(self) -> np.ndarray:
+        """The least and the largest value of each channel, as two rows."""
+        return np.stack([self.values.min(axis=0), self.values.max(axis=0)])
+
+    def farthest(self, other: SeriesSet) -> float:
+        """A bound on ‖x_i − z_j‖² of all steps of both."""
+        if not (self.values.size and other.values.size):
+            return 0.0
+        mine, theirs = self.ranges, other.ranges
+        span = np.maximum(mine[1] - theirs[0], theirs[1] - mine[0])
+        with np.errstate(over="ignore"):
+            return float(span @ span)
 
     @classmethod
     def of(cls, samples: Any, owner: str) -> SeriesSet:
@@ -96,14 +115,17 @@ def _series(item: Any, row: int, owner: str) -> np.ndarray:
         bad = np.flatnonzero(~np.isfinite(series).all(axis=1))
         if bad.size:
             raise ValueError(
-                f"{owner}: row {row} holds NaN or infinity at step {bad[0]}. Series may differ in "
-                "length: leave missing steps out, or fill them in, for example by interpolation."
+                f"{owner}: row {row} holds NaN or infinity at step {bad[0]}. {_MISSING}"
             )
     return series
 
 
 def _converted(item: Any, row: int, owner: str) -> np.ndarray:
     is_text = isinstance(item, (str, bytes))
+    if not is_text and hasattr(item, "__iter__"):
+        missing = [step for step, value in enumerate(item) if value is None]
+        if missing:
+            raise ValueError(f"{owner}: row {row} has None at step {missing[0]}. {_MISSING}")
     try:
         array = np.asarray(item)
     except ValueError:  # ragged

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.kernels.tables._column_kinds import Category, Cyclic, Number
 from mercer.kernels.tables._encoded import ColumnKind
-from mercer.kernels.tables._table import Table
+from mercer.kernels.tables._table import Table, numbers_of
 
 __all__ = ["Proposal", "propose"]
 
@@ -99,6 +99,7 @@ def propose(table: Table) -> Proposal:
 
 def _kind(name: Any, column: np.ndarray) -> tuple[ColumnKind | None, str]:
     if column.dtype.kind == "f":
+        numbers_of(column, name, "TableKernel.from_frame")  # infinity is refused
         present = column[~np.isnan(column)]
         missing = len(column) - present.size
         different = np.unique(present).size

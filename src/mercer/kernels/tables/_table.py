@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from numbers import Real
 from typing import Any
 
@@ -239,12 +239,19 @@ def _days(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(since), np.nan, since / unit)
 
 
+def _moment(value: Any) -> np.datetime64:
+    """A date, or a time, which NumPy holds in UTC."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(value)
+
+
 def _objects(values: list[Any]) -> np.ndarray:
     """A list of values as numbers if all of them are (or dates), else as objects."""
     found = [None if is_missing(value) else value for value in values]
     present = [value for value in found if value is not None]
     if present and all(isinstance(value, (date, datetime, np.datetime64)) for value in present):
-        days = np.array([np.datetime64("NaT") if v is None else np.datetime64(v) for v in found])
+        days = np.array([np.datetime64("NaT") if v is None else _moment(v) for v in found])
         return _days(days.astype("datetime64[us]"))
     are_numbers = all(isinstance(v, (Real, np.bool_)) for v in present)
     if are_numbers and (present or not found):
