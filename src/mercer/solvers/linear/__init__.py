@@ -3,6 +3,7 @@
 ======================  ===========================================================================
 _selection.py           which method fits the shape of the data; coordinate descent, then Newton
 _newton.py              Newton's method from a subsample to all rows
+_newton_equations.py    XᵀDX, changed by the rows whose D changed, and Cholesky factorisation
 _smooth_newton.py       its steps for smooth losses; settings; conjugate gradients, line search
 _proximal_newton.py     its steps for the ε-insensitive loss; active rows along a path
 _path_following.py      warm starts; L-BFGS along a path for smooth losses
