@@ -1,8 +1,7 @@
 """K computed tile by tile: nothing of it is kept.
 
 Tiles have a fixed size and are computed over a pool of workers, so that the numbers do not depend
-on how many there are. A precomputed matrix is a `BlockedGram` of the kernel `Precomputed`: its
-tiles are copied from the user's array, of which no whole copy is made.
+on how many there are. A precomputed matrix is a `BlockedGram` of the kernel `Precomputed`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class BlockedGram:
         self.borrowed: list[BufferPool] = []
         self.scratch = Scratch(self.borrowed)
 
-    @property
+    @cached_property
     def cost_per_entry(self) -> float:
         return self.kernel.cost_per_entry(self.points)
 

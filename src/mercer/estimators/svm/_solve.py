@@ -120,8 +120,8 @@ class SolvesTasks:
             cells += problem.n_variables**2
             work += problem.n_variables**2 * (gram.points.d + settings.map_cost)
         is_large = work > settings.threads_from
-        is_costly = (
-            gram.machine.is_costly(gram.points, cost) and cells * cost > settings.threads_from
+        is_costly = cells * cost > settings.threads_from and gram.machine.is_costly(
+            gram.points, cost
         )
         threads = thread_count(self.n_jobs) if is_large or is_costly else 1
         share = budget
