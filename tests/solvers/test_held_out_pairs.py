@@ -1,5 +1,7 @@
 """Folds of class pairs solved together, against the same folds one by one."""
 
+import tracemalloc
+
 import numpy as np
 from numpy.testing import assert_allclose
 
@@ -11,7 +13,7 @@ from mercer.solvers import SMO, Stopping
 from tests.solvers.small import make_gram
 
 
-def values(kernel, X, codes, C, rows_at_once, n_jobs=1):
+def values(kernel, X, codes, C, rows_at_once, n_jobs=1, cache_bytes=200 << 20):
     """Of every task, the decision values of its rows."""
     tasks = pair_tasks(codes, codes.max() + 1)
 
@@ -24,7 +26,7 @@ def values(kernel, X, codes, C, rows_at_once, n_jobs=1):
         make_gram(kernel, X),
         pose,
         lambda problem, result: (result.beta, float(result.b[0])),
-        SMO(tol=1e-9),
+        SMO(tol=1e-9, cache_bytes=cache_bytes),
         np.random.RandomState(0),
         n_jobs,
         Stopping(),
@@ -70,3 +72,17 @@ def test_threads_do_not_change_the_values():
     one, two = (values(RBF(gamma=0.2), X, codes, C, 500, n_jobs) for n_jobs in (1, 2))
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a, b)
+
+
+def test_the_budget_of_the_cache_is_kept():
+    """Pairs are small, K of all classes together is not: 8 MB of 1,000 rows."""
+    X, codes, C = data([170] * 6)
+    values(RBF(gamma=0.2), X[:60], codes[:60], C[:60], 400)  # compiled before
+    tracemalloc.start()
+    found = values(RBF(gamma=0.2), X, codes, C, 400, cache_bytes=1 << 20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * codes.size**2
+    alone = values(RBF(gamma=0.2), X, codes, C, 400)
+    for one, other in zip(found, alone, strict=True):
+        assert_allclose(one, other, atol=1e-6)

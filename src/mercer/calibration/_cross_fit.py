@@ -53,7 +53,7 @@ def held_out_values(
     is_known = [np.zeros(task.y.size, bool) for task in tasks]
     if isinstance(solver, SMO):
         small = [t for t, task in enumerate(tasks) if task.parts and task.y.size <= rows_at_once]
-        limits = solver.tol, threads, stopping
+        limits = solver.tol, solver.cache_bytes, threads, stopping
         _fill_small_pairs(out, is_known, small, tasks, posed, folds, gram, *limits)
     for fold in _all_folds(tasks, folds, is_known):
         y = tasks[fold.task].y[fold.rows]
@@ -126,10 +126,11 @@ def _fill_small_pairs(
     folds: Sequence[np.ndarray],
     gram: BlockedGram,
     tol: float,
+    cache_bytes: int,
     threads: int,
     stopping: Stopping,
 ) -> None:
-    """Held-out values of some class pairs, in compiled calls."""
+    """Held-out values of some class pairs, in compiled calls, if K of their classes fits."""
     posed = [problems[t] for t in some]
     if not some or not all(p.n_groups == 1 and p.diag is None and p.is_finite for p in posed):
         return
@@ -138,6 +139,8 @@ def _fill_small_pairs(
         (first, n_first), (second, _) = tasks[t].parts
         rows = tasks[t].of_rows(np.arange(gram.n))
         of_class[first], of_class[second] = rows[:n_first], rows[n_first:]
+    if 8 * sum(rows.size for rows in of_class.values()) ** 2 > cache_bytes:
+        return
     place = {c: k for k, c in enumerate(of_class)}
     pairs = [(place[tasks[t].classes[0]], place[tasks[t].classes[1]]) for t in some]
     part, fold = gram.take(np.concatenate(list(of_class.values()))), [folds[t] for t in some]
