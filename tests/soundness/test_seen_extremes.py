@@ -135,3 +135,14 @@ def test_a_dual_value_that_rises_by_rounding_ends_the_fit(seed):
     with pytest.warns(ConvergenceWarning, match="limit of float64"):
         model.fit(X, y)
     assert model.certificate_.status is Status.STALLED
+
+
+def test_verify_of_components_whose_rounding_is_beyond_float64_does_not_warn():
+    """With γ = 2·10⁷ and rows 10¹⁴ apart the bound of RBF values overflows when it is squared."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([1.2285e14 + 3e8 * rng.normal(size=(3, 4)), 5e5 * rng.normal(size=(3, 4))])
+    model = mercer.KernelPCA(1, eigen_solver="krylov", kernel="rbf", gamma=1.86e7).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = mercer.verify(model, X)
+    assert np.isfinite(found.residuals).all()

@@ -91,7 +91,8 @@ def recompute_eigenvectors(model: Any, X: Any) -> EigenCertificate:
     image -= image.mean(axis=0)
     residuals = np.linalg.norm(image - V * values, axis=0)
     largest_image = float(np.linalg.norm(image, axis=0).max(initial=0.0))
-    allowed = np.linalg.norm(lost, axis=0) + 1e-13 * largest_image
+    with np.errstate(over="ignore"):  # nothing is known of values whose bound is beyond float64
+        allowed = np.linalg.norm(lost, axis=0) + 1e-13 * largest_image
     least = float((residuals - allowed).max(initial=0.0))
     rounding = EPS * float(np.abs(diagonal(model.kernel_, X, rows)).sum())
     goal = max((model.tol or SETTINGS.default_eigen_tol) * float(values.max(initial=0.0)), rounding)
