@@ -16,7 +16,7 @@ violation     the stated violation is below the true one, by more than rounding 
 indefinite    "solved" under a kernel matrix with a negative eigenvalue that is not in the gap
 decision      decision_function is not f + b
 predict       predict contradicts the sign of the decision value
-verify        `mercer.verify` raised, or states a gap below the true one
+verify        `mercer.verify` raised, warned, or states a gap below the true one
 undecided     not a failure: neither proved nor refuted by the oracle (counted, never silent)
 """
 
@@ -271,7 +271,8 @@ def _judge_status(model: Any, truth: Truth, stated: Any) -> list[Failure]:
     return [] if is_true else [Failure("solved", said)]
 
 
-def verify(model: Any, X: Any, y: Any, weight: Any) -> tuple[Any, list[Failure]]:
+def verify(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Any, list[Failure]]:
+    """What `mercer.verify` finds, a certificate for each task, and what it raises or warns of."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
