@@ -280,7 +280,8 @@ def verify(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Any, 
     except Exception as error:
         return None, [Failure("verify", f"raised {type(error).__name__}: {error}")]
     bad = [w for w in caught if not issubclass(w.category, DOCUMENTED)]
-    return again.tasks or (again,), [Failure("verify", f"warns: {w.message}") for w in bad]
+    tasks = getattr(again, "tasks", ()) or (again,)  # none: ridge and eigenvalues
+    return tasks, [Failure("verify", f"warns: {w.message}") for w in bad]
 
 
 def _judge_values(
