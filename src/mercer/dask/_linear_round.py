@@ -208,7 +208,7 @@ def _repaired(problem: LinearPrimal, beta: np.ndarray, repair: tuple | None) -> 
         out = np.empty_like(beta)
         restore_sum(beta, problem.C, repair[1], repair[2], out)
         beta = out
-    return problem.clipped(beta)[0]
+    return problem.clipped(beta)
 
 
 def _evaluate(

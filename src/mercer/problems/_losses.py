@@ -291,23 +291,20 @@ def loss_and_gap(kind: int, *arrays: np.ndarray) -> tuple[float, float]:
     return of_kind[kind](*arrays)
 
 
-def clip_to_domain(
-    kind: int, beta: np.ndarray, low: np.ndarray, high: np.ndarray, C: np.ndarray
-) -> float:
-    """Clip β in place to the domain of L*; return Σ of the absolute changes.
+@compiled
+def clip_to_domain(kind, beta, low, high, C, out):
+    """Write β clipped to the domain of L*; a NaN stays.
 
     The domain is |β| ≤ C but for squared losses, with the sign of an end that the interval has.
     """
-    if kind == LOGISTIC:
-        most, least = np.maximum(low, 0.0) * C, np.minimum(low, 0.0) * C
-    else:
-        bound = C if kind == EPSILON_INSENSITIVE else np.inf
-        most = np.where(low > -UNBOUNDED, bound, 0.0)
-        least = np.where(high < UNBOUNDED, -bound, 0.0)
-    outside = np.flatnonzero(~((least <= beta) & (beta <= most)))
-    old = beta[outside]
-    beta[outside] = np.minimum(np.maximum(old, least[outside]), most[outside])
-    return float(np.abs(beta[outside] - old).sum())
+    for i in range(beta.size):
+        bound = math.inf if kind == SQUARED else C[i]
+        if kind == LOGISTIC:
+            has_low, has_high = low[i] > 0.0, low[i] < 0.0
+        else:
+            has_low, has_high = low[i] > -UNBOUNDED, high[i] < UNBOUNDED
+        most, least = bound if has_low else 0.0, -bound if has_high else 0.0
+        out[i] = most if beta[i] > most else least if beta[i] < least else beta[i]
 
 
 @compiled(fastmath=REASSOCIATE)

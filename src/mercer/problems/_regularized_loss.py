@@ -221,10 +221,11 @@ class LinearPrimal:
             more += max(then - now, 0.0) + 16 * UNIT * max(now, then)
         return 1.01 * more
 
-    def clipped(self, beta: np.ndarray) -> tuple[np.ndarray, float]:
-        """A copy of β within its bounds, and Σ of the absolute changes."""
-        beta = beta.copy()
-        return beta, clip_to_domain(self.kind, beta, *self.arrays)
+    def clipped(self, beta: np.ndarray) -> np.ndarray:
+        """A copy of β within its bounds."""
+        out = np.empty_like(beta)
+        clip_to_domain(self.kind, beta, *self.arrays, out)
+        return out
 
     def constant_fit(self) -> float | None:
         """An intercept that makes every loss zero with w = 0, if there is one."""

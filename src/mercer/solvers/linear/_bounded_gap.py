@@ -160,7 +160,7 @@ class _Duals:
 
 def _make_feasible(problem: LinearPrimal, given: np.ndarray) -> _Duals:
     """Clip β; with a free intercept move Σβ onto the largest dual, the rest onto a small one."""
-    beta, _ = problem.clipped(given)
+    beta = problem.clipped(given)
     total, error = _total(beta)
     if problem.intercept_penalty != 0:
         return _Duals(beta, (total, error))

@@ -65,7 +65,7 @@ def restart(
         return Start(last.w, last.b) if found.primal < at_zero else None
     beta = np.empty(problem.n)
     scale_duals(last.beta, C, problem.C, beta)
-    beta, _ = problem.clipped(beta)
+    beta = problem.clipped(beta)
     is_smooth = problem.kind != EPSILON_INSENSITIVE
     found = evaluate(problem, design, last.w, last.b, None if is_smooth else beta)
     if not found.primal < at_zero:
