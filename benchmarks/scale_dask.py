@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 import time
 from typing import Any
 
@@ -250,13 +252,14 @@ def _spark(options: argparse.Namespace) -> list[dict[str, Any]]:
 
     from mercer.dask import LinearSVC
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     n = int(options.rows)
     parts = [_rows(i) for i in range(n // CHUNK_ROWS)]
     C = 100.0 / n
     with _cluster(2) as cluster, Client(cluster) as client:
         X, y = _lazy_rows(n)
         X, y = client.persist([X, y])
-        given: dict[str, Any] = {"loss": "hinge", "C": C, "tol": 1e-3, "intercept_scaling": None}
+        given: dict[str, Any] = {"loss": "hinge", "C": C, "tol": 1e-5, "intercept_scaling": None}
         LinearSVC(**given).fit(*_lazy_rows(2 * CHUNK_ROWS))
         model = LinearSVC(**given)
         row = {"case": "mercer.dask", "rows": n, **_fit(client, model, X, y)}
