@@ -70,6 +70,31 @@ def test_names_that_come_twice_are_counted(folder, mercer):
     assert "two columns are named 'a' (the columns 1 and 3); rename one." in err
 
 
+def test_doctor_reports_names_that_come_twice_with_the_rest(folder, mercer):
+    """And its command trains a model that predicts the same file, of which one column is left."""
+    rows = "".join(
+        f"{i},{i % 7},{'' if i == 3 else i / 9},{i % 5},{i % 2},{i % 2}\n" for i in range(60)
+    )
+    (folder / "d.csv").write_text("id,a,b,a,y,y\n" + rows)
+    code, out, _ = mercer("doctor", "d.csv")
+    assert code == 0
+    assert "error: Two columns are named 'a' (the columns 2 and 4) (line 1)" in out
+    assert "error: Two columns are named 'y' (the columns 5 and 6) (line 1)" in out
+    assert "Missing values: 1 (b 1)" in out
+    assert "--drop id" in out
+    command = shlex.split(out.splitlines()[-1])
+    assert mercer(*command[1:], "-q")[0] == 0
+    code, out, _ = mercer("predict", "d.mercer", "d.csv")
+    assert code == 0
+    assert len(out.splitlines()) >= 61
+    # A file in which the name is not repeated is another one, and so is the reverse.
+    (folder / "other.csv").write_text("id,a,b,c,y,z\n" + rows)
+    assert "lacks 'a (column 2)'" in mercer("predict", "d.mercer", "other.csv")[2]
+    drop = ("--target", "y", "--missing", "median", "--drop", "z", "--drop", "id", "-q")
+    assert mercer("train", "other.csv", *drop)[0] == 0
+    assert "two columns are named 'a'" in mercer("predict", "other.mercer", "d.csv")[2]
+
+
 def test_a_regression_has_no_reliability(folder, mercer):
     pytest.importorskip("matplotlib")
     pd.DataFrame({"a": range(40), "y": np.arange(40) / 7}).to_csv("d.csv", index=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -24,6 +25,7 @@ __all__ = [
     "Roles",
     "Words",
     "assign",
+    "distinct_names",
     "find_column",
     "find_target",
     "find_unusable",
@@ -215,19 +217,24 @@ def assign(
     options: Options,
     schema: Schema | None,
     has_names: bool,
+    given: Sequence[str] | None = None,
 ) -> Roles:
-    """Roles of the columns of the file ``name``, of which ``words`` seem to hold words."""
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if list(names).count(n) > 1)
-        which = " and ".join(str(j) for j, n in enumerate(names, 1) if n == twice)
-        what = f"two columns are named {twice!r} (the columns {which}); rename one."
-        raise FileError(name, 1, what)
+    """Roles of the columns of the file ``name``, of which ``words`` seem to hold words.
+
+    ``names`` are made distinct by `distinct_names` of those that the file has, ``given``.
+    """
+    given = names if given is None else given
     if schema is not None and schema.columns is not None:
+        wanted = {schema.target, *(column.name for column in schema.columns)}
+        _refuse_twins(name, names, given, [j for j, n in enumerate(given) if n in wanted])
         return _assign_as_trained(name, names, options, schema, has_names)
     if schema is not None:
         return _assign_by_place(name, names, options, schema)
+    dropped = _find_dropped(name, names, given, options)
+    kept = [j for j in range(len(names)) if j not in dropped]
+    _refuse_twins(name, names, given, kept)
+    names = [given[j] if j in kept else names[j] for j in range(len(names))]
     target = find_target(name, names, options.target, has_names)
-    dropped = {find_column(name, names, column, "drop") for column in options.drop}
     forced = {find_column(name, names, column, "categorical") for column in options.categorical}
     lost = dropped & {target, *forced}
     if lost:
@@ -238,6 +245,43 @@ def assign(
         raise FileError(name, None, "has no column besides the target.")
     kinds = (words | forced) & {*features, target}
     return Roles(features, kinds, target, frozenset(forced))
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names; those of several columns with their places, counted from 1.
+
+    >>> distinct_names(["a", "b", "a"])
+    ['a (column 1)', 'b', 'a (column 3)']
+    """
+    count = Counter(names)
+    return [n if count[n] == 1 else f"{n} (column {j})" for j, n in enumerate(names, 1)]
+
+
+def _find_dropped(
+    name: str, names: Sequence[str], given: Sequence[str], options: Options
+) -> set[int]:
+    """The columns to be left out: all that have a name that is given."""
+    dropped: set[int] = set()
+    for column in options.drop:
+        same = {j for j, n in enumerate(given) if n == column}
+        dropped |= same or {find_column(name, names, column, "drop")}
+    return dropped
+
+
+def _refuse_twins(
+    name: str, names: Sequence[str], given: Sequence[str], used: Sequence[int]
+) -> None:
+    """Raise a FileError if two of the columns ``used`` have one name."""
+    first: dict[str, int] = {}
+    for j in used:
+        i = first.setdefault(given[j], j)
+        if i == j:
+            continue
+        what = f"two columns are named {given[j]!r} (the columns {i + 1} and {j + 1}); rename one."
+        if names[j] == given[j]:
+            raise FileError(name, 1, what)
+        what += f" Or leave one out with drop=[{names[j]!r}]."
+        raise FileError(name, 1, what, drop=names[j])
 
 
 def _assign_as_trained(

@@ -47,7 +47,8 @@ def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
     known = [column.name for column in schema.columns] if schema and schema.columns else []
     layout = find_layout(source, options.header, known, options.notation(schema))
     text = _text_columns(layout)
-    roles = assign(source.name, layout.names, text, options, schema, layout.has_names)
+    names, given = layout.names, layout.given
+    roles = assign(source.name, names, text, options, schema, layout.has_names, given)
     _refuse_commas(source.name, layout, roles)
     file: Any = source.path
     if file is None or layout.delimiter == " ":

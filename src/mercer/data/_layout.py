@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mercer.data._columns import Notation
+from mercer.data._columns import Notation, distinct_names
 from mercer.data._files import Source
 from mercer.exceptions import FileError
 
@@ -52,6 +52,9 @@ class Layout:
     delimiter : str
         A space stands for any number of blanks.
     names : list of str
+        Distinct.
+    given : list of str
+        The names as they are in the file, some of which may be equal.
     has_names : bool
         Whether the file gives them.
     header_lines : int, before the first record
@@ -63,6 +66,7 @@ class Layout:
 
     delimiter: str
     names: list[str]
+    given: list[str]
     has_names: bool
     header_lines: int
     sample: list[list[str]]
@@ -108,7 +112,17 @@ def find_layout(
         raise FileError(source.name, None, "has a line of names, but no rows.")
     header_lines = text.index(full[0]) + header if header or separator else 0
     sample = rows[1:] if header else rows
-    return Layout(delimiter, names, header, header_lines, sample, notation, separator is not None)
+    has_separator = separator is not None
+    return Layout(
+        delimiter,
+        distinct_names(names),
+        names,
+        header,
+        header_lines,
+        sample,
+        notation,
+        has_separator,
+    )
 
 
 def decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:

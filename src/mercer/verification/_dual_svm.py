@@ -257,13 +257,16 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
         if amount <= 0:
             continue
         order = variables[np.argsort(cost[variables], kind="stable")]
-        until = np.cumsum(available[order])
-        last = int(np.searchsorted(until, amount))
-        if last >= len(order):
-            return np.inf, np.inf
-        take = available[order[: last + 1]].copy()
-        take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
-        used = order[: last + 1]
+        if np.isinf(amount):
+            take, used = available[order], order
+        else:
+            until = np.cumsum(available[order])
+            last = int(np.searchsorted(until, amount))
+            if last >= len(order):
+                return np.inf, np.inf
+            take = available[order[: last + 1]].copy()
+            take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
+            used = order[: last + 1]
         moved += float(take @ cost[used])
         spread += float(take @ np.sqrt(task.diag(posed.row[used]) + posed.diag[used]))
     return moved * (1 + SETTINGS.summed), spread * (1 + SETTINGS.summed)

@@ -84,7 +84,7 @@ class Posed:
 
     ``sign`` is that of β, ``a`` and ``error`` the distances from the edges, ``target`` what f + b
     has to reach. ``groups`` are the variables of each equality constraint, ``moves`` (amount,
-    variables, slack) of its drift, ``off`` the relative violation of bounds and sums (``drift``:
+    variables, slack) of its drift (an infinite amount: all of the slack), ``off`` the relative violation of bounds and sums (``drift``:
     of sums). ``rest`` is the part of P that is no sum over variables, ``excess`` what another ε
     could take from it, ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times
     the published ones. ``must_be_negative``: the model is degenerate unless P < 0. With squared
@@ -192,15 +192,17 @@ def nu_svr(params: dict, task: Task) -> Posed:
     nu_sum = params["nu"] * math.fsum(s)
     epsilon = _best_epsilon(np.abs(v), s, nu_sum)
     alpha, sign, sides = _two_sided(task)
-    drift = _zero_sum(params, alpha, sign)[1]
     sums = [math.fsum(alpha[side]) for side in sides]
     least = min(*sums, nu_sum / 2)
+    if least <= 8 * EPS * max(sums):  # all of α is rounding: 0 is feasible
+        least = 0.0
     moves = [
-        (part - least + 4 * EPS * nu_sum, side, alpha)
+        (part - least + 8 * EPS * part if least else np.inf, side, alpha)
         for part, side in zip(sums, sides, strict=True)
-        if np.any(alpha[side] > 0)
+        if part > 0
     ]
-    drift = max(drift, max(part - nu_sum / 2 for part in sums) / max(nu_sum, 1e-300))
+    drift = max(abs(sums[0] - sums[1]), *(part - nu_sum / 2 for part in sums))
+    drift = max(drift, 0.0) / max(nu_sum, 1e-300)
     posed = _regression(params, task, v, error, epsilon, sides, moves, drift)
     return replace(
         posed,

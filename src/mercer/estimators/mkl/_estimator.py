@@ -300,17 +300,33 @@ class MKL(BaseEstimator):
         return last
 
     def _machine(self) -> Any:
-        machine = SVC() if self.estimator is None else clone(self.estimator)
-        if type(machine) not in (SVC, SVR):
+        if self.estimator is None:
+            return SVC()
+        if type(self.estimator) not in (SVC, SVR):
+            raise ValueError(f"MKL: estimator must be an SVC or an SVR, got {self.estimator!r}.")
+        return clone(self.estimator)
+
+    def _check_kernels(self) -> list[Kernel]:
+        is_list = isinstance(self.kernels, Iterable) and not isinstance(
+            self.kernels, (str, Mapping)
+        )
+        kernels = list(self.kernels) if is_list else [self.kernels]
+        example = "such as [RBF(gamma=0.1), Linear()]"
+        if not kernels:
             raise ValueError(
-                f"MKL: estimator must be an SVC or an SVR, got {type(machine).__name__}."
+                f"MKL: kernels must be one or more Kernel objects, {example}; got none."
             )
-        return machine
+        wrong = [kernel for kernel in kernels if not isinstance(kernel, Kernel)]
+        if wrong or not is_list:
+            got = (wrong or kernels)[0]
+            raise ValueError(
+                f"MKL: kernels must be a list of Kernel objects, {example}; got "
+                f"{got!r}{' in it' if is_list else ''}."
+            )
+        return kernels
 
     def _validate_params(self) -> None:
-        kernels = list(self.kernels)
-        if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
-            raise ValueError("MKL: kernels must be one or more Kernel objects in a list.")
+        kernels = self._check_kernels()
         unsure = [kernel for kernel in kernels if kernel.is_psd is not True]
         if unsure:
             raise ValueError(
