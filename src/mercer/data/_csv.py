@@ -19,19 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data._columns import (
-    Notation,
-    Options,
-    Raw,
-    Roles,
-    Words,
-    assign,
-    find_column,
-    find_unusable,
-    from_arrow,
-)
+from mercer.data._columns import Notation, Options, Raw, Words, find_unusable, from_arrow
 from mercer.data._files import Source
 from mercer.data._layout import HINT, SETTINGS, Layout, LayoutSettings, decoded, find_layout
+from mercer.data._roles import Roles, assign, find_column
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mercer.data._columns import Notation, distinct_names
+from mercer.data._columns import Notation
 from mercer.data._files import Source
+from mercer.data._roles import distinct_names
 from mercer.exceptions import FileError
 
 __all__ = ["HINT", "SETTINGS", "Layout", "LayoutSettings", "decoded", "find_layout"]

@@ -84,11 +84,12 @@ class Posed:
 
     ``sign`` is that of β, ``a`` and ``error`` the distances from the edges, ``target`` what f + b
     has to reach. ``groups`` are the variables of each equality constraint, ``moves`` (amount,
-    variables, slack) of its drift (an infinite amount: all of the slack), ``off`` the relative violation of bounds and sums (``drift``:
-    of sums). ``rest`` is the part of P that is no sum over variables, ``excess`` what another ε
-    could take from it, ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times
-    the published ones. ``must_be_negative``: the model is degenerate unless P < 0. With squared
-    slack there is no bound ``s``, and the loss has the weights ``C``.
+    variables, slack) of its drift; an infinite amount takes all of the slack. ``off`` is the
+    relative violation of bounds and sums (``drift``: of sums), ``rest`` the part of P that is no
+    sum over variables, ``excess`` what another ε could take from it, ``unpaid`` a part of the gap.
+    β, f, b of the problem are ``scale`` times the published ones. ``must_be_negative``: the model
+    is degenerate unless P < 0. With squared slack there is no bound ``s``, and the loss has the
+    weights ``C``.
     """
 
     a: np.ndarray
@@ -191,7 +192,7 @@ def nu_svr(params: dict, task: Task) -> Posed:
     v, error = task.residuals(task.y)
     nu_sum = params["nu"] * math.fsum(s)
     epsilon = _best_epsilon(np.abs(v), s, nu_sum)
-    alpha, sign, sides = _two_sided(task)
+    alpha, _, sides = _two_sided(task)
     sums = [math.fsum(alpha[side]) for side in sides]
     least = min(*sums, nu_sum / 2)
     if least <= 8 * EPS * max(sums):  # all of α is rounding: 0 is feasible
