@@ -145,9 +145,23 @@ def nu_svc(params: dict, task: Task) -> Posed:
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
     moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
     drift = max(move[0] for move in moves) / max(nu_sum, 1e-300)
-    posed = _one_sided(task, alpha, s, y, y, moves, drift, groups)
+    unit = 0.0 if _is_unscaled(task, rho, nu_sum) else 1.0
+    posed = _one_sided(task, alpha, s, y, unit * y, moves, drift, groups)
     # Only P < 0 shows that ρ > 0 at the optimum.
-    return replace(posed, scale=rho, rest=-nu_sum * rho, must_be_negative=True)
+    return replace(posed, scale=rho, rest=-nu_sum * rho * unit, must_be_negative=True)
+
+
+def _is_unscaled(task: Task, rho: float, nu_sum: float) -> bool:
+    """Whether a model of ν-SVC was published with ρ = 0, its coefficients not divided by it.
+
+    Such are those of fits stopped far from the optimum. Σα = νΣs then says ρ = 1, for which P is
+    larger.
+    """
+    if abs(rho - 1) > SETTINGS.unscaled:
+        return False
+    margin = -task.y * task.residuals(np.zeros(len(task.y)))[0]
+    losses = [task.weight @ np.maximum(unit - margin, 0) for unit in (0.0, 1.0)]
+    return bool(losses[0] < losses[1] - nu_sum)
 
 
 def one_class(params: dict, task: Task) -> Posed:
