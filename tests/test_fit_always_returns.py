@@ -13,9 +13,10 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 import mercer
-from mercer import SVC, SVR
+from mercer import SVC, SVR, NuSVC
 from mercer._multiclass import pairs
 from mercer._result import Status
+from mercer.estimators.svm import _after_stop
 from mercer.estimators.svm._solve import FitSettings
 from mercer.exceptions import InterruptWarning
 from mercer.kernels import RBF
@@ -218,6 +219,50 @@ def test_tasks_in_a_hurry_have_a_bound_of_their_gap(monkeypatch, many_pairs):
     assert np.isfinite(fast.certificate_.gap)
     assert found.gap_low <= fast.certificate_.gap
     assert slow.certificate_.gap <= fast.certificate_.gap
+
+
+def test_all_samples_are_solved_before_f_is_computed_at_all_rows(monkeypatch, many_pairs):
+    """Squared slack, one by one: however long the sums take, no task is without support vectors."""
+    rows, labels = many_pairs
+    monkeypatch.setattr(CountingRBF, "stopped", False)
+    order = []
+
+    def noted(name, function):
+        def call(*arguments):
+            order.append(name)
+            return function(*arguments)
+
+        return call
+
+    for name in ("solve_within_reach", "make_result"):
+        monkeypatch.setattr(_after_stop, name, noted(name, getattr(_after_stop, name)))
+    model = SVC(loss="squared_hinge", n_jobs=1, on_interrupt="return", callback=press_once)
+    model._fit_settings = FitSettings(sample_seconds=1000.0, task_seconds=1000.0, sums_seconds=0.0)
+    with pytest.warns(InterruptWarning, match="tasks were fitted to samples only"):
+        model.fit(rows, labels)
+    assert order == ["solve_within_reach"] * 65 + ["make_result"] * 65
+    assert all(task.n_support > 0 for task in model.certificate_.tasks)
+    found = mercer.verify(model, rows, labels)
+    assert found.gap_low <= model.certificate_.gap
+
+
+@pytest.mark.parametrize("seconds", [1000.0, 0.0])
+def test_tasks_of_nu_that_were_not_begun_keep_their_start(monkeypatch, many_pairs, seconds):
+    """f = Kβ of starts that are not zero is computed while there is time, and bounded after it."""
+    rows, labels = many_pairs
+    monkeypatch.setattr(CountingRBF, "stopped", False)
+    monkeypatch.setattr(CountingRBF, "values", 0)
+    kernel = CountingRBF(gamma=0.2)
+    model = NuSVC(nu=0.1, kernel=kernel, n_jobs=1, on_interrupt="return", callback=press_once)
+    model._fit_settings = FitSettings(sample_points=20, sums_seconds=seconds)
+    with pytest.warns(InterruptWarning, match="65 of 66 tasks kept the duals that they began with"):
+        model.fit(rows, labels)
+    sizes = [int(np.isin(labels, pair).sum()) for pair in pairs(12)]
+    starts = sum(0.1 * size * (20 if seconds == 0 else size) for size in sizes)
+    assert CountingRBF.values <= 1.1 * starts + 2 * max(sizes) ** 2
+    assert all(task.n_support > 0 for task in model.certificate_.tasks)
+    found = mercer.verify(model, rows, labels)
+    assert found.gap_low <= model.certificate_.gap
 
 
 def test_the_message_of_ctrl_c_counts_tasks_that_were_not_fitted(monkeypatch, many_pairs):

@@ -182,3 +182,21 @@ def test_double_double_is_as_accurate_as_stated():
     for a, b, c in zip(high, low, x, strict=True):
         true = mp_context.exp(mpf(c) + mpf(c * 1e-17))
         assert abs(mpf(a) + mpf(b) - true) <= relative * true
+
+
+@pytest.mark.parametrize(
+    "coef", [[3e-17, 1e-18, -2e-17], [2e-18, 5e-18], [-1e-30], [1e-12, -1e-12]]
+)
+def test_coefficients_of_nu_svr_that_are_rounding(coef):
+    """Σα of the two sides differ by more than they are: β' = 0 is feasible, and D(0) = 0."""
+    rng = np.random.default_rng(0)
+    X, y, C, nu = rng.normal(size=(9, 2)), rng.normal(size=9), 2.0, 0.4
+    model = svm.NuSVR(C=C, nu=nu).fit(X, y)
+    model.support_ = np.arange(len(coef), dtype=np.int32)
+    model.support_vectors_, model.dual_coef_ = X[: len(coef)], np.array([coef])
+    model._dual_coef_, b = model.dual_coef_, model.intercept_[0]
+    distance = np.abs(y - b)
+    primal = min(C * nu * 9 * e + C * np.maximum(distance - e, 0).sum() for e in distance)
+    found = verify(model, X, y)
+    assert found.primal == pytest.approx(primal, rel=1e-9)
+    assert primal * (1 - 1e-9) <= found.gap <= primal * (1 + 1e-6)

@@ -118,3 +118,23 @@ def test_predict_takes_the_order_of_svm_predict(rows, mercer):
     assert mercer("predict", "rows.mercer", "rows.svm", "ours")[0] == 0
     assert mercer("predict", "rows.svm", "rows.mercer", "theirs")[0] == 0
     assert (rows / "ours").read_bytes() == (rows / "theirs").read_bytes()
+
+
+def test_a_model_of_libsvm_is_named_in_either_order(tmp_path, monkeypatch, mercer):
+    """``svm-predict data model out``: the second file is the model, which has to be converted."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text("1 1:1\n-1 1:-1\n")
+    (tmp_path / "old.model").write_text("svm_type c_svc\nkernel_type linear\n")
+    for order in (("data", "old.model", "out"), ("old.model", "data")):
+        code, _, err = mercer("predict", *order)
+        assert code == 1
+        assert "old.model: is a model of LIBSVM or LIBLINEAR: mercer convert" in err
+
+
+def test_a_model_is_not_converted_to_data(tmp_path, monkeypatch, mercer):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text("1 1:1\n-1 1:-1\n" * 20)
+    assert mercer("train", "data", "m.mercer", "-q")[0] == 0
+    code, _, err = mercer("convert", "m.mercer", "m.libsvm")
+    assert code == 2
+    assert "--to libsvm" in err

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from mercer.kernels import IndefiniteKernelWarning, Normalize, Precomputed, Sigmoid, Spectrum
+from mercer import SVC
+from mercer.kernels import (
+    IndefiniteKernelWarning,
+    LocalAlignment,
+    Mismatch,
+    Normalize,
+    Precomputed,
+    Sigmoid,
+    Spectrum,
+    Subsequence,
+)
 from tests.kernels.structured_conformance import StructuredConformance
 
 TEXTS = st.text(alphabet="abc", max_size=7) | st.text(max_size=4)
@@ -129,3 +139,29 @@ def test_normalize_refuses_what_has_no_length():
         kernel = Normalize(Sigmoid(1.0, -5.0))
     with pytest.raises(ValueError, match="negative at row 0"):
         kernel(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("kernel", [Spectrum(1), Mismatch(2, 1), Subsequence(1), LocalAlignment()])
+def test_strings_are_not_compared_with_lists_of_words(kernel):
+    """None of their tokens would be equal: the values would be those of unseen words."""
+    texts, words = ["to be", "or not"], [["to", "be"], ["or", "not"]]
+    with pytest.raises(ValueError, match=r"row 0 is a string, .* lists of tokens.*text\.split"):
+        kernel(["", "to be"][1:], words)
+    with pytest.raises(ValueError, match=r"row 1 is a list of tokens, .* are strings"):
+        kernel([[], ["to", "be"]], texts)
+    with pytest.raises(ValueError, match="row 1 is a string and row 2 is a list of tokens"):
+        kernel(["", "to be", ["to", "be"]])
+    y = [0, 1]
+    with pytest.raises(ValueError, match="row 0 is a list of tokens"):
+        SVC(kernel=kernel).fit(texts, y).predict(words)
+    with pytest.raises(ValueError, match="row 0 is a string"):
+        SVC(kernel=kernel).fit(words, y).predict(texts)
+
+
+@pytest.mark.parametrize("kernel", [Spectrum(2), Mismatch(2, 1), Subsequence(2)])
+def test_lists_of_characters_and_bytes_are_strings(kernel):
+    texts = ["abba", "", "baba"]
+    K = kernel(texts)
+    np.testing.assert_array_equal(kernel([list(text) for text in texts], texts), K)
+    np.testing.assert_array_equal(kernel([text.encode() for text in texts], texts), K)
+    np.testing.assert_array_equal(kernel([texts[0], [], list(texts[2])], texts), K)

@@ -54,6 +54,7 @@ def test_web_sockets_of_other_pages_are_refused(place):
         "Sec_WebSocket_Key": "dGhlIHNhbXBsZSBub25jZQ==",
     }
     assert _ask(place, "/ws", Origin="http://example.org", **upgrade)[0] == 403
+    assert _ask(place, "/ws", **upgrade)[0] == 403  # no browser: they always send an Origin
     for host in ("127.0.0.1", "localhost"):
         status, _ = _ask(place, "/ws", Origin=f"http://{host}:{place.port}", **upgrade)
         assert status != 403

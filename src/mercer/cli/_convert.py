@@ -23,6 +23,7 @@ from mercer.persistence import (
     write_liblinear,
     write_libsvm,
 )
+from mercer.persistence._container import holds_tensors
 
 __all__ = ["export", "run"]
 
@@ -46,6 +47,11 @@ def run(
         _refuse(given, like, "a model")
         program = _export(source, destination, to)
         reporter.write(table({"model": f"{destination}, for {program}"}))
+    elif holds_tensors(source):
+        raise UsageError(
+            f"{source} is a model: for LIBSVM or LIBLINEAR give --to libsvm or --to liblinear, or a "
+            "file that ends in .model"
+        )
     else:
         if like is not None and given:
             raise UsageError(f"{given[0]} cannot be combined with --like, whose model decides it")

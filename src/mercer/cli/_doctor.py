@@ -148,7 +148,7 @@ def typed_line(finding: Finding) -> str:
     typed = finding.command or in_options(finding.remedy)
     if finding.options:
         typed = " ".join(_words(dict([pair])) for pair in finding.options)
-    return f"{finding.severity}: {finding.with_remedy(typed)}"
+    return " ".join(f"{finding.severity}: {finding.with_remedy(typed)}".split())
 
 
 def _command(data: Table, options: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -11,6 +12,7 @@ from mercer.cli._output import Reporter, count, open_model_and_data
 from mercer.cli._scores import describe_scores, is_scored, score
 from mercer.data import Table, write_predictions
 from mercer.data._table import read_columns
+from mercer.persistence import is_liblinear, is_libsvm
 from mercer.persistence._container import holds_tensors
 
 __all__ = ["run"]
@@ -34,7 +36,7 @@ def run(
         raise UsageError(f"the output is given twice: --output {output} and {out}")
     if decision and proba:
         raise UsageError("--decision and --proba exclude each other: give one of them")
-    if holds_tensors(data) and not holds_tensors(model):  # the order of svm-predict
+    if _is_model(data) and not _is_model(model):  # the order of svm-predict
         model, data = data, model
     found, table = open_model_and_data(model, data, format, decimal, may_be_wider=True)
     kept = read_columns(data, keep, table.format) if keep else {}
@@ -63,6 +65,11 @@ def run(
         reporter.write(output=path)
     _score(found.model, table, predicted, reporter, sys.stderr if path == "-" else sys.stdout)
     reporter.end()
+
+
+def _is_model(path: str) -> bool:
+    """Of Mercer or, which is refused with a remedy, of LIBSVM or LIBLINEAR."""
+    return holds_tensors(path) or (os.path.isfile(path) and (is_libsvm(path) or is_liblinear(path)))
 
 
 def _score(fitted: Any, table: Table, predicted: Any, reporter: Reporter, stream: Any) -> None:

@@ -148,6 +148,9 @@ def hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> Non
     rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
     parts = held_out_rows(y, task, rows, int(SETTINGS.held_out * rows.size))
     if parts is None:
+        is_small = rows.size < SETTINGS.min_rows
+        why = f"{count(n, 'rows')} are too few" if is_small else "one class has too few rows"
+        reporter.write(table({"held out": f"not scored: {why}"}))
         return
     rest, held = parts
     other = _with_scaling(clone(model), data.schema)
@@ -156,7 +159,9 @@ def hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> Non
         warnings.simplefilter("ignore")
         try:
             predicted = other.set_params(**limit).fit(data.X[rest], y[rest]).predict(data.X[held])
-        except (ValueError, KeyboardInterrupt):  # such as a ν that is infeasible for fewer rows
+        except (ValueError, KeyboardInterrupt) as error:  # such as ν infeasible for fewer rows
+            why = str(error).partition(";")[0] or "stopped by Ctrl-C"
+            reporter.write(table({"held out": f"not scored: {why}"}))
             return
     numbers, base = score(y[held], predicted, task), baseline(y[rest], y[held], task)
     if task == "classification":

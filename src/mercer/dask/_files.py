@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.dask._client import require_dask
 from mercer.data import Column, Schema
-from mercer.data._columns import find_column, find_target
+from mercer.data._roles import find_column, find_target
 from mercer.exceptions import FileError
 
 __all__ = ["MACHINES", "LazyTable", "read_lazily"]

@@ -8,10 +8,10 @@ _parquet.py            Parquet: a table, and the stream `Parquet` over one file 
 _svmlight.py           LIBSVM's text format: a table, and the stream `Svmlight`
 _svmlight_core.py      its lines and numbers, compiled
 _arrays.py             ``.npy`` and ``.npz``; checks of CSR arrays
-_columns.py            columns of a file: their roles, their numbers and words
+_columns.py            columns of a file: their numbers and words
+_roles.py              what columns are for: features, words, the target
 _schema.py             `Schema`: how a file's columns become the columns of X
-_samples.py            rows as kernels on tables and time series take them
-_texts.py              a column of texts as samples
+_samples.py            rows, series and texts as kernels on structures take them
 _learn.py              the `Schema` of a file that a model is trained on
 _dates.py              dates and times of day as numbers
 _write.py              `write_predictions`, `write_table`

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.data._columns import Options, Raw, Words, assign
+from mercer.data._columns import Options, Raw, Words
 from mercer.data._files import Source
+from mercer.data._roles import assign
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 

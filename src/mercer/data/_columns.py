@@ -1,4 +1,4 @@
-"""Columns of a file, whatever its format: what they are for, and their numbers and words."""
+"""Columns of a file, whatever its format: their numbers and words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.data._files import fill_rows
-from mercer.exceptions import FileError
+from mercer.data._roles import Roles
 
 if TYPE_CHECKING:
     from mercer.data._schema import Schema
@@ -21,17 +20,11 @@ __all__ = [
     "Notation",
     "Options",
     "Raw",
-    "Roles",
     "Words",
-    "assign",
-    "find_column",
-    "find_target",
     "find_unusable",
     "from_arrow",
 ]
 
-# Names that say that a column is the target.
-TARGET_NAMES = {"target", "label", "labels", "class", "y", "outcome"}
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # With signs of thousands, such that the other sign must be the decimal one: 2,500 may be 2.5.
 _THOUSANDS = {
@@ -176,16 +169,6 @@ class Raw:
         )
 
 
-@dataclass(frozen=True)
-class Roles:
-    """What columns of a file are for: features in their order, which are words, the target."""
-
-    features: list[int]
-    words: set[int]
-    target: int | None
-    categorical: frozenset[int] = frozenset()
-
-
 def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[int, str, str] | None:
     """Row, column and what is wrong of a value that is infinite, or missing and not filled in."""
     names, refuses = raw.names or [], not options.fills_missing(schema)
@@ -206,115 +189,6 @@ def find_unusable(raw: Raw, options: Options, schema: Schema | None) -> tuple[in
         if not is_words and np.isinf(values).any():
             return int(np.argmax(np.isinf(values))), str(name), "infinite"
     return None
-
-
-def assign(
-    name: str,
-    names: Sequence[str],
-    words: set[int],
-    options: Options,
-    schema: Schema | None,
-    has_names: bool,
-) -> Roles:
-    """Roles of the columns of the file ``name``, of which ``words`` seem to hold words."""
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if list(names).count(n) > 1)
-        which = " and ".join(str(j) for j, n in enumerate(names, 1) if n == twice)
-        what = f"two columns are named {twice!r} (the columns {which}); rename one."
-        raise FileError(name, 1, what)
-    if schema is not None and schema.columns is not None:
-        return _assign_as_trained(name, names, options, schema, has_names)
-    if schema is not None:
-        return _assign_by_place(name, names, options, schema)
-    target = find_target(name, names, options.target, has_names)
-    dropped = {find_column(name, names, column, "drop") for column in options.drop}
-    forced = {find_column(name, names, column, "categorical") for column in options.categorical}
-    lost = dropped & {target, *forced}
-    if lost:
-        what = f"drop=[{names[min(lost)]!r}] contradicts another option for that column."
-        raise FileError(name, None, what)
-    features = [j for j in range(len(names)) if j != target and j not in dropped]
-    if not features:
-        raise FileError(name, None, "has no column besides the target.")
-    kinds = (words | forced) & {*features, target}
-    return Roles(features, kinds, target, frozenset(forced))
-
-
-def _assign_as_trained(
-    name: str, names: Sequence[str], options: Options, schema: Schema, has_names: bool
-) -> Roles:
-    assert schema.columns is not None
-    wanted = [column.name for column in schema.columns]
-    lacking = [column for column in wanted if column not in names]
-    target = names.index(schema.target) if schema.target in names else None
-    if lacking and not has_names and len(names) == len(wanted):
-        features, target = list(range(len(wanted))), None  # by their places
-    elif lacking:
-        what = f"lacks {_listed(lacking)} that the model was trained on; it has {_listed(names)}."
-        raise FileError(name, None, what)
-    else:
-        features = [names.index(column) for column in wanted]
-    if options.target is not None:
-        target = find_target(name, names, options.target, has_names)
-    trained = zip(features, schema.columns, strict=True)
-    kinds = {j for j, column in trained if column.categories or column.parts}
-    if target is not None and schema.labels and isinstance(schema.labels[0], str):
-        kinds.add(target)
-    return Roles(features, kinds, target)
-
-
-def _assign_by_place(name: str, names: Sequence[str], options: Options, schema: Schema) -> Roles:
-    """The model was trained on rows without names: all columns but the target, in their order."""
-    target = None
-    if options.target is not None or len(names) != schema.n_features:
-        target = find_target(name, names, options.target, True)
-    features = [j for j in range(len(names)) if j != target]
-    if len(features) != schema.n_features:
-        what = (
-            f"has {len(features)} columns of features, but the model was trained on "
-            f"{schema.n_features}."
-        )
-        raise FileError(name, None, what)
-    return Roles(features, set(), target)
-
-
-def find_target(
-    name: str, names: Sequence[str], target: str | int | bool | None, has_names: bool
-) -> int | None:
-    if target is False:
-        return None
-    if target is not None:
-        return find_column(name, names, target, "target")
-    likely = [j for j, column in enumerate(names) if column.strip().lower() in TARGET_NAMES]
-    if has_names and len(likely) == 1:
-        return likely[0]
-    which = f"the columns {_listed(names)}" if has_names else f"{len(names)} columns without names"
-    what = (
-        f"which column is the target? It has {which}. Give target= a name or a number (-1 is the "
-        "last column); where there is none, target=False."
-    )
-    raise FileError(name, None, what)
-
-
-def find_column(name: str, names: Sequence[str], column: str | int, option: str) -> int:
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    try:
-        number = int(column)
-    except ValueError:
-        number = len(names)
-    if not -len(names) <= number < len(names):
-        near = get_close_matches(str(column), names, 1)
-        meant = f"did you mean {near[0]!r}? It has" if near else "it has"
-        raise FileError(
-            name, None, f"there is no column {option}={column!r}; {meant} {_listed(names)}."
-        )
-    return number % len(names)
-
-
-def _listed(names: Sequence[str], shown: int = 20) -> str:
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(map(repr, names[:shown])) + more
 
 
 def from_arrow(

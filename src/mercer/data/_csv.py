@@ -19,19 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data._columns import (
-    Notation,
-    Options,
-    Raw,
-    Roles,
-    Words,
-    assign,
-    find_column,
-    find_unusable,
-    from_arrow,
-)
+from mercer.data._columns import Notation, Options, Raw, Words, find_unusable, from_arrow
+from mercer.data._dates import find_order
 from mercer.data._files import Source
 from mercer.data._layout import HINT, SETTINGS, Layout, LayoutSettings, decoded, find_layout
+from mercer.data._roles import Roles, assign, find_column
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
@@ -47,7 +39,8 @@ def read_csv(source: Source, options: Options, schema: Schema | None) -> Raw:
     known = [column.name for column in schema.columns] if schema and schema.columns else []
     layout = find_layout(source, options.header, known, options.notation(schema))
     text = _text_columns(layout)
-    roles = assign(source.name, layout.names, text, options, schema, layout.has_names)
+    names, given = layout.names, layout.given
+    roles = assign(source.name, names, text, options, schema, layout.has_names, given)
     _refuse_commas(source.name, layout, roles)
     file: Any = source.path
     if file is None or layout.delimiter == " ":
@@ -227,7 +220,7 @@ def records(name: str, file: Iterable[bytes], layout: Layout) -> Iterator[tuple[
     reader = csv.reader(
         _noted(lines, last), delimiter=layout.delimiter, skipinitialspace=True, strict=True
     )
-    skipped, columns = layout.has_names + layout.has_separator_line, len(layout.names)
+    skipped, columns = layout.has_names + layout.lines_before, len(layout.names)
     while True:
         line = reader.line_num + 1
         try:
@@ -273,6 +266,8 @@ def _refuse_commas(name: str, layout: Layout, roles: Roles) -> None:
         cells = layout.cells(j)
         signs = [c for c in cells if pattern.fullmatch(c)]
         if not signs or not all(c in signs or number(c) is not None for c in cells):
+            continue
+        if find_order(cells)[0]:  # 27.05.2023
             continue
         column, more = layout.names[j], {}
         if not has_points:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mercer.data._columns import Notation
 from mercer.data._files import Source
+from mercer.data._roles import distinct_names
 from mercer.exceptions import FileError
 
 __all__ = ["HINT", "SETTINGS", "Layout", "LayoutSettings", "decoded", "find_layout"]
@@ -52,22 +53,26 @@ class Layout:
     delimiter : str
         A space stands for any number of blanks.
     names : list of str
+        Distinct.
+    given : list of str
+        The names as they are in the file, some of which may be equal.
     has_names : bool
         Whether the file gives them.
     header_lines : int, before the first record
-    has_separator_line : bool
-        Whether the file begins with a line such as ``sep=;``.
+    lines_before : int
+        Lines before the names or the first record: one such as ``sep=;``, and comments.
     sample : list of lists of str
     notation : Notation
     """
 
     delimiter: str
     names: list[str]
+    given: list[str]
     has_names: bool
     header_lines: int
     sample: list[list[str]]
     notation: Notation
-    has_separator_line: bool = False
+    lines_before: int = 0
 
     def cells(self, j: int) -> list[str]:
         """Those of a column in the sample that are not missing."""
@@ -95,20 +100,22 @@ def find_layout(
     full = [line for line in text if line.strip()]
     if not full:
         raise FileError(source.name, None, "is empty.")
-    separator = _SEPARATOR.fullmatch(full[0])
+    separator, before = _SEPARATOR.fullmatch(full[0]), 0
     if separator and len(full) > 1:
-        full, delimiter = full[1:], separator[1]
+        before, delimiter = 1, separator[1]
     else:
-        separator, delimiter = None, _find_delimiter(full[: settings.delimiter_lines])
+        before, delimiter = _find_comments(full, settings)
+    full = full[before:]
     rows = _split(full, delimiter)
     if header is None:
         header = any(name in rows[0] for name in known) or _has_names(rows, notation)
     names = [name if header and name else f"column_{j}" for j, name in enumerate(rows[0])]
     if len(rows) == 1 and header:
         raise FileError(source.name, None, "has a line of names, but no rows.")
-    header_lines = text.index(full[0]) + header if header or separator else 0
+    header_lines = text.index(full[0]) + header if header or before else 0
     sample = rows[1:] if header else rows
-    return Layout(delimiter, names, header, header_lines, sample, notation, separator is not None)
+    found = distinct_names(names), names, header, header_lines, sample, notation, before
+    return Layout(delimiter, *found)
 
 
 def decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
@@ -121,6 +128,19 @@ def decoded(name: str, lines: Iterable[bytes]) -> Iterator[str]:
                 f"({HINT})."
             )
             raise FileError(name, number, what) from None
+
+
+def _find_comments(lines: Sequence[str], settings: LayoutSettings) -> tuple[int, str]:
+    """How many lines at the beginning are comments (``# …``), and the delimiter of the others.
+
+    The last of them holds the names if it has as many cells as the line after it.
+    """
+    count = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
+    delimiter = _find_delimiter(lines[count : count + settings.delimiter_lines])
+    if count:
+        names, row = _split(lines[count - 1 : count + 1], delimiter)
+        count -= len(names) == len(row)
+    return count, delimiter
 
 
 def _find_delimiter(lines: Sequence[str]) -> str:

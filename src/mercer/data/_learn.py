@@ -26,6 +26,9 @@ class GuessSettings:
     categories, few_categories : int
         A column with more different words than ``categories``, or than both ``few_categories`` and
         a quarter of the rows, holds names rather than categories.
+    numbers : int
+        A column with more different words, all of them numbers with signs or units, is no column of
+        categories.
     few_classes, classes, rows_per_class : int
         Different integers of a target are classes if there are at most ``few_classes``, or at most
         ``classes`` with ``rows_per_class`` rows each, and if each occurs twice on average.
@@ -33,6 +36,7 @@ class GuessSettings:
 
     categories: int = 1000
     few_categories: int = 50
+    numbers: int = 20
     few_classes: int = 20
     classes: int = 1000
     rows_per_class: int = 50
@@ -119,7 +123,8 @@ def _learn_columns(name: str, raw: Raw, options: Options, notes: list[str]) -> t
                     read = {"dmy": "day/month", "mdy": "month/day"}[order]
                     notes.append(f"column {column!r}: {words.words[0]!r} is read as {read}")
             else:
-                columns.append(_learn_words(name, column, words, options.missing))
+                is_given = column in raw.categorical
+                columns.append(_learn_words(name, column, words, options.missing, is_given))
             continue
         fill = None
         if options.missing is not None:
@@ -144,19 +149,25 @@ def _learn_dates(column: str, words: Words, order: str, missing: str | None) -> 
     return Column(column, None, fill, parts, order)
 
 
-def _learn_words(name: str, column: str, words: Words, missing: str | None) -> Column:
+def _learn_words(
+    name: str, column: str, words: Words, missing: str | None, is_given: bool
+) -> Column:
+    """A column of categories, ``is_given`` as such or taken for one."""
     n, count = len(words.codes), len(words.words)
-    if count > GUESS.categories or count > max(GUESS.few_categories, n / 4):
+    are_numbers = all(_WITH_SIGNS.fullmatch(word) for word in words.words)
+    too_many = count > GUESS.categories or count > max(GUESS.few_categories, n / 4)
+    if too_many or (are_numbers and count > GUESS.numbers and not is_given):
         what = (
             f"column {column!r} has {count} different words in {n} rows (such as "
             f"{words.words[0]!r}), too many for categories; leave it out with drop=[{column!r}]"
         )
-        if all(_WITH_SIGNS.fullmatch(word) for word in words.words):
+        if are_numbers:
             what = (
                 f"column {column!r} holds numbers with signs or units (such as "
                 f"{words.words[0]!r}), to be written without signs and units; else "
                 f"leave it out with drop=[{column!r}]"
             )
+            what += "" if too_many else f", or give categorical=[{column!r}]"
         raise FileError(name, None, f"{what}.", drop=column)
     if count == 0:
         what = f"column {column!r} has no values; leave it out with drop=[{column!r}]."

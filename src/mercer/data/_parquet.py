@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data._columns import Options, Raw, assign, find_unusable, from_arrow
+from mercer.data._columns import Options, Raw, find_unusable, from_arrow
 from mercer.data._files import IO, Source, as_file_errors, fill_rows
+from mercer.data._roles import assign
 from mercer.data._schema import Schema
 from mercer.data._stream import Batch, Stream, check_batch_rows, digest_file
 from mercer.exceptions import FileError

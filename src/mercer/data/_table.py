@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from mercer.data._arrays import read_npy, read_npz
-from mercer.data._columns import Options, Raw, find_column
+from mercer.data._columns import Options, Raw
 from mercer.data._csv import read_cells, read_csv
 from mercer.data._files import Source, as_file_errors, open_source
 from mercer.data._learn import count_missing, find_id_columns, learn
 from mercer.data._parquet import pyarrow_parquet, read_parquet
-from mercer.data._samples import read_samples
+from mercer.data._roles import find_column
+from mercer.data._samples import read_samples, read_texts
 from mercer.data._schema import SAMPLES, PartialTarget, Schema, apply, left_out_note
 from mercer.data._svmlight import SvmlightReader
-from mercer.data._texts import read_texts
 from mercer.exceptions import FileError
 
 __all__ = ["FORMATS", "Table", "read_columns", "read_table"]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._expansion import Expansion
 from mercer.estimators._convergence import ProgressLines
-from mercer.estimators._parameters import resolve_kernel
+from mercer.estimators._parameters import refuse_as_kernel, resolve_kernel
 from mercer.estimators._validation import (
     Data,
     check_rows,
@@ -199,6 +199,8 @@ class KernelEstimator(BaseEstimator):
             for name, value in self.get_params(deep=False).items()
             if value is not defaults.get(name, inspect.Parameter.empty)
         }
+        if "kernel" in changed:
+            refuse_as_kernel(type(self).__name__, self.kernel)
         validate_parameter_constraints(
             self._parameter_constraints, changed, caller_name=type(self).__name__
         )

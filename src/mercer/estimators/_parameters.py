@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Hidden,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 
 from mercer.kernels import Callable, Kernel
 from mercer.kernels._binding import kernel_of
@@ -16,7 +24,7 @@ from mercer.kernels._registry import KernelNames
 from mercer.kernels._user_defined import depends_on_the_set, takes_pairs
 from mercer.solvers._registry import SolverNames
 
-__all__ = ["CONSTRAINTS", "COUNT", "NOT_NEGATIVE", "POSITIVE", "resolve_kernel"]
+__all__ = ["CONSTRAINTS", "COUNT", "NOT_NEGATIVE", "POSITIVE", "refuse_as_kernel", "resolve_kernel"]
 
 COUNT = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0.0, None, closed="left")
@@ -58,6 +66,33 @@ CONSTRAINTS: dict[str, list] = {
     "n_components": [COUNT],
     "loss": [StrOptions({"hinge", "squared_hinge"})],
 }
+
+
+def refuse_as_kernel(name: str, kernel: Any) -> None:
+    """Say what to write instead of an estimator, a class or a list given as ``kernel``."""
+    if isinstance(kernel, type):
+        remedy = f"{kernel.__name__} is a class: give an object of it, such as {kernel.__name__}()."
+    elif isinstance(kernel, BaseEstimator):
+        made = type(kernel).__name__
+        learns = hasattr(kernel, "kernels")  # MKL
+        remedy = (
+            f"{made} is an estimator, which is fitted itself: {made}(kernels, {name}(…)).fit(X, y)."
+            if learns and name in ("SVC", "SVR")
+            else f"{made} is an estimator; after its fit its kernel_ is a Kernel."
+        )
+    elif isinstance(kernel, (list, tuple)):
+        remedy = "One kernel is needed: add them, k + l, or let MKL learn their weights."
+    elif isinstance(kernel, str) and kernel not in KernelNames():
+        near = get_close_matches(kernel, list(KernelNames()), 1)
+        remedy = f"Did you mean {near[0]!r}?" if near else ""
+    else:
+        return
+    allowed = "a Kernel, a callable or the name of a kernel"
+    if isinstance(kernel, str):
+        allowed = f"a Kernel, a callable or a str among {list(KernelNames())}"
+    raise InvalidParameterError(
+        f"The 'kernel' parameter of {name} must be {allowed}. Got {kernel!r} instead. {remedy}"
+    )
 
 
 def resolve_kernel(estimator: Any, X: Any, weight: np.ndarray | None) -> tuple[Kernel, float]:

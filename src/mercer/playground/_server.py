@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import signal
 import socket
 import sys
@@ -21,8 +20,9 @@ MESSAGE_BYTES = 4 << 20
 def make_server(port: int = 0) -> Any:
     """A Bokeh server that is not started; ``server.port`` is where it will listen.
 
-    It binds to the loopback address, takes web sockets from pages of this very server only, and
-    refuses requests by another name than its own (a page whose name was made to mean this address).
+    It binds to the loopback address, takes web sockets from pages of this very server only (not
+    without an Origin either), and refuses requests by another name than its own (a page whose name
+    was made to mean this address).
     """
     try:
         from bokeh.application import Application
@@ -42,7 +42,7 @@ def make_server(port: int = 0) -> Any:
     }
     try:
         server = Server(pages, address=ADDRESS, port=port, **limits)
-        _refuse_other_hosts(server)
+        _refuse_others(server)
         return server
     except OSError as error:
         raise OSError(
@@ -50,15 +50,25 @@ def make_server(port: int = 0) -> Any:
         ) from error
 
 
-def _refuse_other_hosts(server: Any) -> None:
+def _refuse_others(server: Any) -> None:
+    """Refuse requests by another name, and web sockets whose page does not say where it is from.
+
+    Browsers always send an Origin with web sockets; Bokeh checks it where there is one.
+    """
+    from tornado.routing import Matcher, Rule
     from tornado.web import HTTPError, RequestHandler
+
+    class Foreign(Matcher):
+        def match(self, request: Any) -> dict[str, Any] | None:
+            is_socket = request.headers.get("Upgrade", "").lower() == "websocket"
+            lacks_origin = is_socket and "Origin" not in request.headers
+            return {} if request.host_name not in HOSTS or lacks_origin else None
 
     class Refused(RequestHandler):
         def prepare(self) -> None:
             raise HTTPError(403, "the playground is served to this computer only")
 
-    own = "|".join(re.escape(host) for host in HOSTS)
-    server._tornado.add_handlers(rf"(?!(?:{own})$).*", [(r".*", Refused)])
+    server._tornado.default_router.rules.insert(0, Rule(Foreign(), Refused))
 
 
 def _free_port() -> int:

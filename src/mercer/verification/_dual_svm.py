@@ -248,22 +248,22 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
     Terms are computed for α within the box, so clipping costs no more than its part of √(δᵀKδ).
     """
     slack = posed.diag * posed.alpha
-    size = np.abs(posed.a - slack) + posed.error + 2 * EPS * np.abs(slack)
-    cost, moved, spread = size * posed.scale, 0.0, 0.0
-    if np.any(clipped):
-        which = np.flatnonzero(clipped)
+    cost = (np.abs(posed.a - slack) + posed.error + 2 * EPS * np.abs(slack)) * posed.scale
+    moved = spread = 0.0
+    if (which := np.flatnonzero(clipped)).size:
         spread += float(clipped[which] @ np.sqrt(task.diag(posed.row[which]) + posed.diag[which]))
     for amount, variables, available in posed.moves:
         if amount <= 0:
             continue
         order = variables[np.argsort(cost[variables], kind="stable")]
-        until = np.cumsum(available[order])
-        last = int(np.searchsorted(until, amount))
-        if last >= len(order):
-            return np.inf, np.inf
-        take = available[order[: last + 1]].copy()
-        take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
-        used = order[: last + 1]
+        used, take = order, available[order]
+        if np.isfinite(amount):
+            until = np.cumsum(take)
+            last = int(np.searchsorted(until, amount))
+            if last >= len(order):
+                return np.inf, np.inf
+            used, take = used[: last + 1], take[: last + 1]
+            take[-1] = min(take[-1], amount - (until[last - 1] if last else 0.0)) * (1 + 4 * EPS)
         moved += float(take @ cost[used])
         spread += float(take @ np.sqrt(task.diag(posed.row[used]) + posed.diag[used]))
     return moved * (1 + SETTINGS.summed), spread * (1 + SETTINGS.summed)

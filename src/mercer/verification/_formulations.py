@@ -84,11 +84,12 @@ class Posed:
 
     ``sign`` is that of β, ``a`` and ``error`` the distances from the edges, ``target`` what f + b
     has to reach. ``groups`` are the variables of each equality constraint, ``moves`` (amount,
-    variables, slack) of its drift, ``off`` the relative violation of bounds and sums (``drift``:
-    of sums). ``rest`` is the part of P that is no sum over variables, ``excess`` what another ε
-    could take from it, ``unpaid`` a part of the gap. β, f, b of the problem are ``scale`` times
-    the published ones. ``must_be_negative``: the model is degenerate unless P < 0. With squared
-    slack there is no bound ``s``, and the loss has the weights ``C``.
+    variables, slack) of its drift; an infinite amount takes all of the slack. ``off`` is the
+    relative violation of bounds and sums (``drift``: of sums), ``rest`` the part of P that is no
+    sum over variables, ``excess`` what another ε could take from it, ``unpaid`` a part of the gap.
+    β, f, b of the problem are ``scale`` times the published ones. ``must_be_negative``: the model
+    is degenerate unless P < 0. With squared slack there is no bound ``s``, and the loss has the
+    weights ``C``.
     """
 
     a: np.ndarray
@@ -144,9 +145,23 @@ def nu_svc(params: dict, task: Task) -> Posed:
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
     moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
     drift = max(move[0] for move in moves) / max(nu_sum, 1e-300)
-    posed = _one_sided(task, alpha, s, y, y, moves, drift, groups)
+    unit = 0.0 if _is_unscaled(task, rho, nu_sum) else 1.0
+    posed = _one_sided(task, alpha, s, y, unit * y, moves, drift, groups)
     # Only P < 0 shows that ρ > 0 at the optimum.
-    return replace(posed, scale=rho, rest=-nu_sum * rho, must_be_negative=True)
+    return replace(posed, scale=rho, rest=-nu_sum * rho * unit, must_be_negative=True)
+
+
+def _is_unscaled(task: Task, rho: float, nu_sum: float) -> bool:
+    """Whether a model of ν-SVC was published with ρ = 0, its coefficients not divided by it.
+
+    Such are those of fits stopped far from the optimum. Σα = νΣs then says ρ = 1, for which P is
+    larger.
+    """
+    if abs(rho - 1) > SETTINGS.unscaled:
+        return False
+    margin = -task.y * task.residuals(np.zeros(len(task.y)))[0]
+    losses = [task.weight @ np.maximum(unit - margin, 0) for unit in (0.0, 1.0)]
+    return bool(losses[0] < losses[1] - nu_sum)
 
 
 def one_class(params: dict, task: Task) -> Posed:
@@ -191,16 +206,18 @@ def nu_svr(params: dict, task: Task) -> Posed:
     v, error = task.residuals(task.y)
     nu_sum = params["nu"] * math.fsum(s)
     epsilon = _best_epsilon(np.abs(v), s, nu_sum)
-    alpha, sign, sides = _two_sided(task)
-    drift = _zero_sum(params, alpha, sign)[1]
+    alpha, _, sides = _two_sided(task)
     sums = [math.fsum(alpha[side]) for side in sides]
     least = min(*sums, nu_sum / 2)
+    if least <= 8 * EPS * max(sums):  # all of α is rounding: 0 is feasible
+        least = 0.0
     moves = [
-        (part - least + 4 * EPS * nu_sum, side, alpha)
+        (part - least + 8 * EPS * part if least else np.inf, side, alpha)
         for part, side in zip(sums, sides, strict=True)
-        if np.any(alpha[side] > 0)
+        if part > 0
     ]
-    drift = max(drift, max(part - nu_sum / 2 for part in sums) / max(nu_sum, 1e-300))
+    drift = max(abs(sums[0] - sums[1]), *(part - nu_sum / 2 for part in sums))
+    drift = max(drift, 0.0) / max(nu_sum, 1e-300)
     posed = _regression(params, task, v, error, epsilon, sides, moves, drift)
     return replace(
         posed,

@@ -33,6 +33,8 @@ class Settings:
     # Dual variables violate a bound or an equality constraint if they are off by more than this,
     # relatively; the model then has no dual value.
     infeasible: float = 1e-8
+    # A model of ν-SVC was not divided by ρ if Σα = νΣs up to this, relatively.
+    unscaled: float = 1e-9
     # Relative excess over ``tol`` that is rounding.
     tol_slack: float = 1e-6
     # The same for estimators that stop at a relative gap.

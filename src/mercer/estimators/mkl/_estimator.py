@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._validation import Data
+from mercer.estimators.mkl._checks import check_kernels, refuse_size
 from mercer.estimators.mkl._joint_gap import certify_jointly
 from mercer.estimators.mkl._point import Machine, Point
 from mercer.estimators.mkl._sample import SampleSettings, sample_rows, weights_of_samples
@@ -21,7 +22,6 @@ from mercer.estimators.svm._svc import SVC
 from mercer.estimators.svm._svr import SVR
 from mercer.exceptions import ConvergenceWarning, silent_thread, warn_user
 from mercer.gram._distinct import DistinctGrams
-from mercer.gram._machine import memory_bytes
 from mercer.kernels import Kernel
 from mercer.solvers import Stopping
 from mercer.solvers._stopping import Progress
@@ -45,15 +45,6 @@ def weighted_sum(weights: np.ndarray, kernels: Sequence[Kernel]) -> Kernel:
         pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
         parts = [pair[0] if len(pair) == 1 else pair[0] + pair[1] for pair in pairs]
     return parts[0]
-
-
-def _refuse_size(n: int) -> None:
-    """Raise if the kernel matrix of n rows does not fit into memory."""
-    if 8 * n**2 > memory_bytes():
-        raise ValueError(
-            f"MKL holds the kernel matrix of all {n:,} rows, {8e-9 * n**2:.0f} GB, which is "
-            "more than this computer has. Fit it to some of the rows."
-        )
 
 
 def _reporter(
@@ -226,7 +217,7 @@ class MKL(BaseEstimator):
         workers: Workers,
     ) -> None:
         n = data.n
-        _refuse_size(n)
+        refuse_size(n)
         tasks = machine._encode(data)
         machines = [
             Machine(machine._pose(task, data), np.arange(n) if task.rows is None else task.rows)
@@ -300,23 +291,14 @@ class MKL(BaseEstimator):
         return last
 
     def _machine(self) -> Any:
-        machine = SVC() if self.estimator is None else clone(self.estimator)
-        if type(machine) not in (SVC, SVR):
-            raise ValueError(
-                f"MKL: estimator must be an SVC or an SVR, got {type(machine).__name__}."
-            )
-        return machine
+        if self.estimator is None:
+            return SVC()
+        if type(self.estimator) not in (SVC, SVR):
+            raise ValueError(f"MKL: estimator must be an SVC or an SVR, got {self.estimator!r}.")
+        return clone(self.estimator)
 
     def _validate_params(self) -> None:
-        kernels = list(self.kernels)
-        if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
-            raise ValueError("MKL: kernels must be one or more Kernel objects in a list.")
-        unsure = [kernel for kernel in kernels if kernel.is_psd is not True]
-        if unsure:
-            raise ValueError(
-                f"MKL: {unsure[0]!r} is not known to be positive semidefinite, which the weights "
-                "rely on."
-            )
+        check_kernels(self.kernels)
         if not (isinstance(self.p, (int, float)) and 1 <= self.p < np.inf):
             raise ValueError(f"MKL: p must be a number ≥ 1, got {self.p!r}.")
         if not (isinstance(self.gap_tol, (int, float)) and self.gap_tol > 0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,21 +12,18 @@ import numpy as np
 
 from mercer._multiclass import Task
 from mercer._result import Result, Status
-from mercer._threads import SERIAL, Workers, thread_count
+from mercer._threads import Workers, thread_count
 from mercer.estimators._validation import Data
 from mercer.estimators._warm_start import feasible, warm_starts
+from mercer.estimators.svm._after_stop import StoppedTasks
 from mercer.estimators.svm._checkpoint import FitCheckpoint
 from mercer.gram import BlockedGram
 from mercer.gram._cached import MEGABYTE
 from mercer.problems import BoxQP
-from mercer.problems._kkt import intercepts
 from mercer.solvers import Stopping, choose, make_solver, require
-from mercer.solvers._solution import make_result, solve_within_reach, upper_diagonal
+from mercer.solvers._solution import solve_within_reach
 
 __all__ = ["FitSettings", "SolvesTasks"]
-
-# The bound of a sum is computed with rounding, too.
-BOUND_ROUNDING = 1.001
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,7 @@ class FitSettings:
         Where they are many, their samples are smaller.
     sample_seconds : float
         After a stop: time for the solutions of all samples. A task that is not reached within it
-        has no support vectors.
+        has no support vectors. Solved one by one, a sample takes one or two milliseconds.
     sums_seconds : float
         After a stop: time for f at all rows of these tasks. Where it is over, f is bounded only.
     task_seconds : float
@@ -71,7 +67,7 @@ class FitSettings:
     map_cost: int = 50
     sample_points: int = 200
     sample_values: int = 25_000_000
-    sample_seconds: float = 0.15
+    sample_seconds: float = 0.25
     sums_seconds: float = 0.15
     task_seconds: float = 0.01
     checkpoint_seconds: float = 3.0
@@ -200,9 +196,9 @@ class SolvesTasks:
 
         fair, waiting = self._fit_settings.task_time_fraction, itertools.count(len(order), -1)
 
-        def one(t: int) -> Result:
+        def one(t: int) -> Result | None:
             last = answers.get(t)
-            if last is not None and stopping.stopped is not None:
+            if stopping.is_stopped():
                 return last
             rows, parts = tasks[t].rows, tasks[t].parts if shared else ()
             assert rows is not None  # each of several tasks has rows of its own
@@ -217,98 +213,15 @@ class SolvesTasks:
         with Workers(at_once) as outer, gram.threads(threads if at_once == 1 else 1) as inner:
             while order:
                 waiting = itertools.count(len(order), -1)
-                answers |= dict(zip(order, outer.map(one, order), strict=True))
-                has_time = stopping.stopped is None and self.max_iter == -1
-                cut = [t for t in order if answers[t].status is Status.TIME_LIMIT]
-                order = cut if has_time else []
+                found = zip(order, outer.map(one, order), strict=True)
+                answers |= {t: result for t, result in found if result is not None}
+                if stopping.is_stopped() or self.max_iter != -1:
+                    break
+                order = [t for t in order if answers[t].status is Status.TIME_LIMIT]
                 fair *= 2  # going on takes time, too
-            if stopping.stopped is not None:
-                self._fit_to_samples(answers, solver, tasks, problems, gram, stopping, outer)
-
-    def _fit_to_samples(
-        self,
-        answers: dict[int, Result],
-        solver: Any,
-        tasks: Sequence[Task],
-        problems: Sequence[BoxQP],
-        gram: BlockedGram,
-        stopping: Stopping,
-        workers: Workers,
-    ) -> None:
-        """Fit tasks that were not begun before a stop to samples, so that they vote as well."""
-        settings, early = self._fit_settings, (Status.STOPPED, Status.TIME_LIMIT)
-        rest = [t for t, r in answers.items() if r.status in early and not r.beta.any()]
-        if not rest:
-            return
-        n_values = sum(problems[t].n_variables for t in rest)
-        n_points = min(settings.sample_points, settings.sample_values // n_values)
-        chosen = _sample_of_classes(tasks, gram.n, max(n_points // 2, 1))
-        samples = [np.flatnonzero(task.of_rows(chosen)) for task in tasks]
-        parts = [problem.take(at) for problem, at in zip(problems, samples, strict=True)]
-        began, limit = time.perf_counter(), Stopping(settings.sample_seconds)
-        rows = np.flatnonzero(chosen)
-        found = self._solve_at_once(parts, gram.take(rows), limit, rows)
-        sums_limit = Stopping(settings.sums_seconds)
-
-        def coarse(t: int) -> Result:
-            part = gram.take(tasks[t].of_rows(np.arange(gram.n)), SERIAL)
-            if t not in found and not limit.is_stopped():
-                mine, own = limit.until(limit.seconds + settings.task_seconds), samples[t]
-                found[t] = solve_within_reach(solver, parts[t], part.take(own), mine, None)
-            if t not in found:
-                return answers[t]
-            stopped = answers[t].status
-            run = _OnAllRows(problems[t], part, samples[t], found[t], sums_limit.is_stopped())
-            return make_result(problems[t], part, run, stopped, self.tol, began)
-
-        answers |= dict(zip(rest, workers.map(coarse, rest), strict=True))
-        few = [answers[t] for t in rest if not answers[t].status.is_solved]
-        empty = sum(not result.beta.any() for result in few)
-        counts = {"were fitted to samples only": len(few) - empty, "were not fitted": empty}
-        stopping.note = "; ".join(
-            f"{count} of {len(tasks)} tasks {what}" for what, count in counts.items() if count
-        )
-
-
-def _sample_of_classes(tasks: Sequence[Task], n: int, n_points: int) -> np.ndarray:
-    """A mask over the n rows: at most ``n_points`` of each class, the same in all its tasks."""
-    rng, chosen, seen = np.random.default_rng(0), np.zeros(n, bool), set()
-    for task in tasks:
-        start = 0
-        for key, count in task.parts:
-            if key not in seen:
-                seen.add(key)
-                rows = task.of_rows(np.arange(n))[start : start + count]
-                chosen[rng.permutation(rows)[:n_points]] = True
-            start += count
-    return chosen
-
-
-class _OnAllRows:
-    """The solution of a sample as an answer to the whole task (a `Run` of `make_result`).
-
-    f at all rows is computed, or with ``bound_only`` |f| ≤ Σ |βⱼ| √(kᵢᵢ kⱼⱼ) of a positive
-    semidefinite kernel.
-    """
-
-    def __init__(
-        self, problem: BoxQP, gram: BlockedGram, sample: np.ndarray, found: Result, bound_only: bool
-    ):
-        self.beta = np.zeros(problem.n_variables)
-        self.beta[sample] = found.beta
-        self.steps, self.rounds = found.iterations, found.rounds
-        self.met_negative_curvature = found.status is Status.NOT_PSD
-        self.f, self.f_error = np.zeros((2, gram.n))
-        if not bound_only:
-            self.f, self.f_error = gram.bounded_sums(self.beta, np.arange(gram.n))
-        elif gram.is_psd is True:
-            size = np.sqrt(upper_diagonal(gram))
-            self.f_error += BOUND_ROUNDING * size * (size @ np.abs(self.beta))
-        else:
-            self.f_error += np.inf
-        self.kkt = intercepts(problem, self.beta, self.f, self.f_error)
-        if bound_only:
-            self.kkt = found.b, *self.kkt[1:]
+            if len(answers) < len(tasks) or stopping.is_stopped():
+                parts = tasks, problems, starts, gram, solver, self._fit_settings
+                StoppedTasks(*parts).fit(answers, self._solve_at_once, stopping, outer)
 
 
 def _with_slack(gram: BlockedGram, tasks: Sequence[Task], problems: Sequence[BoxQP]) -> BlockedGram:

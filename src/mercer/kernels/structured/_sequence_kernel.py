@@ -35,6 +35,7 @@ class SequenceKernel(StructuredKernel):
             return mine.codes
         known: Any = samples.prepared.get("codes by")
         if known is None or known[0] is not others:
+            mine.check_against(self.sequences(others), repr(self))
             known = others, mine.translated(self.sequences(others).alphabet)
             samples.prepared["codes by"] = known
         return known[1]

@@ -7,13 +7,19 @@ Codes number the tokens of one data set; `Sequences.translated` expresses them i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 __all__ = ["Sequences", "read_sequences"]
+
+
+_ONE_KIND = (
+    "The tokens of a string are its characters, so that none would be equal: give all samples as "
+    "strings, or all as lists of tokens (text.split() makes words of a text)."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +34,16 @@ class Sequences:
         Where each sequence begins, and the last one ends.
     alphabet : list
         The token of each code.
+    text_row, token_row : int or None
+        A row that is a string, and one with a token other than a single character: no tokens of
+        the one are tokens of the other. A list of single characters is as good as a string.
     """
 
     codes: np.ndarray
     offsets: np.ndarray
     alphabet: list[Any]
+    text_row: int | None = None
+    token_row: int | None = None
 
     @property
     def n(self) -> int:
@@ -50,6 +61,19 @@ class Sequences:
     def are_texts(self) -> bool:
         """Whether every token is a single character."""
         return all(isinstance(token, str) and len(token) == 1 for token in self.alphabet)
+
+    def check_against(self, others: Sequences, owner: str) -> None:
+        """Raise a ValueError if one data set has strings and the other has lists of words."""
+        if self.text_row is not None and others.token_row is not None:
+            row, mine, theirs = self.text_row, "a string", "lists of tokens"
+        elif self.token_row is not None and others.text_row is not None:
+            row, mine, theirs = self.token_row, "a list of tokens", "strings"
+        else:
+            return
+        raise ValueError(
+            f"{owner}: row {row} is {mine}, but the samples that it is compared with (those of the "
+            f"fit) are {theirs}. {_ONE_KIND}"
+        )
 
     def translated(self, alphabet: list[Any]) -> np.ndarray:
         """The codes by another alphabet; tokens it does not have get codes above its own."""
@@ -100,7 +124,8 @@ def _read_texts(text: str, offsets: np.ndarray) -> Sequences:
     occurs = np.zeros(int(points.max(initial=0)) + 1, bool)
     occurs[points] = True
     number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    return Sequences(number[points], offsets, list(map(chr, np.flatnonzero(occurs))))
+    first = int(np.searchsorted(offsets, 0, side="right")) - 1 if text else None
+    return Sequences(number[points], offsets, list(map(chr, np.flatnonzero(occurs))), first)
 
 
 def _read_tokens(items: list[Any], offsets: np.ndarray, owner: str) -> Sequences:
@@ -121,4 +146,22 @@ def _read_tokens(items: list[Any], offsets: np.ndarray, owner: str) -> Sequences
                 "Leave it out, or use a token of its own for it."
             )
         codes[offsets[row] : offsets[row + 1]] = found
-    return Sequences(codes, offsets, list(number))
+    text_row, token_row = _kinds(items, codes, offsets, number)
+    if text_row is not None and token_row is not None:
+        raise ValueError(
+            f"{owner}: row {text_row} is a string and row {token_row} is a list of tokens. "
+            f"{_ONE_KIND}"
+        )
+    return Sequences(codes, offsets, list(number), text_row, token_row)
+
+
+def _kinds(
+    items: list[Any], codes: np.ndarray, offsets: np.ndarray, alphabet: Iterable[Any]
+) -> tuple[int | None, int | None]:
+    """The first row that is a string with characters, and that of a token that is no character."""
+    text_row = next((row for row, item in enumerate(items) if isinstance(item, str) and item), None)
+    is_word = np.array([not (isinstance(t, str) and len(t) == 1) for t in alphabet], bool)
+    words = np.flatnonzero(is_word[codes])
+    if not words.size:
+        return text_row, None
+    return text_row, int(np.searchsorted(offsets, words[0], side="right")) - 1

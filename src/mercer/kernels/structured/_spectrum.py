@@ -79,7 +79,19 @@ class Spectrum(SparseFeatureKernel):
         def column_keys() -> list[Any]:
             return [key for part in parts for key in part.texts()]
 
-        return Features(matrix, column_keys)
+        return SequenceFeatures(matrix, column_keys, sequences, repr(self))
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceFeatures(Features):
+    """Features of sequences, which are compared with those of the same kind only."""
+
+    sequences: Sequences
+    owner: str
+
+    def columns_in(self, others: Any) -> np.ndarray:
+        self.sequences.check_against(others.sequences, self.owner)
+        return super().columns_in(others)
 
 
 class _Substrings:
