@@ -95,7 +95,8 @@ def _with_data(code: str, options: dict[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    is_plain = isinstance(value, (str, list, tuple))  # of words: JSON is Python
+    return json.dumps(value, ensure_ascii=False) if is_plain else repr(value)
 
 
 def _search(
