@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from mercer.exceptions import warn_user
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
-from mercer.kernels._compiled.elementwise import flat_rows, rbf_table64
+from mercer.kernels._compiled.elementwise import flat_rows, map_by_table
 from mercer.kernels._compiled.products import products
 from mercer.kernels._rounding import Rounding, smallest, unit
 from mercer.kernels._samples import SampleBlock, Samples
@@ -207,7 +207,7 @@ class VectorFunction(FunctionKernel):
         table = self._table(tiles, A.points, out.dtype) if A.points is B.points else None
         if table is not None:
             products(A, B, out)
-            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
+            map_by_table(out, A.sq_norms, B.sq_norms, table)
             return
         dots = out
         # In float32 only where that has no rounding: dot products of integers.
