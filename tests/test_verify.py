@@ -369,6 +369,29 @@ def test_an_indefinite_matrix_is_not_solved():
     assert verify(good, K, LABELS).status is Status.SOLVED
 
 
+def test_ridge_with_an_indefinite_kernel_is_not_solved():
+    """The gradient vanishes at a point that is no minimum."""
+
+    @mercer.kernel
+    def distance(x, z):
+        return -np.sum((x - z) ** 2)
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mercer.KernelRidge(kernel=distance).fit(X, y)
+    assert np.linalg.eigvalsh(distance(X))[0] < -10
+    assert verify(model, X, y).status is Status.NOT_PSD
+
+    @mercer.kernel
+    def cauchy(x, z):
+        return 1 / (1 + np.sum((x - z) ** 2))
+
+    good = mercer.KernelRidge(kernel=cauchy).fit(X, y)
+    assert verify(good, X, y).status is Status.SOLVED  # shown on these rows
+
+
 @pytest.mark.parametrize("scale", [1.0, 1.1, 0.5])
 @pytest.mark.parametrize(("alpha", "gap"), [(0.5, 0.0), (0.4, 0.02)])
 def test_hard_margins_of_linear_models(scale, alpha, gap):

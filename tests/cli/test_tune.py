@@ -30,7 +30,7 @@ def test_tune_writes_a_model_that_predict_takes(here, mercer):
     script = script[: script.index("model.fit(X, y)")] + "model.fit(X, y)"
     found = open_model("tuned.mercer")
     data = read_table("demo/tumours.csv", schema=found.schema)
-    scope = {"X": data.X, "y": data.y}
+    scope = {}
     exec(script, scope)
     np.testing.assert_array_equal(scope["model"].predict(data.X), found.model.predict(data.X))
     code, out, err = mercer("predict", "tuned.mercer", "demo/tumours-new.csv", "-o", "p.csv")
@@ -41,6 +41,28 @@ def test_tune_writes_a_model_that_predict_takes(here, mercer):
     code, _, err = mercer("predict", "tuned.mercer", "demo/tumours-new.csv", "--proba")
     assert (code == 0, "has no predict_proba" in err) == (has_probabilities, not has_probabilities)
     assert mercer("inspect", "tuned.mercer")[0] == 0
+
+
+def test_the_code_reads_the_file_as_the_command_did(tmp_path, mercer, monkeypatch):
+    """Words, missing values and a column that is left out: the code alone makes the model."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x, home = rng.normal(size=90), rng.choice(["rent", "own", "other"], 90)
+    columns = {"id": np.arange(90), "größe": x, "home": home, "good": x > 0.2 * (home == "own")}
+    frame = pd.DataFrame(columns)
+    frame.loc[[3, 50], "größe"] = np.nan
+    frame.to_csv("d.csv", index=False)
+    options = ["--target", "good", "--drop", "id", "--missing", "median", "--time-limit", "4"]
+    code, out, _ = mercer("tune", "d.csv", *options, "--json", "-o", "d.mercer")
+    assert code == 0
+    found, scope = json.loads(out), {}
+    exec(found["code"], scope)
+    model = open_model("d.mercer")
+    data = read_table("d.csv", schema=model.schema)
+    np.testing.assert_array_equal(scope["X"], data.X)
+    if found["rows_fitted"] == 90:  # there was time for a fit to all rows
+        given = scope["model"].predict(scope["X"])
+        np.testing.assert_array_equal(given, model.model.predict(data.X))
 
 
 def test_a_tuned_model_is_verified_on_the_rows_it_was_fitted_to(here, mercer):

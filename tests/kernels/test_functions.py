@@ -216,6 +216,78 @@ def test_what_cannot_be_compiled_runs_as_python_with_one_note():
     assert registry["calls"] > 0
 
 
+def test_imports_within_a_function_run_as_python():
+    @mercer.kernel
+    def cosine(x, z):
+        from scipy.spatial.distance import cosine
+
+        return 1 - cosine(x, z)
+
+    with pytest.warns(InterpretedKernelWarning, match="'cosine' cannot be compiled"):
+        K = cosine(X[:5])
+    rows = X[:5] / np.linalg.norm(X[:5], axis=1, keepdims=True)
+    np.testing.assert_allclose(K, rows @ rows.T)
+
+
+def test_the_note_names_what_cannot_be_compiled():
+    import re
+
+    @mercer.kernel
+    def words(x, z):
+        return float(len(re.sub("a", "", "ab")))
+
+    with pytest.warns(InterpretedKernelWarning, match="attribute 'sub'"):
+        words(X[:2])
+
+
+def test_a_function_that_returns_no_number_is_told_so():
+    """Without a note first that it is slow, which is not what is wrong with it."""
+
+    @mercer.kernel
+    def product(x, z):
+        return x * z
+
+    @mercer.kernel
+    def nothing(x, z):
+        x @ z
+
+    @mercer.kernel(of="objects")
+    def text(x, z):
+        return "1.0"
+
+    @mercer.kernel
+    def misspelt(x, z):
+        return x @ zz  # noqa: F821
+
+    for kernel, message in (
+        (product, r"product\(\) must return a number .* an array of shape \(3,\)"),
+        (nothing, r"nothing\(\) must return a number .* None \(is there a return\?\)"),
+        (text, r"text\(\) must return a number .* str '1.0'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kernel(X[:3])
+    with pytest.raises(NameError, match="zz"):
+        misspelt(X[:3])
+
+
+def test_an_infinite_value_is_no_matter_of_scale():
+    @mercer.kernel
+    def log(x, z):
+        return np.log(abs(x[0] - z[0]))
+
+    with pytest.raises(ValueError, match="Its values must be finite numbers"):
+        mercer.SVC(kernel=log).fit(X, y)
+
+
+def test_landmarks_without_a_length_are_told_so():
+    @mercer.kernel
+    def distance(x, z):
+        return -np.sum((x - z) ** 2)
+
+    with pytest.raises(ValueError, match=r"distance\(\) has no k\(x, x\) above 0.*check_kernel"):
+        mercer.embeddings.Nystroem(kernel=distance, n_components=3).fit(X)
+
+
 def test_values_that_are_not_finite_or_not_symmetric():
     @mercer.kernel
     def root(x, z):
@@ -333,8 +405,8 @@ def test_a_function_of_another_source_is_warned_about(tmp_path):
 
 def test_a_function_without_a_value_is_told_so():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InterpretedKernelWarning)
-        with pytest.raises(ValueError, match=r"nan on this data \(row 0\).*must be numbers"):
+        warnings.simplefilter("error", InterpretedKernelWarning)  # that it is slow is not the point
+        with pytest.raises(ValueError, match=r"must return a number .* returned None"):
             mercer.kernel(lambda x, z: None)(np.eye(3))
 
 

@@ -321,3 +321,10 @@ def test_a_missing_step_is_named():
         for kernel in (GlobalAlignment(1.0), DTW(1.0)):
             with pytest.raises(ValueError, match=r"row 1 has None at step 1\. .*leave missing"):
                 kernel([[1.0, 2.0], bad])
+
+
+def test_a_refused_sample_is_shown_in_one_line():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="row 0 is DatetimeIndex") as caught:
+        GlobalAlignment(sigma=1.0)([pd.date_range("2020", periods=9)])
+    assert "\n" not in str(caught.value)

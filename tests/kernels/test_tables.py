@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from mercer import SVC
 from mercer.kernels import (
     RBF,
     Category,
@@ -211,3 +212,33 @@ def test_times_with_a_zone_are_numbers_in_utc():
 def test_infinite_numbers_are_named_when_a_kernel_is_proposed():
     with pytest.raises(ValueError, match="column 'a' is infinite in row 1"):
         TableKernel.from_frame({"a": [1.0, np.inf, 2.0, 3.0]})
+
+
+def test_two_columns_of_one_name_are_refused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="two columns named 'a'"):
+        TableKernel.from_frame(frame)
+
+
+def test_errors_name_the_kernel_that_the_user_has_written():
+    """Not the kernels that it consists of."""
+    table = {"age": [20.0, 30.0, 25.0, 40.0], "home": ["own", "rent", "own", "rent"]}
+    model = SVC(kernel=TableKernel.from_frame(table)).fit(table, [0, 1, 0, 1])
+    for wrong, message in (
+        ({"home": ["own"]}, "TableKernel: the table has no column 'age'"),
+        ({"age": ["30"], "home": ["own"]}, r"TableKernel: column 'age' has '30' .*to_numeric"),
+        ({"age": [np.inf], "home": ["own"]}, "TableKernel: column 'age' is infinite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.predict(wrong)
+
+
+def test_levels_that_training_does_not_have_at_all_are_refused():
+    """All values would be unknown, and so equal; at prediction one of them is allowed to be."""
+    table = {"size": ["S", "L", "M", "S"], "age": [1.0, 2.0, 3.0, 4.0]}
+    kernel = TableKernel({"size": Ordered(("small", "large")), "age": Number()})
+    with pytest.raises(ValueError, match=r"'size' has none of the levels .*'S', 'L', 'M'"):
+        SVC(kernel=kernel).fit(table, [0, 1, 1, 0])
+    model = SVC(kernel=kernel.with_columns({"size": Ordered(("S", "M", "L"))}))
+    model.fit(table, [0, 1, 1, 0]).predict({"size": ["huge"], "age": [2.0]})

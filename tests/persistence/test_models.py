@@ -18,7 +18,15 @@ from sklearn.base import BaseEstimator, clone
 import mercer
 from mercer.data import Column, Schema
 from mercer.exceptions import FileError, NoFileError
-from mercer.kernels import RBF, Constant, Laplacian, Linear, Polynomial
+from mercer.kernels import (
+    RBF,
+    Constant,
+    Laplacian,
+    Linear,
+    OnColumns,
+    Polynomial,
+    Spectrum,
+)
 from mercer.kernels._registry import KERNELS
 from mercer.persistence import ModelFile, open_model
 from mercer.persistence import _container as container
@@ -272,6 +280,18 @@ def test_kernels_on_words(tmp_path):
     model = mercer.SVC(kernel=lengths).fit(words, [0, 0, 0, 1, 0, 1])
     again = there_and_back(model, tmp_path, callables={"lengths": lengths})
     assert_array_equal(again.decision_function(words), model.decision_function(words))
+
+
+@pytest.mark.parametrize("search", [mercer.SVCCV(Cs=2, cv=2), mercer.SVRCV(Cs=2, cv=2)])
+def test_searches_over_kernels_on_columns_come_back(search, tmp_path):
+    """Their rows are no rows of numbers: a row of zeros cannot be tried."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=20), "text": ["a b", "b c"] * 10})
+    kernel = OnColumns(RBF(1.0), "x") + OnColumns(Spectrum(1), "text")
+    model = clone(search).set_params(kernel=kernel).fit(frame, rng.permutation([0.0, 1.0] * 10))
+    mercer.save(model, tmp_path / "m.mercer")
+    found = mercer.load(tmp_path / "m.mercer")
+    assert_array_equal(found.predict(frame), model.predict(frame))
 
 
 def test_the_schema_comes_with_the_model(tmp_path):

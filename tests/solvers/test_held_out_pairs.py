@@ -3,13 +3,15 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from mercer._multiclass import Task, pair_tasks
-from mercer.calibration._cross_fit import held_out_values
+from mercer.calibration._cross_fit import _folds, held_out_values
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
 from mercer.solvers import SMO, Stopping
+from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
 from tests.solvers.small import make_gram
 
 
@@ -18,15 +20,22 @@ def values(kernel, X, codes, C, rows_at_once, n_jobs=1, cache_bytes=200 << 20):
     tasks = pair_tasks(codes, codes.max() + 1)
 
     def pose(task: Task):
-        return svc(task.y, C[task.rows])
+        return svc(task.y, task.of_rows(C))
 
+    gram, solver = make_gram(kernel, X), SMO(tol=1e-9, cache_bytes=cache_bytes)
+    problems = [pose(task) for task in tasks]
+    results = [
+        solver.solve(problem, gram if task.rows is None else gram.take(task.rows), Stopping())
+        for task, problem in zip(tasks, problems, strict=True)
+    ]
     return held_out_values(
         tasks,
-        [pose(task) for task in tasks],
-        make_gram(kernel, X),
+        problems,
+        results,
+        gram,
         pose,
         lambda problem, result: (result.beta, float(result.b[0])),
-        SMO(tol=1e-9, cache_bytes=cache_bytes),
+        solver,
         np.random.RandomState(0),
         n_jobs,
         Stopping(),
@@ -48,6 +57,45 @@ def test_the_same_as_one_by_one():
             values(RBF(gamma=0.5), X, codes, C, rows_at_once), alone, strict=True
         ):
             assert_allclose(one, other, atol=1e-7)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+def test_two_classes_are_the_same_as_folds_of_their_own(C):
+    """Of equal C many coefficients are at a bound, and cannot take what the held-out ones leave."""
+    X, codes, _ = data([40, 25])
+    C = np.full(codes.size, C)
+    (one,), (other,) = (values(RBF(gamma=0.5), X, codes, C, rows) for rows in (1000, 0))
+    assert_allclose(one, other, atol=1e-7)
+
+
+def test_a_start_does_not_change_the_values():
+    """From the solution of all rows, or from zero."""
+    X, codes, C = data([40, 25])
+    y, gram, n = np.where(codes == 1, 1.0, -1.0), make_gram(RBF(gamma=0.5), X), codes.size
+    problem, folds = svc(y, C), np.arange(n) % 5
+    result = SMO(tol=1e-9).solve(problem, gram, Stopping())
+    found = [
+        held_out_pairs(
+            [problem], [start], folds, gram, np.array([0, n, n]), [(0, 1)], 1e-9, Stopping()
+        )
+        for start in ((result.beta, result.f), np.zeros((2, n)))
+    ]
+    for _, is_known in found:
+        assert is_known.all()
+    assert_allclose(found[0][0], found[1][0], atol=1e-7)
+
+
+def test_a_row_is_in_one_fold_in_all_tasks():
+    _, codes, _ = data([30, 20, 12, 7])
+    tasks = pair_tasks(codes, 4)
+    fold_of = np.full(codes.size, -1)
+    for task, folds in zip(tasks, _folds(tasks, np.random.RandomState(0)), strict=True):
+        known = fold_of[task.rows] >= 0
+        assert np.array_equal(fold_of[task.rows][known], folds[known])
+        fold_of[task.rows] = folds
+    for c in range(4):  # every class is spread evenly
+        counts = np.bincount(fold_of[codes == c], minlength=5)
+        assert counts.max() - counts.min() <= 1
 
 
 def test_a_fold_that_leaves_one_class_gives_its_label():

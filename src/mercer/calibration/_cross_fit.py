@@ -19,20 +19,23 @@ from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
 from mercer.solvers import SMO, Stopping
 from mercer.solvers._solution import solve_within_reach
-from mercer.solvers.smo._many_pairs import held_out_pairs
 from mercer.solvers.smo.paths._fold_paths import FoldPath, cross_decision_values
+from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
 
 __all__ = ["held_out_values"]
 
 FOLDS = 5
-# Up to that number of rows the folds of a class pair are solved on all its rows, together with
-# those of other pairs: of more rows, a problem without its held-out rows takes less time.
-ROWS_AT_ONCE = 400
+# Up to that number of rows, and of steps of the fit for each row, the folds of a task are solved on
+# the matrix of all its rows, together with those of other tasks. Beyond, blocks of the active
+# variables take less time.
+ROWS_AT_ONCE = 1536
+STEPS_PER_ROW = 5
 
 
 def held_out_values(
     tasks: Sequence[Task],
     posed: Sequence[BoxQP],
+    results: Sequence[Result],
     gram: BlockedGram,
     pose: Callable[[Task], BoxQP],
     coefficients: Callable[[BoxQP, Result], tuple[np.ndarray, float]],
@@ -44,25 +47,52 @@ def held_out_values(
 ) -> list[np.ndarray]:
     """The decision values of each task's rows, each row under a model of the other folds.
 
-    ``posed`` are the problems of the tasks, ``pose(task)`` that of some rows of one,
-    ``coefficients`` the model of its solution. All folds share the kernel matrix where ``solver``
-    is SMO. Values that a stopped fit did not come to are zero.
+    ``posed`` and ``results`` are the problems of the tasks and their solutions, ``pose(task)`` the
+    problem of some rows of one, ``coefficients`` the model of its solution. All folds share the
+    kernel matrix where ``solver`` is SMO. Values that a stopped fit did not come to are zero.
     """
     out = [np.zeros(task.y.size) for task in tasks]
-    folds, threads, wanted = [_folds(task.y, rng) for task in tasks], thread_count(n_jobs), []
+    folds, threads, wanted = _folds(tasks, rng), thread_count(n_jobs), []
     is_known = [np.zeros(task.y.size, bool) for task in tasks]
     if isinstance(solver, SMO):
-        small = [t for t, task in enumerate(tasks) if task.parts and task.y.size <= rows_at_once]
-        limits = solver.tol, solver.cache_bytes, threads, stopping
-        _fill_small_pairs(out, is_known, small, tasks, posed, folds, gram, *limits)
+        effort = [(task.y.size, r.iterations) for task, r in zip(tasks, results, strict=True)]
+        small = [
+            t
+            for t, (n, steps) in enumerate(effort)
+            if n <= rows_at_once and steps <= STEPS_PER_ROW * n
+        ]
+        some = _SmallTasks(
+            [tasks[t] for t in small],
+            [posed[t] for t in small],
+            [results[t] for t in small],
+            [folds[t] for t in small],
+        )
+        found = some.held_out(gram, solver, threads, stopping)
+        for t, values, known in zip(small, *found, strict=True):
+            out[t], is_known[t] = values, known
     for fold in _all_folds(tasks, folds, is_known):
         y = tasks[fold.task].y[fold.rows]
         if y.size == 0 or (y == y[0]).all():  # no second class left to learn from
             out[fold.task][fold.held_out] = 0.0 if y.size == 0 else y[0]
         else:
             wanted.append(fold)
-    if not wanted:
-        return out
+    if wanted:
+        _solve_alone(out, wanted, tasks, gram, pose, coefficients, solver, threads, stopping)
+    return out
+
+
+def _solve_alone(
+    out: Sequence[np.ndarray],
+    wanted: Sequence[_Fold],
+    tasks: Sequence[Task],
+    gram: BlockedGram,
+    pose: Callable[[Task], BoxQP],
+    coefficients: Callable[[BoxQP, Result], tuple[np.ndarray, float]],
+    solver: Any,
+    threads: int,
+    stopping: Stopping,
+) -> None:
+    """Write the values of folds that are problems of their own."""
     problems = [pose(fold.part(tasks)) for fold in wanted]
     if isinstance(solver, SMO) and all(p.n_groups < 2 for p in problems):
         paths = [
@@ -80,7 +110,7 @@ def held_out_values(
         for fold, values in zip(wanted, found, strict=True):
             if values:
                 out[fold.task][fold.held_out] = values[0].values
-        return out
+        return
 
     def one(k: int) -> None:
         fold, problem = wanted[k], problems[k]
@@ -95,7 +125,6 @@ def held_out_values(
 
     with single_threaded_blas(), Workers(threads) as workers:
         workers.map(one, range(len(wanted)))
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,41 +146,61 @@ class _Fold:
         return Task(self.numbers(tasks, self.rows), task.y[self.rows], task.classes)
 
 
-def _fill_small_pairs(
-    out: Sequence[np.ndarray],
-    is_known: Sequence[np.ndarray],
-    some: Sequence[int],
-    tasks: Sequence[Task],
-    problems: Sequence[BoxQP],
-    folds: Sequence[np.ndarray],
-    gram: BlockedGram,
-    tol: float,
-    cache_bytes: int,
-    threads: int,
-    stopping: Stopping,
-) -> None:
-    """Held-out values of some class pairs, in compiled calls, if K of their classes fits."""
-    posed = [problems[t] for t in some]
-    if not some or not all(p.n_groups == 1 and p.diag is None and p.is_finite for p in posed):
-        return
-    of_class: dict[int, np.ndarray] = {}
-    for t in some:
-        (first, n_first), (second, _) = tasks[t].parts
-        rows = tasks[t].of_rows(np.arange(gram.n))
-        of_class[first], of_class[second] = rows[:n_first], rows[n_first:]
-    if 8 * sum(rows.size for rows in of_class.values()) ** 2 > cache_bytes:
-        return
-    place = {c: k for k, c in enumerate(of_class)}
-    pairs = [(place[tasks[t].classes[0]], place[tasks[t].classes[1]]) for t in some]
-    part, fold = gram.take(np.concatenate(list(of_class.values()))), [folds[t] for t in some]
-    starts = np.cumsum([0, *(rows.size for rows in of_class.values())])
-    if 8 * gram.n**2 <= 4 * gram.machine.l2_bytes:  # less time than the start of a thread
-        threads = 1
-    with single_threaded_blas(), part.threads(threads):
-        found = held_out_pairs(posed, np.concatenate(fold), part, starts, pairs, tol, stopping)
-    ends = np.cumsum([values.size for values in fold])[:-1]
-    for t, values, known in zip(some, *(np.split(each, ends) for each in found), strict=True):
-        out[t][:], is_known[t][:] = values, known
+@dataclass(frozen=True, eq=False)
+class _SmallTasks:
+    """Tasks whose folds are solved in compiled calls, if K of their classes fits into the cache."""
+
+    tasks: Sequence[Task]
+    problems: Sequence[BoxQP]
+    results: Sequence[Result]
+    folds: Sequence[np.ndarray]
+
+    def held_out(
+        self, gram: BlockedGram, solver: SMO, threads: int, stopping: Stopping
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Of every task the values of its rows, and which of them are known."""
+        nothing = [np.zeros(task.y.size) for task in self.tasks]
+        if not self._have_form:
+            return nothing, [values.astype(bool) for values in nothing]
+        rows, starts, pairs = self._points(gram.n)
+        if 8 * rows.size**2 > solver.cache_bytes:
+            return nothing, [values.astype(bool) for values in nothing]
+        part = gram if self.tasks[0].rows is None else gram.take(rows)
+        if 8 * gram.n**2 <= 4 * gram.machine.l2_bytes:  # less time than the start of a thread
+            threads = 1
+        folds, limits = np.concatenate(self.folds), (solver.tol, stopping)
+        solutions = [(result.beta, result.f) for result in self.results]
+        with single_threaded_blas(), part.threads(threads):
+            found = held_out_pairs(self.problems, solutions, folds, part, starts, pairs, *limits)
+        ends = np.cumsum([values.size for values in self.folds])[:-1]
+        values, known = (np.split(each, ends) for each in found)
+        return values, known
+
+    @property
+    def _have_form(self) -> bool:
+        """Whether there are some, all of the form that `held_out_pairs` solves."""
+        solvable = (
+            p.n_groups == 1 and p.diag is None and p.is_finite and not p.start.any()
+            for p in self.problems
+        )
+        return bool(self.tasks) and all(solvable)
+
+    def _points(self, n_rows: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
+        """The rows of all classes, where each starts among them, and the classes of each task.
+
+        A task on all rows is a pair of these with no others.
+        """
+        if self.tasks[0].rows is None:
+            return np.arange(n_rows), np.array([0, n_rows, n_rows]), [(0, 1)]
+        of_class: dict[int, np.ndarray] = {}
+        for task in self.tasks:
+            (first, n_first), (second, _) = task.parts
+            rows = task.of_rows(np.arange(n_rows))
+            of_class[first], of_class[second] = rows[:n_first], rows[n_first:]
+        place = {c: k for k, c in enumerate(of_class)}
+        pairs = [(place[task.classes[0]], place[task.classes[1]]) for task in self.tasks]
+        starts = np.cumsum([0, *(rows.size for rows in of_class.values())])
+        return np.concatenate(list(of_class.values())), starts, pairs
 
 
 def _all_folds(
@@ -169,10 +218,21 @@ def _all_folds(
                 yield _Fold(t, np.flatnonzero(number != fold), held_out)
 
 
-def _folds(y: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """The fold of each row: both classes spread evenly, in random order."""
-    fold = np.empty(y.size, dtype=np.intp)
-    for side in (y > 0, y <= 0):
-        rows = np.flatnonzero(side)
-        fold[rng.permutation(rows)] = np.arange(rows.size) % FOLDS
-    return fold
+def _folds(tasks: Sequence[Task], rng: np.random.RandomState) -> list[np.ndarray]:
+    """The fold of each row of every task: each class is spread evenly, in random order.
+
+    A row is in the same fold in all tasks of its class.
+    """
+    of_class: dict[int, np.ndarray] = {}
+    folds = []
+    for task in tasks:
+        fold = np.empty(task.y.size, dtype=np.intp)
+        is_positive = task.y > 0
+        for c, side in zip(task.classes, (is_positive, ~is_positive), strict=True):
+            if c not in of_class:
+                n = np.count_nonzero(side)
+                of_class[c] = np.empty(n, dtype=np.intp)
+                of_class[c][rng.permutation(n)] = np.arange(n) % FOLDS
+            fold[side] = of_class[c]
+        folds.append(fold)
+    return folds

@@ -31,10 +31,11 @@ def sigmoid(f: np.ndarray, A: float | np.ndarray, B: float | np.ndarray) -> np.n
     return np.where(z >= 0, e, 1.0) / (1.0 + e)
 
 
-def smoothed_targets(is_positive: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Labels away from 0 and 1 by what as many rows can tell: Platt's."""
+def smoothed_targets(is_positive: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
+    """Labels away from 0 and 1 by what as many rows can tell: Platt's. And the prior's offset B."""
     n_positive, n_negative = w[is_positive].sum(), w[~is_positive].sum()
-    return np.where(is_positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    t = np.where(is_positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    return t, math.log((n_negative + 1) / (n_positive + 1))
 
 
 def fit_sigmoid(
@@ -42,10 +43,9 @@ def fit_sigmoid(
 ) -> tuple[float, float]:
     """A ≤ 0 and B of the sigmoid that fits decision values to labels."""
     w = np.ones(f.size) if weight is None else weight
-    n_positive, n_negative = w[is_positive].sum(), w[~is_positive].sum()
-    prior = float(np.log((n_negative + 1) / (n_positive + 1)))
-    values = np.ascontiguousarray(f, np.float64), smoothed_targets(is_positive, w)
-    A, B = _newton(*values, np.ascontiguousarray(w, np.float64), prior)
+    t, prior = smoothed_targets(is_positive, w)
+    values, w = (np.ascontiguousarray(each, np.float64) for each in (f, w))
+    A, B = _newton(values, t, w, prior)
     return (A, B) if A <= 0 else (0.0, prior)
 
 

@@ -76,7 +76,8 @@ def fit_steps(
 def _isotonic(
     f: np.ndarray, positive: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    model = IsotonicRegression().fit(f, smoothed_targets(positive, w), sample_weight=w)
+    targets, _ = smoothed_targets(positive, w)
+    model = IsotonicRegression().fit(f, targets, sample_weight=w)
     p = model.y_thresholds_.astype(np.float64)
     return model.X_thresholds_.astype(np.float64), p, p
 

@@ -30,6 +30,7 @@ __all__ = [
     "open_model_and_data",
     "plain",
     "read",
+    "reading",
     "refuse_output",
     "stem",
     "table",
@@ -98,6 +99,14 @@ SCALED = {
 
 def read(options: dict[str, Any], notes: bool = True) -> Table:
     """Data read by the options of a command; by default dense rows are scaled."""
+    table = read_table(options["data"], **reading(options))
+    if options.get("kernel") == "precomputed" and table.schema.sparse:
+        table = kernel_matrix(table)
+    return _with_notes(table) if notes else table
+
+
+def reading(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a command as those of `read_table`."""
     scale = options["scale"] or "auto"
     is_kernel_matrix = options.get("kernel") == "precomputed"
     text = options.get("text")
@@ -115,24 +124,20 @@ def read(options: dict[str, Any], notes: bool = True) -> Table:
                 )
     if scale == "none" or is_kernel_matrix or text is not None or samples is not None:
         scale = None
-    table = read_table(
-        options["data"],
-        target=False if (options["target"] or "").lower() == "none" else options["target"],
-        format=options["format"],
-        task=options["task"],
-        scale=scale,
-        missing=options["missing"],
-        header=options["header"],
-        categorical=options["categorical"] or (),
-        drop=options["drop"] or (),
-        decimal=options["decimal"],
-        na=options["na"] or (),
-        text=text,
-        samples=samples,
-    )
-    if is_kernel_matrix and table.schema.sparse:
-        table = kernel_matrix(table)
-    return _with_notes(table) if notes else table
+    return {
+        "target": False if (options["target"] or "").lower() == "none" else options["target"],
+        "format": options["format"],
+        "task": options["task"],
+        "scale": scale,
+        "missing": options["missing"],
+        "header": options["header"],
+        "categorical": options["categorical"] or (),
+        "drop": options["drop"] or (),
+        "decimal": options["decimal"],
+        "na": options["na"] or (),
+        "text": text,
+        "samples": samples,
+    }
 
 
 def open_model_and_data(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from dataclasses import replace
@@ -14,7 +15,7 @@ from mercer.automl import AutofitReport, autofit
 from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
 from mercer.cli._doctor import of_file, typed_line
 from mercer.cli._errors import CommandError, ExitCode, in_options, print_error
-from mercer.cli._output import Reporter, count, describe, read, table
+from mercer.cli._output import Reporter, count, describe, read, reading, table
 from mercer.cli._progress import TimeBar
 from mercer.cli._scores import (
     SETTINGS,
@@ -41,7 +42,8 @@ def run(**given: Any) -> int:
     if options["text"] is not None:
         options["kernel"] = "spectrum"
     reporter = Reporter(options["json"], options["quiet"])
-    data = read(options | {"scale": options["scale"] or "none"})
+    options["scale"] = options["scale"] or "none"
+    data = read(options)
     if data.y is None:
         raise CommandError(f"{data.name}: tune needs a target, and there is none; see --target")
     test = read_test(options["test"], data.schema)
@@ -49,7 +51,6 @@ def run(**given: Any) -> int:
     began = time.perf_counter()
     model, is_interrupted = _search(data, test, options, reporter)
     report = model.report_
-    code = report.code
     rows = len(data.y)
     if test is None and model.held is not None:
         left = options["time_limit"] - (time.perf_counter() - began)
@@ -65,6 +66,9 @@ def run(**given: Any) -> int:
             f"fitted to {rows:,} of {count(len(data.y), 'rows')}: a fit of all of them needs a "
             "larger --time-limit"
         )
+    code = _with_data(report.code, options)
+    if rows < len(data.y):
+        code += f"# {path} was fitted to {rows:,} of these {len(data.y):,} rows\n"
     reporter.write(
         table({"certificate": certificate, "model": f"{path}, {of}"}),
         certificate=certificate_of(model), model=path, seconds=time.perf_counter() - began,
@@ -75,6 +79,24 @@ def run(**given: Any) -> int:
         _draw(report, options["plot"], reporter)
     reporter.end()
     return ExitCode.STOPPED if is_interrupted or is_unfinished(model) else ExitCode.OK
+
+
+def _with_data(code: str, options: dict[str, Any]) -> str:
+    """The code of a model after that which reads X and y; of standard input, without it."""
+    if options["data"] == "-":
+        return code
+    given = {name: value for name, value in reading(options).items() if value not in (None, ())}
+    words = [options["data"], *(f"{name}={_literal(value)}" for name, value in given.items())]
+    words[0] = _literal(words[0])
+    imports, _, rest = code.partition("\n\n")
+    lines = sorted([*imports.splitlines(), "from mercer.data import read_table"])
+    call = f"table = read_table({', '.join(words)})"
+    return "\n".join([*lines, "", call, "X, y = table.X, table.y", rest])
+
+
+def _literal(value: Any) -> str:
+    is_plain = isinstance(value, (str, list, tuple))  # of words: JSON is Python
+    return json.dumps(value, ensure_ascii=False) if is_plain else repr(value)
 
 
 def _search(

@@ -189,7 +189,11 @@ class Nystroem(KernelFeatures):
             left = 0.0 if stopping.stopped is not None else stopping.remaining / 2
             self.landmarks_ = self.landmarks_[: max(self._min_landmarks, rows_in_time(left))]
             if not self.landmarks_.size:
-                raise ValueError("The kernel is zero on these rows: there are no features.")
+                raise ValueError(
+                    f"{gram.kernel!r} has no k(x, x) above 0 on these rows, so there are no "
+                    "features. That of a positive semidefinite kernel is above 0 unless all its "
+                    "values are 0; see mercer.check_kernel."
+                )
             K = gram.take(self.landmarks_).matrix()
             values, coef = landmark_basis(K)
         m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED

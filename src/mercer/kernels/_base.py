@@ -223,7 +223,8 @@ class Kernel(ABC):
             values = self._diagonal(points)
             bad = np.flatnonzero(~(np.abs(values) <= largest))
         if bad.size:
-            remedy = "Its values must be numbers." if np.isnan(values[bad[0]]) else _REMEDY
+            is_finite = np.isfinite(values[bad[0]])
+            remedy = _REMEDY if is_finite else "Its values must be finite numbers."
             raise ValueError(
                 f"The kernel {self!r} reaches {abs(values[bad[0]]):.3g} on this data (row "
                 f"{bad[0]}); it must stay below {largest:g}. {remedy}"

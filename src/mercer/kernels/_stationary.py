@@ -12,9 +12,9 @@ from mercer.kernels._compiled.differences import replace_far_values
 from mercer.kernels._compiled.elementwise import (
     exp_map32,
     flat_rows,
+    map_by_table,
     rbf_map32,
     rbf_map64,
-    rbf_table64,
     sq_distances,
 )
 from mercer.kernels._compiled.products import products
@@ -142,7 +142,7 @@ class RBF(Kernel):
             norms = (*A.norm_parts, *B.norm_parts)
             rbf_map32(flat, stride, *out.shape, *norms, np.float32(self.gamma))
         elif A.points is B.points and (table := self._table(A.points)) is not None:
-            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
+            map_by_table(out, A.sq_norms, B.sq_norms, table)
         else:
             rbf_map64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, self.gamma)
 

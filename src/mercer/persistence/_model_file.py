@@ -261,7 +261,7 @@ def open_model(
             schema.check(getattr(model, "n_features_in_", schema.n_features))
     except Exception as error:  # whatever a file can bring about is a fault of the file
         what = error if type(error) is ValueError else f"{type(error).__name__} {error}"
-        raise FileError(name, None, f"cannot be read: {what}.") from error
+        raise FileError(name, None, f"cannot be read: {str(what).rstrip('.')}.") from error
     left_out = ("state", "schema", "steps")
     return ModelFile(model, schema, {k: v for k, v in header.items() if k not in left_out})
 

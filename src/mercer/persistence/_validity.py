@@ -305,10 +305,11 @@ def try_model(model: Any) -> None:
     What fails there would fail for any row.
     """
     d = getattr(model, "n_features_in_", None)
-    expansion = getattr(model, "expansion_", None)
+    expansion = getattr(getattr(model, "best_estimator_", model), "expansion_", None)
     rows: Any = expansion.support.X if isinstance(expansion, Expansion) else None
     holds_objects = isinstance(expansion, Expansion) and _holds_objects(expansion)
-    if (d is None and not holds_objects) or _has_function(getattr(model, "kernel_", None)):
+    kernels = getattr(model, "kernel_", None), getattr(expansion, "kernel", None)
+    if (d is None and not holds_objects) or any(map(_has_function, kernels)):
         return
     if d is not None and d > LIMITS.tried_columns:
         return

@@ -187,7 +187,10 @@ def verify_ridge(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:
         raise ValueError(f"y must have one target for each of {X.shape[0]} rows.")
     if getattr(model, "approximation", None) is not None:
         return recompute_feature_ridge(model, X, y, weight)
-    return recompute_ridge(model, X, y, weight)
+    found = recompute_ridge(model, X, y, weight)
+    if found.status is not Status.SOLVED_IF_PSD:
+        return found
+    return replace(found, status=_curvature(model.kernel_, X, np.flatnonzero(weight > 0)))
 
 
 def verify_eigenvectors(model: Any, X: Any, y: Any, weight: np.ndarray) -> Any:

@@ -88,7 +88,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         for name in ("_maps", "_agrees", "_vote_order", "_couples_as_libsvm"):  # an earlier fit's
             self.__dict__.pop(name, None)
         if self._is_calibrated:
-            self._calibrate(data, tasks, problems, gram, stopping)
+            self._calibrate(data, tasks, problems, results, gram, stopping)
         del self._codes
 
     @property
@@ -100,6 +100,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         data: Data,
         tasks: Sequence[Task],
         problems: Sequence[BoxQP],
+        results: Sequence[Result],
         gram: BlockedGram,
         stopping: Stopping,
     ) -> None:
@@ -107,6 +108,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         values = held_out_values(
             tasks,
             problems,
+            results,
             gram,
             partial(self._pose_fold, data=data),
             self._coefficients,

@@ -32,10 +32,10 @@ __all__ = [
     "exp64",
     "exp_map32",
     "flat_rows",
+    "map_by_table",
     "power_map",
     "rbf_map32",
     "rbf_map64",
-    "rbf_table64",
     "sq_distances",
 ]
 
@@ -125,16 +125,30 @@ def rbf_map64(flat, stride, n, m, a, b, gamma):
 
 
 @compiled
-def rbf_table64(flat, stride, n, m, a, b, table):
-    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms.
+def _table_rows(flat, stride, n, m, a, b, table, index):
+    """Indices of a whole row first: this loop is vectorised, the one that reads the table is not.
 
-    Tiles may be of either precision.
+    An index without a sign is not asked whether it counts from the end.
     """
+    wide_vectors()
+    two = flat.dtype.type(2.0)
     for i in range(n):
         row = flat[i * stride : i * stride + m]
         ai = a[i]
         for j in range(m):
-            row[j] = table[np.int32((ai - 2.0 * row[j]) + b[j])]
+            index[j] = np.int32((ai - two * row[j]) + b[j])
+        for j in range(m):
+            row[j] = table[np.uint32(index[j])]
+
+
+def map_by_table(out: np.ndarray, a: np.ndarray, b: np.ndarray, table: np.ndarray) -> None:
+    """x·z → table[‖x − z‖²] for rows of integers; ``a`` and ``b`` are the squared norms.
+
+    All of them must be exact in the precision of ``out``.
+    """
+    flat, stride = flat_rows(out)
+    norms = a.astype(out.dtype), b.astype(out.dtype)
+    _table_rows(flat, stride, *out.shape, *norms, table, np.empty(out.shape[1], np.int32))
 
 
 @compiled(fastmath=REASSOCIATE)

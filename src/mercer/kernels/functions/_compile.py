@@ -21,7 +21,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from mercer._numba import compiled, larger, temporary_folder
 from mercer.kernels._compiled.elementwise import exp64
@@ -142,10 +142,10 @@ def _guarded(function: Callable) -> Callable:
     def call(*arguments: Any) -> None:
         try:
             function(*arguments)
-        except (NumbaError, NotImplementedError) as error:
-            text = str(error) or type(error).__name__
-            lines = [line.strip() for line in text.splitlines() if line.strip()]
-            reason = lines[1] if len(lines) > 1 and lines[0].startswith("Failed in") else lines[0]
+        except (NumbaError, UnsupportedBytecodeError, NotImplementedError) as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            said = (line for line in lines if line and not line.startswith("Failed in"))
+            reason = next(said, type(error).__name__)
             raise NotCompiledError(reason[:200].rstrip(".")) from error
 
     return call

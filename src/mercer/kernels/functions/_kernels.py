@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from mercer.exceptions import warn_user
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
-from mercer.kernels._compiled.elementwise import flat_rows, rbf_table64
+from mercer.kernels._compiled.elementwise import flat_rows, map_by_table
 from mercer.kernels._compiled.products import products
 from mercer.kernels._rounding import Rounding, smallest, unit
 from mercer.kernels._samples import SampleBlock, Samples
@@ -106,6 +106,16 @@ class FunctionKernel(Kernel):
         ones = np.ones(points.n)
         return Rounding.of(unit(dtype), points.n, (smallest(dtype) * ones, ones))
 
+    def _matrix(self, values: list[list[Any]]) -> np.ndarray:
+        """What the function returned for pairs of samples, as numbers."""
+        for value in (value for row in values for value in row):
+            if not _is_number(value):
+                raise ValueError(
+                    f"The kernel function {self!r} must return a number for two samples; it "
+                    f"returned {_shown(value)}."
+                )
+        return np.array(values, dtype=np.float64)
+
     def _checked(self, values: np.ndarray) -> np.ndarray:
         """Kernel values that are finite and within the range."""
         if values.size and not (values.min() >= -LARGEST and values.max() <= LARGEST):
@@ -167,7 +177,7 @@ class VectorFunction(FunctionKernel):
                 self._compiled_tile(self._tiles, A, B, out)
                 return
             except NotCompiledError as error:
-                self._interpret(error)
+                self._interpret(error, A)
         out[...] = self._checked(self._pairs(A, B))
 
     def diag(self, A: SampleBlock) -> np.ndarray:
@@ -179,7 +189,7 @@ class VectorFunction(FunctionKernel):
                 tiles.diagonal(A.sq_norms if tiles.of_dots else _given(A), out, *arguments)
                 return out
             except NotCompiledError as error:
-                self._interpret(error)
+                self._interpret(error, A)
         for i in range(len(A)):
             out[i] = self._pairs(A[i : i + 1], A[i : i + 1])[0, 0]
         return out
@@ -197,7 +207,7 @@ class VectorFunction(FunctionKernel):
         table = self._table(tiles, A.points, out.dtype) if A.points is B.points else None
         if table is not None:
             products(A, B, out)
-            rbf_table64(flat, stride, *out.shape, A.sq_norms, B.sq_norms, table)
+            map_by_table(out, A.sq_norms, B.sq_norms, table)
             return
         dots = out
         # In float32 only where that has no rounding: dot products of integers.
@@ -229,8 +239,9 @@ class VectorFunction(FunctionKernel):
             points.prepared[key] = table
         return points.prepared[key]
 
-    def _interpret(self, error: NotCompiledError) -> None:
-        """Run as Python from now on, with one note."""
+    def _interpret(self, error: NotCompiledError, A: SampleBlock) -> None:
+        """Run as Python from now on, with one note; a function that fails there, too, says why."""
+        self._pairs(A[:1], A[:1])
         type(self)._tiles = None
         warn_user(
             f"The kernel function {self.definition.name!r} cannot be compiled and runs as Python, "
@@ -250,7 +261,7 @@ class VectorFunction(FunctionKernel):
             ]
         else:
             K = [[function(x, z, **keywords) for z in Z] for x in X]
-        return np.array(K, dtype=np.float64).reshape(len(A), len(B))
+        return self._matrix(K).reshape(len(A), len(B))
 
 
 class MatrixFunction(FunctionKernel):
@@ -292,7 +303,7 @@ class ObjectFunction(MatrixFunction):
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         function, keywords = self.definition.function, self.parameters
         K = [[function(x, z, **keywords) for z in B.original] for x in A.original]
-        return self._checked(np.array(K, dtype=np.float64).reshape(len(A), len(B)))
+        return self._checked(self._matrix(K).reshape(len(A), len(B)))
 
 
 class DenseFeatureFunction(FunctionKernel):
@@ -356,6 +367,18 @@ class SparseFeatureFunction(FunctionKernel, SparseFeatureKernel):
             indptr.append(len(data))
         matrix = sp.csr_matrix((data, columns, indptr), shape=(len(indptr) - 1, len(number)))
         return Features(matrix, lambda: list(number))
+
+
+def _is_number(value: Any) -> bool:
+    is_scalar = isinstance(value, np.ndarray) and value.ndim == 0
+    return is_scalar or isinstance(value, (bool, int, float, np.number, np.bool_))
+
+
+def _shown(value: Any) -> str:
+    """A value that is no number, short."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    return "None (is there a return?)" if value is None else f"{type(value).__name__} {value!r:.60}"
 
 
 def _given(A: SampleBlock) -> np.ndarray:

@@ -131,7 +131,11 @@ def _converted(item: Any, row: int, owner: str) -> np.ndarray:
     except ValueError:  # ragged
         array = np.empty((), dtype=object)
     if is_text or array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
-        what = f"an array of shape {np.shape(item)}" if array.ndim > 2 else repr(item)[:60]
+        what = (
+            f"an array of shape {np.shape(item)}"
+            if array.ndim > 2
+            else " ".join(repr(item).split())[:60]
+        )
         raise ValueError(f"{owner}: row {row} is {what}, not a time series. {_REMEDY}")
     if array.ndim == 1:
         array = array[:, None]

@@ -76,6 +76,8 @@ class Number(OneKind):
            [0.368, 0.082, 1.   ]])
     """
 
+    of_numbers = True
+
     gamma: float = 1.0
     centre: float = 0.0
     scale: float = 1.0
@@ -241,6 +243,8 @@ class Cyclic(OneKind):
     """
 
     period: float = 1.0
+    of_numbers = True
+
     gamma: float = 1.0
     missing: float = 1.0
 

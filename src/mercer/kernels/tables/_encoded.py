@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,9 +50,13 @@ SETTINGS = EncodingSettings()
 
 
 class ColumnKind:
-    """How the values of a column are encoded; a subclass has a factor ``gamma`` of distances."""
+    """How the values of a column are encoded; a subclass has a factor ``gamma`` of distances.
+
+    ``of_numbers``: whether the values are numbers.
+    """
 
     gamma: float
+    of_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def encode(

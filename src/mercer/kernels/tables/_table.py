@@ -115,7 +115,8 @@ def numbers_of(column: np.ndarray, name: Any, owner: str) -> np.ndarray:
         else:
             raise ValueError(
                 f"{owner}: column {name!r} has {str(value)[:40]!r} in row {row}, which is no "
-                "number. Use Category or Ordered for categories."
+                "number. Convert the column (pandas.to_numeric, pandas.to_datetime); categories "
+                "are for Category or Ordered."
             )
     return out
 
@@ -144,6 +145,9 @@ def read_table(X: Any) -> Table:
         raise ValueError("X must be a table, got a single string.")
     if is_frame(X):
         names = tuple(getattr(X, "column_names", None) or X.columns)
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"X has two columns named {twice[0]!r}; rename one of them.")
         return _of_columns({name: X[name] for name in names})
     if isinstance(X, Mapping):
         return _of_columns(X)

@@ -13,9 +13,10 @@ from mercer.kernels._composite import OfOne
 from mercer.kernels._rounding import Rounding
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.tables._additive import ColumnMean, Columns, check_columns
+from mercer.kernels.tables._column_kinds import Ordered
 from mercer.kernels.tables._encoded import ColumnKind, EncodedKernel
 from mercer.kernels.tables._proposal import Proposal, propose
-from mercer.kernels.tables._table import TABLES, Table, read_table
+from mercer.kernels.tables._table import TABLES, Table, is_missing, numbers_of, read_table
 
 __all__ = ["ColumnProduct", "TableKernel"]
 
@@ -173,10 +174,17 @@ class TableKernel(OfOne, Kernel):
         return replace(self, columns=check_columns("TableKernel", kept), why=tuple(reasons.items()))
 
     def read(self, X: Any) -> Any:
-        return read_table(X)
+        """The table, with all columns that the kernel has, and numbers where it compares these."""
+        table = read_table(X)
+        for name, kind in self.columns or ():
+            column = table.column(name, "TableKernel")
+            if kind.of_numbers:
+                numbers_of(column, name, "TableKernel")
+        return table
 
     def resolved(self, X: Any) -> Kernel:
         if self.columns is not None:
+            _check_levels(self.columns, read_table(X))
             return self
         own = {"gamma": self.gamma, "interaction": self.interaction}
         return type(self).from_frame(X, mean_gamma=self.mean_gamma, **own)
@@ -208,3 +216,16 @@ class TableKernel(OfOne, Kernel):
         if self.columns is None:
             return f"{head}; columns are proposed at fit"
         return f"{head}\n{Proposal(self.columns, self.why).table()}"
+
+
+def _check_levels(columns: Columns, table: Table) -> None:
+    """Raise a ValueError if a training column has none of the levels that were given for it."""
+    for name, kind in columns:
+        if isinstance(kind, Ordered):
+            column = table.column(name, "TableKernel")
+            values = dict.fromkeys(value for value in column if not is_missing(value))
+            if values and not set(values) & set(kind.levels):
+                raise ValueError(
+                    f"TableKernel: column {name!r} has none of the levels {kind.levels}; its "
+                    f"values are {', '.join(map(repr, list(values)[:5]))}."
+                )

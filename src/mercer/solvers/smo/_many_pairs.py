@@ -30,11 +30,11 @@ from mercer.solvers._violation import _FAR, segment_violations
 from mercer.solvers.smo._pair_update import LANE, estimated_gap, pair_scratch, pair_steps
 from mercer.solvers.smo._settings import SMOSettings
 
-__all__ = ["held_out_pairs", "solve_class_pairs"]
+__all__ = ["box_of", "copy_pair", "has_pair_scale", "solve_class_pairs"]
 
 
 @compiled(inner=True)
-def _copy_pair(K, i, j, n_first, n, m, part):
+def copy_pair(K, i, j, n_first, n, m, part):
     """Into ``part``: K of a pair of classes, whose rows begin at i and j; padding is zero."""
     for p in range(m):
         row = i + p if p < n_first else j + p - n_first
@@ -64,7 +64,7 @@ def _solve_some(
         m = -(-n // LANE) * LANE
         own_beta, grad, weight = vectors[0, :m], vectors[1, :m], vectors[2, :m]
         low, high, own_target = vectors[3, :m], vectors[4, :m], vectors[5, :m]
-        _copy_pair(K, i, j, n_first, n, m, part)
+        copy_pair(K, i, j, n_first, n, m, part)
         for p in range(m):
             own_beta[p] = 0.0
             own_target[p] = target[begin + p] if p < n else 0.0
@@ -160,14 +160,13 @@ def _solve(
     )
 
 
-def _matrix(gram: BlockedGram, settings: SMOSettings) -> np.ndarray | None:
-    """K of all points, unless its values are too large or too small for pair steps."""
-    K = gram.matrix(lasting=False)
+def has_pair_scale(K: np.ndarray, settings: SMOSettings) -> bool:
+    """Whether the kernel values are neither too large nor too small for pair steps."""
     largest = float(K.diagonal().max(initial=0.0))
-    return K if 1 / settings.max_scale <= largest <= settings.max_scale else None
+    return 1 / settings.max_scale <= largest <= settings.max_scale
 
 
-def _box(problems: Sequence[BoxQP]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def box_of(problems: Sequence[BoxQP]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Target, lower and upper of all problems, one after the other."""
     target, lower, upper = (
         np.concatenate([getattr(problem, name) for problem in problems])
@@ -202,12 +201,12 @@ def solve_class_pairs(
     """
     began, settings = time.perf_counter(), settings or SMOSettings()
     results: list[Result | None] = [None] * len(problems)
-    K = _matrix(gram, settings)
-    if K is None:
+    K = gram.matrix(lasting=False)
+    if not has_pair_scale(K, settings):
         return results
     error = gram.sum_error(np.float64)
     tols = np.array([tol, settings.least_tol_factor * tol, settings.small_gap])
-    box, scale = _box(problems), error.weight(np.ones(gram.n))
+    box, scale = box_of(problems), error.weight(np.ones(gram.n))
     found = _solve(K, starts, classes, box, scale, tols, stopping, settings)
     if found.size == 0:
         return results
@@ -228,63 +227,6 @@ def solve_class_pairs(
             rounds=1, seconds=seconds, diag=diag[own],
         )  # fmt: skip
     return results
-
-
-def held_out_pairs(
-    problems: Sequence[BoxQP],
-    folds: np.ndarray,
-    gram: BlockedGram,
-    starts: np.ndarray,
-    classes: Sequence[tuple[int, int]],
-    tol: float,
-    stopping: Stopping,
-    settings: SMOSettings | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Decision values of every row of every pair under the solution without its fold.
-
-    The variables of held-out rows have bounds of zero: f is computed at all rows of a pair.
-
-    Parameters
-    ----------
-    problems, gram, starts, classes, tol, stopping, settings
-        As in `solve_class_pairs`.
-    folds : int array
-        The fold of each variable, those of all pairs one after the other, from 0 on.
-
-    Returns
-    -------
-    values : float64 array
-        f + b, one for each variable.
-    is_known : bool array
-        False where the general solver is needed, or the fit was stopped.
-    """
-    settings, box = settings or SMOSettings(), _box(problems)
-    values, is_known = np.zeros(folds.size), np.zeros(folds.size, bool)
-    K = _matrix(gram, settings)
-    if K is None:
-        return values, is_known
-    target, lower, upper = box
-    tols, scale = np.array([tol, tol, np.inf]), np.zeros(gram.n)
-
-    def one(fold: int) -> None:
-        is_held = folds == fold
-        low, high = np.where(is_held, 0.0, lower), np.where(is_held, 0.0, upper)
-        limits = stopping, settings
-        found = _solve(K, starts, classes, (target, low, high), scale, tols, *limits)
-        if found.size == 0:
-            return
-        known = slice(0, int(found.ends[-1]))
-        v, sizes = target[known] - found.f, np.diff(found.ends)
-        violation = segment_violations(
-            v, np.zeros(v.size), found.beta, low[known], high[known], found.ends[:-1]
-        )
-        is_solved = np.repeat((violation <= tol) & found.is_regular, sizes) & is_held[known]
-        own = np.flatnonzero(is_solved)
-        values[own] = (found.f + np.repeat(found.b, sizes))[own]
-        is_known[own] = True
-
-    gram.workers.map(one, range(int(folds.max(initial=-1)) + 1))
-    return values, is_known
 
 
 def _errors(
