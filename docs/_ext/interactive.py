@@ -25,7 +25,7 @@ from live import FOLDER, house_style, is_current
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-SCRIPTS = ("svm", "draw", "plane", "smo", "dual", "lift", "lines", "formula", "start")
+SCRIPTS = ("svm", "draw", "rows", "plane", "smo", "dual", "lift", "lines", "formula", "start")
 
 
 class Interactive(SphinxDirective):
