@@ -28,7 +28,7 @@
   function matrix(parent, points) {
     const n = points.length, size = 240;
     const box = D.svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mf-strip mf-square", role: "img", "aria-label": "Kernel matrix" });
-    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix, the chosen rows framed"), box);
+    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix"), box);
     const rects = [];
     for (let i = 0; i < n * n; i++) rects.push(D.svg("rect", { x: ((i % n) * size) / n, y: (Math.floor(i / n) * size) / n, width: size / n, height: size / n }, box));
     const frame = (attributes) => D.svg("rect", { class: "mf-frame", visibility: "hidden", ...attributes }, box);

@@ -89,7 +89,7 @@
     const segment = D.svg("path", { class: "mf-edge" }, box.back), jump = D.svg("path", { class: "mf-boundary" }, box.back), end = D.svg("circle", { r: 5, class: "mf-end" }, box.front);
     return {
       draw(taken) {
-        title.textContent = taken ? `the pair in its box: α of row ${taken.i + 1} across, of row ${taken.j + 1} up` : "the pair in its box";
+        title.textContent = taken ? `α of row ${taken.i + 1} across, of row ${taken.j + 1} up` : "the box of the pair";
         D.set(end, { visibility: taken ? "visible" : "hidden" });
         if (!taken) { for (const node of [segment, jump]) D.set(node, { d: "" }); return; }
         const from = taken.before.map(Math.abs), to = taken.after.map(Math.abs), same = y[taken.i] === y[taken.j];
@@ -105,9 +105,9 @@
 
   /* The dual value step by step; dots are the steps that moved the lit rows, and a step under the pointer lights its pair. */
   function dualTrace(parent, solver, point) {
-    parent.append(D.el("p", { class: "mf-title" }, "dual value; dots: steps of the chosen rows"));
+    parent.append(D.el("p", { class: "mf-title" }, "dual value after each step"));
     const { best, longest } = solver;
-    const view = D.panel(parent, { x: [0, longest], y: [0, 1.1 * best], width: 240, height: 240, label: "Dual value after each step" });
+    const view = D.panel(parent, { x: [0, longest], y: [0, 1.1 * best], width: 240, height: 200, label: "Dual value after each step" });
     D.svg("path", { class: "mf-edge", d: `M${view.px(0)} ${view.py(best)}H${view.px(longest)}` }, view.back);
     const curve = D.svg("path", { class: "mf-boundary" }, view.back), dots = D.svg("path", { class: "mf-dots" }, view.front);
     const place = (dual, t) => `${view.px(t)} ${view.py(dual)}`;
