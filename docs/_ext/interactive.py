@@ -17,6 +17,7 @@ import json
 from html import escape
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import stills
 from docutils import nodes
@@ -25,7 +26,7 @@ from live import FOLDER, house_style, is_current
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-SCRIPTS = ("svm", "draw", "plane", "smo", "dual", "lift", "lines", "formula", "start")
+SCRIPTS = ("svm", "draw", "rows", "plane", "smo", "dual", "lift", "lines", "formula", "start")
 
 
 class Interactive(SphinxDirective):
@@ -75,4 +76,5 @@ def load_scripts(
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("interactive", Interactive)
     app.connect("html-page-context", load_scripts)
-    return {"parallel_read_safe": True}
+    # Pages of an older build name its scripts: they are read again if these are others.
+    return {"parallel_read_safe": True, "env_version": crc32(" ".join(SCRIPTS).encode())}

@@ -10,6 +10,10 @@ from matplotlib.figure import Figure
 
 from mercer import SVC, KernelLogisticRegression
 from mercer.duality import Program, draw_image
+from mercer.gram import BlockedGram
+from mercer.kernels import Linear, Samples
+from mercer.problems import svc
+from mercer.solvers import Platt
 
 BLUE, ORANGE, GREEN, DARK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#999999"
 TWELVE = np.array(
@@ -40,8 +44,12 @@ def still(function: Callable[[], Figure]) -> Callable[[], Figure]:
 def _plane(width: float = 4.8, limits: tuple[float, float] = (-1.7, 6.7)) -> tuple[Figure, Any]:
     figure = Figure(figsize=(width, 4.4), layout="constrained")
     ax = figure.add_subplot()
-    ax.set(xlim=limits, ylim=limits, aspect="equal", xlabel="x₁", ylabel="x₂")
+    _axes(ax, limits)
     return figure, ax
+
+
+def _axes(ax: Any, limits: tuple[float, float]) -> None:
+    ax.set(xlim=limits, ylim=limits, aspect="equal", xlabel="x₁", ylabel="x₂")
 
 
 def _points(ax: Any, X: np.ndarray, y: np.ndarray) -> None:
@@ -59,11 +67,16 @@ def _levels(ax: Any, decide: Callable[[np.ndarray], np.ndarray]) -> None:
 
 def _machine(X: np.ndarray, y: np.ndarray, **settings: Any) -> Figure:
     figure, ax = _plane()
+    _fitted(ax, X, y, **settings)
+    return figure
+
+
+def _fitted(ax: Any, X: np.ndarray, y: np.ndarray, **settings: Any) -> SVC:
     model = SVC(**settings).fit(X, y)
     _levels(ax, model.decision_function)
     _points(ax, X, y)
     ax.scatter(*X[model.support_].T, s=130, facecolors="none", edgecolors=DARK, zorder=4)
-    return figure
+    return model
 
 
 @still
@@ -89,7 +102,20 @@ def plane_pair() -> Figure:
 
 @still
 def smo() -> Figure:
-    return _machine(TWELVE, SIGNS, kernel="linear", C=1.0)
+    X, y = np.vstack([TWELVE, [[4, 4]]]), np.append(SIGNS, -1)
+    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _axes(left, (-1.7, 6.7))
+    model = _fitted(left, X, y, kernel="linear", C=1.0)
+    beta, values = np.zeros(13), [0.0]
+    gram = BlockedGram(Linear(), Samples(X))
+    for step in Platt(tol=1e-6).steps(svc(y.astype(float), C=1.0), gram):
+        beta[[step.i, step.j]] = step.after
+        values.append(beta @ y - np.square(beta @ X).sum() / 2)
+    right.plot(values, color=DARK)
+    right.axhline(model.certificate_.dual, color=GREY, linestyle="--")
+    right.set(xlabel="pair steps", ylabel="dual value")
+    return figure
 
 
 @still

@@ -146,3 +146,14 @@ def test_every_page_states_what_it_teaches(page):
     assert len(grades) >= 2
     assert set(grades) <= {"(easy)", "(middle)", "(hard)"}
     assert text.count(":::{dropdown} Answer") == len(grades)
+
+
+@pytest.mark.parametrize("page", [p.stem for p in PAGES])
+def test_no_example_is_wider_than_a_line_of_code(page):
+    """What is shown: 100 letters after the prompt, as ruff allows."""
+    text = re.sub(
+        r"^```\{picture\}(?:(?!^```).)*?:hide:.*?^```", "", written(page), flags=re.M | re.S
+    )
+    assert [
+        line for line in re.findall(r"^(?:>>>|\.\.\.) (.*)$", text, re.M) if len(line) > 100
+    ] == []

@@ -1,4 +1,4 @@
-"""The slides of a lecture: 90 minutes, figures and pages that exist, nothing from elsewhere."""
+"""The slides of a lecture: 90 minutes, what they name exists, each fits its screen."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.playground.browser import Browser, axe_missing, opened, served
+from tests.playground.browser import Browser, axe_missing, opened
 
 pytestmark = pytest.mark.skipif(axe_missing() is not None, reason=str(axe_missing()))
 
@@ -21,12 +21,6 @@ PAGES = (
 SCREENS = {"light-desk": ("light", 1400), "dark-phone": ("dark", 375)}
 OTHERS = {"dark-desk": ("dark", 1400), "light-phone": ("light", 375)}
 CASES = [(query, screen) for query in PAGES for screen in SCREENS] + [("", each) for each in OTHERS]
-
-
-@pytest.fixture(scope="module")
-def address():
-    with served() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

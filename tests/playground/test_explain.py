@@ -103,6 +103,14 @@ def test_sentences_follow_the_situation():
     few = explain(Situation(n=10, n_classes=2, n_wrong=1, n_inside=4, **groups))
     assert few.text.startswith("1 point on the wrong side and 4 inside")
     assert explain(Situation(n=10, n_classes=2, n_free=10, C=3.0)).key == "all-support"
+    one = explain(Situation(n=10, n_classes=2, n_zero=7, n_free=2, n_bound=1, n_inside=1))
+    assert one.text.startswith("All points are on their side, but 1 is inside of the margin")
+
+
+def test_numbers_are_written_as_a_reader_would():
+    state = State(points=preset("separable"), kernel="linear")
+    assert "C = 1,000 acts" in draw(state.with_(C=1000.0)).explanation.text
+    assert "C = 50 acts" in draw(state.with_(C=50.0)).explanation.text
 
 
 def test_proof_in_the_picture_is_one():

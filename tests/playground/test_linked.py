@@ -34,6 +34,19 @@ def test_the_parts_sum_to_the_dual_value(state):
     assert views.dual_parts.sum() == pytest.approx(float(shown), rel=2e-5, abs=1e-12)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_part_of_a_row_is_alpha_times_one_less_half_its_margin(kernel):
+    """Not negative, and the same wherever the origin of the plane is."""
+    state = State(points=preset("overlapping"), kernel=kernel)
+    moved = State(points=as_points(state.X - [0.5, 0.3], state.labels), kernel=kernel)
+    picture, found = draw(state), fit(state)
+    margin = np.where(state.labels == 1, 1, -1) * found.decide(state.X)
+    parts = picture.linked.dual_parts
+    assert parts == pytest.approx(picture.alpha * (1 - margin / 2), rel=1e-9, abs=1e-12)
+    assert parts.min() >= 0
+    assert draw(moved).linked.dual_parts == pytest.approx(parts, abs=2e-3)  # tol of the fit
+
+
 def test_the_parts_of_an_iterate_too():
     state = OVERLAPPING.with_(step=17)
     certificate = step_history(state).step(17).certificate

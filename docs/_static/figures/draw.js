@@ -37,8 +37,8 @@
     const back = svg("g", { "clip-path": `url(#${clip})` }, box);
     const front = svg("g", {}, box);
     if (names.length) {
-      svg("text", { x: width - 8, y: height - pad - 6, class: "mf-word", "text-anchor": "end" }, back).textContent = names[0];
-      svg("text", { x: left + 6, y: 18, class: "mf-word" }, back).textContent = names[1];
+      svg("text", { x: width - 8, y: height - pad - 6, class: "mf-word", "text-anchor": "end" }, front).textContent = names[0];
+      svg("text", { x: left + 6, y: 18, class: "mf-word" }, front).textContent = names[1];
     }
     const inverse = (event) => {
       const place = box.getBoundingClientRect();
@@ -82,9 +82,9 @@
     return node;
   }
 
-  /* A mark that can be dragged, or focused and moved by the arrow keys. */
-  function handle(view, { shape, moved, key, focus, label, step = 0.1 }) {
-    const node = svg("g", { class: "mf-point", tabindex: 0, role: "button", "aria-label": label }, view.front);
+  /* A mark that can be pointed at and focused; with `moved` also dragged, and moved by the arrow keys. */
+  function handle(view, { shape, moved, key, over, focus, label, step = 0.1 }) {
+    const node = svg("g", { class: "mf-point", tabindex: 0, role: moved ? "button" : "img", "aria-label": label }, view.front);
     const mark = svg("path", { d: shape }, node);
     const clamp = (p) => [Math.min(view.x[1], Math.max(view.x[0], p[0])), Math.min(view.y[1], Math.max(view.y[0], p[1]))];
     let place = [0, 0], held = false;
@@ -93,17 +93,18 @@
       put(p) { place = p; set(node, { transform: `translate(${view.px(p[0])} ${view.py(p[1])})` }); },
       name(text) { node.setAttribute("aria-label", text); },
     };
-    node.addEventListener("pointerdown", (event) => { held = true; node.setPointerCapture(event.pointerId); node.focus({ preventScroll: true }); event.preventDefault(); });
+    node.addEventListener("pointerdown", (event) => {
+      if (moved) { held = true; node.setPointerCapture(event.pointerId); }
+      node.focus({ preventScroll: true }); event.preventDefault();
+    });
     node.addEventListener("pointermove", (event) => { if (held) moved(clamp(view.inverse(event))); });
-    node.addEventListener("pointerup", () => { held = false; });
-    node.addEventListener("pointercancel", () => { held = false; });
+    for (const type of ["pointerup", "pointercancel"]) node.addEventListener(type, () => { held = false; });
     node.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] }[event.key];
+      const by = moved && { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] }[event.key];
       if (by) { event.preventDefault(); moved(clamp([place[0] + by[0], place[1] + by[1]].map((v) => Math.round(v * 1000) / 1000))); }
       else if (key) key(event);
     });
-    for (const type of ["focus", "pointerenter"]) node.addEventListener(type, () => focus && focus(true));
-    for (const type of ["blur", "pointerleave"]) node.addEventListener(type, () => focus && focus(false));
+    for (const [type, tell, on] of [["focus", focus, true], ["blur", focus, false], ["pointerenter", over, true], ["pointerleave", over, false]]) if (tell) node.addEventListener(type, () => tell(on));
     return api;
   }
 

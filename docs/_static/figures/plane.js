@@ -1,7 +1,7 @@
 /* Points in the plane, a machine fitted at every move; bars of α, kernel matrix and numbers linked to the points. */
 (function (root) {
   "use strict";
-  const S = root.MercerSVM, D = root.MercerDraw;
+  const S = root.MercerSVM, D = root.MercerDraw, R = root.MercerRows;
   const CELLS = 48;
 
   root.MercerFigures.plane = function (host, options) {
@@ -15,23 +15,18 @@
     const side = D.el("div", { class: "mf-side" });
     views.append(side);
     const lines = ["mf-boundary", "mf-edge", "mf-edge"].map((name) => D.svg("path", { class: name }, view.back));
-    const bars = rowBars(side, points), cells = kernelCells(side, points);
+    const bars = R.bars(side, points), cells = R.matrix(side, points);
     const cost = () => (state.logC >= 3 ? Infinity : 10 ** state.logC);
 
-    const shown = { row: -1 };
-    const light = (i) => {
-      shown.row = i;
-      marks.forEach((m, t) => m.node.classList.toggle("mf-lit", t === i));
-      bars.light(i); cells.light(i);
-      if (i >= 0 && shown.model) describe(shown.model);
-    };
+    const shown = { model: null };
+    const discs = { light: (rows) => marks.forEach((m, i) => m.node.classList.toggle("mf-lit", rows.includes(i))) };
+    const link = R.link([discs, bars, cells], () => describe(shown.model));
     const marks = points.map((p, i) => D.handle(view, {
       shape: p[2] > 0 ? D.SQUARE : D.DISC, label: "",
       moved: (q) => { p[0] = q[0]; p[1] = q[1]; draw(); },
       key: (event) => { if (event.key === "f" || event.key === "F") relabel.click(); },
-      focus: (on) => light(on ? i : -1),
+      ...link.of(i),
     }));
-    bars.watch(light); cells.watch(light);
 
     function describe(m) {
       const number = D.fixed, C = cost();
@@ -39,10 +34,7 @@
       const free = m.alpha.filter((a) => a > 1e-9 && a < C - 1e-9).length, bound = m.alpha.filter((a) => a >= C - 1e-9).length;
       const where = state.kernel === "linear" ? `w = (${number(m.w[0], 2)}, ${number(m.w[1], 2)}), ` : "";
       const b = m.high - m.low > 1e-6 ? `b between ${number(m.low, 2)} and ${number(m.high, 2)}` : `b = ${number(m.b, 2)}`;
-      let text = `${where}${b}, width ${number(2 / m.norm, 2)}. Support vectors: ${free} free, ${bound} at the bound. Dual ${number(m.dual, 3)}, primal ${number(m.primal, 3)}.`;
-      const i = shown.row;
-      if (i >= 0) text += ` Row ${i + 1} at (${number(points[i][0], 1)}, ${number(points[i][1], 1)}): α = ${number(m.alpha[i], 3)}, y f = ${number(points[i][2] * m.decide(points[i]), 3)}.`;
-      read.textContent = text;
+      read.textContent = `${where}${b}, width ${number(2 / m.norm, 2)}. Support vectors: ${free} free, ${bound} at the bound. Dual ${number(m.dual, 3)}, primal ${number(m.primal, 3)}.${R.words(m, points, link.chosen())}`;
     }
 
     function draw() {
@@ -55,10 +47,11 @@
         const group = m.alpha[i] <= 1e-9 ? "zero" : m.alpha[i] >= C - 1e-9 ? "bound" : "free";
         marks[i].put(p);
         D.set(marks[i].mark, { d: p[2] > 0 ? D.SQUARE : D.DISC });
-        marks[i].node.setAttribute("class", `mf-point mf-${p[2] > 0 ? "a" : "b"} mf-${group}${shown.row === i ? " mf-lit" : ""}`);
+        marks[i].node.setAttribute("class", `mf-point mf-${p[2] > 0 ? "a" : "b"} mf-${group}`);
         marks[i].name(`Row ${i + 1}, ${p[2] > 0 ? "positive" : "negative"}, at ${D.fixed(p[0], 1)}, ${D.fixed(p[1], 1)}, alpha ${D.fixed(m.alpha[i], 2)}`);
       });
       bars.draw(m.alpha, points, C); cells.draw(m.K);
+      link.show();
       describe(m);
     }
 
@@ -76,53 +69,4 @@
     draw();
     return { draw, points, marks, model: () => shown.model, state };
   };
-
-  /* One bar for each row, up for positive labels and down for negative ones. */
-  function rowBars(parent, points) {
-    const title = D.el("p", { class: "mf-title" });
-    parent.append(title);
-    const n = points.length, width = 240, height = 90;
-    const box = D.svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "mf-strip", role: "img", "aria-label": "Bars of α" });
-    parent.append(box);
-    const rects = points.map((_, i) => D.svg("rect", { x: (i * width) / n + 1, width: width / n - 2 }, box));
-    D.svg("path", { d: `M0 ${height / 2}H${width}`, class: "mf-axisline" }, box);
-    return {
-      draw(alpha, rows, C) {
-        const top = Number.isFinite(C) ? C : Math.max(1e-9, ...alpha);
-        title.textContent = Number.isFinite(C) ? `α of each row, up to C = ${D.tidy(C)}` : `α of each row, the largest is ${D.fixed(top, 2)}`;
-        rects.forEach((rect, i) => {
-          const size = Math.min(1, alpha[i] / top) * (height / 2 - 3);
-          D.set(rect, { y: rows[i][2] > 0 ? height / 2 - size : height / 2, height: Math.max(size, 0.5), class: rows[i][2] > 0 ? "mf-a" : "mf-b" });
-        });
-      },
-      light(i) { rects.forEach((rect, t) => rect.classList.toggle("mf-lit", t === i)); },
-      watch(light) { follow(box, (u) => Math.floor((u * n)), n, light); },
-    };
-  }
-
-  function kernelCells(parent, points) {
-    parent.append(D.el("p", { class: "mf-title" }, "kernel matrix; a framed row is the row of the chosen point"));
-    const n = points.length, size = 240;
-    const box = D.svg("svg", { viewBox: `0 0 ${size} ${size}`, class: "mf-strip mf-square", role: "img", "aria-label": "Kernel matrix" });
-    parent.append(box);
-    const rects = [];
-    for (let i = 0; i < n * n; i++) rects.push(D.svg("rect", { x: ((i % n) * size) / n, y: (Math.floor(i / n) * size) / n, width: size / n, height: size / n, class: "mf-cell" }, box));
-    const frame = D.svg("rect", { class: "mf-frame", width: size - 2, height: size / n, x: 1, y: 0, visibility: "hidden" }, box);
-    return {
-      draw(K) {
-        const top = Math.max(...K.flat().map(Math.abs), 1e-9);
-        rects.forEach((rect, t) => { const v = K[Math.floor(t / n)][t % n] / top; D.set(rect, { "fill-opacity": Math.abs(v).toFixed(3), class: v < 0 ? "mf-cell mf-b" : "mf-cell mf-a" }); });
-      },
-      light(i) { D.set(frame, i < 0 ? { visibility: "hidden" } : { visibility: "visible", y: (i * size) / n }); },
-      watch(light) { follow(box, (u, v) => Math.floor(v * n), n, light); },
-    };
-  }
-
-  function follow(box, row, n, light) {
-    box.addEventListener("pointermove", (event) => {
-      const place = box.getBoundingClientRect();
-      light(Math.max(0, Math.min(n - 1, row((event.clientX - place.left) / place.width, (event.clientY - place.top) / place.height))));
-    });
-    box.addEventListener("pointerleave", () => light(-1));
-  }
 })(window);

@@ -33,8 +33,8 @@
     };
   }
 
-  /* The pair (i falls, j rises) of largest gain, or null at the optimum. */
-  function select(s, tol) {
+  /* The pair (i falls, j rises), or null at the optimum: j violates most; i by the largest gain, or with j by the largest violation. */
+  function select(s, tol, byGain = true) {
     let j = -1;
     for (let t = 0; t < s.y.length; t++) {
       if (s.beta[t] < s.upper[t] && (j < 0 || s.e[t] > s.e[j])) j = t;
@@ -46,7 +46,7 @@
       lowest = Math.min(lowest, s.e[t]);
       const difference = s.e[j] - s.e[t];
       if (difference <= 0) continue;
-      const eta = Math.max(s.K[j][j] + s.K[t][t] - 2 * s.K[j][t], TINY);
+      const eta = byGain ? Math.max(s.K[j][j] + s.K[t][t] - 2 * s.K[j][t], TINY) : 1;
       if (difference * difference / eta > best) { best = difference * difference / eta; i = t; }
     }
     return i < 0 || s.e[j] - lowest <= tol ? null : { i, j };

@@ -233,7 +233,8 @@ class _Words(Formatter):
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
         if conversion == "g":
-            return f"{value:.3g}".replace("-", "−")
+            is_long = 1e3 <= abs(value) < 1e5  # not with an exponent
+            return format(value, ",.0f" if is_long else ".3g").replace("-", "−")
         if conversion == "i":
             return "is" if value == 1 else "are"
         things = {"p": "point", "m": "mistake", "v": "free vector"}

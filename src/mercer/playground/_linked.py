@@ -1,7 +1,9 @@
 """Linked views: bars of α, parts of the dual value, the kernel matrix, and f as a height.
 
-With f̃ = Kβ the dual value is a sum over rows, D = Σ βᵢ (targetᵢ − ½ f̃ᵢ) − ε Σ |βᵢ|; the target is
-the label ±1 of an SVC, y of an SVR and 0 of a one-class SVM, ε that of an SVR, else 0.
+The dual value is a sum over rows, D = Σ βᵢ (targetᵢ − ½ fᵢ) − ε Σ |βᵢ|; the target is the label ±1
+of an SVC, y of an SVR and 0 of a one-class SVM, ε that of an SVR, else 0. f = Kβ + b where Σβ = 0,
+so that any b gives the same sum: with the model's own the part of a row is αᵢ (1 − ½ yᵢ fᵢ) for an
+SVC, wherever the origin is. f = Kβ for a one-class SVM.
 """
 
 from __future__ import annotations
@@ -68,12 +70,14 @@ def _dual_parts(state: State, found: Fit, K: np.ndarray) -> np.ndarray | None:
     # An iterate of SMO may have both duals of a row of an SVR: β does not tell |α| + |α*|.
     if beta is None or (state.machine == "svr" and state.step is not None):
         return None
-    target, epsilon = np.zeros(beta.size), 0.0
+    target, epsilon, f = np.zeros(beta.size), 0.0, K @ beta
+    if state.machine != "oneclass":
+        f += found.b
     if state.machine == "svc":
         target = np.where(state.labels == state.labels.max(), 1.0, -1.0)
     elif state.machine == "svr":
         target, epsilon = rows_and_targets(state)[1], state.epsilon
-    return beta * (target - 0.5 * (K @ beta)) - epsilon * np.abs(beta)
+    return beta * (target - 0.5 * f) - epsilon * np.abs(beta)
 
 
 def linked_message(views: LinkedViews | None, labels: np.ndarray) -> dict[str, Any] | None:

@@ -197,6 +197,7 @@ class Display:
         """``True``: beside the axes, so that no point is hidden; else matplotlib's location."""
         if where is True:
             place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-            ax.legend(**{**place, "frameon": False, **options})
+            narrow = {"handlelength": 1.5, "handletextpad": 0.5, "frameon": False}
+            ax.legend(**{**place, **narrow, **options})
         elif where:
             ax.legend(loc=where, **options)

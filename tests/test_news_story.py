@@ -1,0 +1,83 @@
+"""The story of news articles begins with what is there: raw texts, their weights, or neither."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+matplotlib = pytest.importorskip("matplotlib")
+STORY = str(Path(__file__).parent.parent / "examples" / "plot_17_news.py")
+PARTS = {"20news-bydate-train": 60, "20news-bydate-test": 30}
+WORDS = {
+    "rec.autos": ["engine", "wheel", "road"],
+    "sci.space": ["orbit", "moon", "road"],
+    "sci.med": ["doctor", "dose", "moon"],
+}
+
+
+def articles(part):
+    """Group and words of articles; every fifth was posted in another group."""
+    rng = np.random.default_rng(len(part))
+    for number in range(PARTS[part]):
+        about, other, _ = rng.permutation(list(WORDS))
+        posted = other if number % 5 == 0 else about
+        yield posted, rng.choice(WORDS[about], 6).tolist()
+
+
+def told(folder, monkeypatch, capsys):
+    matplotlib.use("Agg")
+    monkeypatch.setenv("MERCER_DATA", str(folder))
+    names = runpy.run_path(STORY)
+    matplotlib.pyplot.close("all")
+    return names, capsys.readouterr().out
+
+
+def test_from_the_raw_texts_every_mistake_has_its_subject(tmp_path, monkeypatch, capsys):
+    for part in PARTS:
+        for number, (group, words) in enumerate(articles(part)):
+            (tmp_path / part / group).mkdir(parents=True, exist_ok=True)
+            text = f"From: x\nSubject: {part} {number}\n\n{' '.join(words)}\n"
+            (tmp_path / part / group / str(number)).write_text(text)
+    names, said = told(tmp_path, monkeypatch, capsys)
+    assert "made up" not in said
+    assert "60 articles to train with" in said
+    assert "30 later articles" in said
+    subjects = re.findall(r"^Subject: 20news-bydate-test \d+$", said, flags=re.MULTILINE)
+    assert len(subjects) == min(8, names["wrong"].size) > 0
+    assert "Article" not in said
+
+
+def test_where_only_the_weights_are_there_it_says_so(tmp_path, monkeypatch, capsys):
+    (groups, texts), (later_groups, later) = (
+        zip(*((group, " ".join(words)) for group, words in articles(part)), strict=True)
+        for part in PARTS
+    )
+    weights, classes = TfidfVectorizer().fit(texts), np.array(sorted(WORDS))
+    parts = {"classes": classes}
+    for start, y, rows, labels in (
+        ("", "y", texts, groups),
+        ("test_", "y_test", later, later_groups),
+    ):
+        X = sp.csr_array(weights.transform(rows))
+        parts |= {f"{start}{name}": getattr(X, name) for name in ("data", "indices", "indptr")}
+        parts |= {f"{start}shape": X.shape, y: np.searchsorted(classes, labels)}
+    np.savez(tmp_path / "news20_tfidf.npz", **parts)
+    names, said = told(tmp_path, monkeypatch, capsys)
+    assert "and no texts: the story begins with the weights of words" in said
+    assert "60 articles to train with" in said
+    assert len(re.findall(r"^Article \d+$", said, flags=re.MULTILINE)) == min(
+        8, names["wrong"].size
+    )
+    assert "Subject" not in said
+
+
+def test_without_either_the_articles_are_made_up_as_raw_files(tmp_path, monkeypatch, capsys):
+    _, said = told(tmp_path, monkeypatch, capsys)
+    assert "the articles are made up" in said
+    assert "Subject: " in said
