@@ -49,8 +49,8 @@ def run(
         reporter.write(table({"model": f"{destination}, for {program}"}))
     elif holds_tensors(source):
         raise UsageError(
-            f"{source} is a model: for LIBSVM or LIBLINEAR give --to libsvm or --to liblinear, or a "
-            "file that ends in .model"
+            f"{source} is a model: for LIBSVM or LIBLINEAR give --to libsvm or --to liblinear, or "
+            "a file that ends in .model"
         )
     else:
         if like is not None and given:
