@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._machine import MACHINE, pieces
 from mercer.kernels._samples import Samples
 
 __all__ = ["fixed_point_pre_images"]
@@ -27,7 +27,7 @@ def fixed_point_pre_images(
 
     Ends when no coordinate changes by more than ``tol`` times the spread of the rows.
     """
-    parts = pieces(len(g), TILE_ROWS // 4)  # bounds the kernel values that are held
+    parts = pieces(len(g), MACHINE.tile_rows // 4)  # bounds the kernel values that are held
     found = [_iterate(expansion, rows, g[p], start[p], max_iter, tol) for p in parts]
     return np.vstack(found)
 

@@ -24,8 +24,8 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._low_rank import Stop, draw_proportional, kmeans_plus_plus, never
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = ["LANDMARK_RULES", "TRACE_RULES", "choose_landmarks"]
 
@@ -87,7 +87,7 @@ def _columns(gram: BlockedGram, rows: np.ndarray) -> np.ndarray:
     def fill(part: slice) -> None:
         gram.block(part, landmarks, np.float64, out[part])
 
-    gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
+    gram.workers.map(fill, pieces(gram.n, MACHINE.tile_rows))
     return out
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram._blocked import BlockedGram, pieces
+from mercer.gram._blocked import BlockedGram
 from mercer.gram._entry_error import EntryError, entry_error
-from mercer.gram._machine import MACHINE
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = [
     "bounded_columns",

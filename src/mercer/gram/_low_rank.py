@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg as la
 
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
+from mercer.gram._machine import MACHINE, pieces
 
 __all__ = [
     "NystromFactor",
@@ -87,7 +87,7 @@ def nystrom_factor(
         gram.block(part, landmarks, np.float64, tile)
         np.matmul(tile, coef, out=F[part])
 
-    gram.workers.map(fill, pieces(gram.n, TILE_ROWS))
+    gram.workers.map(fill, pieces(gram.n, MACHINE.tile_rows))
     return None if stop() else NystromFactor(rows, coef, F)
 
 

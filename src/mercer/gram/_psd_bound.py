@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from mercer._threads import single_threaded_blas
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import pieces
 from mercer.gram._cholesky import ShiftedCholesky, Stopped
+from mercer.gram._machine import pieces
 from mercer.kernels import Kernel, Precomputed, Sigmoid
 from mercer.kernels._reference import kernel_sums
 from mercer.kernels._samples import Samples

@@ -31,9 +31,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from mercer._result import Result, Status
 from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, CachedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import bounded_product
 from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks
+from mercer.gram._machine import MACHINE, pieces
 from mercer.problems import Logistic
 from mercer.solvers._conjugate_gradient import column_dots, conjugate_gradient
 from mercer.solvers._stopping import Progress, Stopping
@@ -255,7 +255,7 @@ class _Hessian:
         self.D, self.basis = D, basis
         self.total = D.sum(axis=0) if fit_intercept else None
         V = basis.F
-        cut = pieces(len(V), TILE_ROWS)
+        cut = pieces(len(V), MACHINE.tile_rows)
         self.factors = []
         for i, d in enumerate(D.T):
 

@@ -15,8 +15,8 @@ from mercer.features import FeatureMap, NystromMap, choose_landmarks, draw_fouri
 from mercer.features._fourier import is_orthogonal
 from mercer.features._function import FeatureFunction
 from mercer.gram import BlockedGram
-from mercer.gram._blocked import pieces
 from mercer.gram._low_rank import landmark_basis
+from mercer.gram._machine import pieces
 from mercer.kernels._samples import Samples
 
 __all__ = ["APPROXIMATIONS", "Embedding", "FeatureSums", "make_embedding"]

@@ -110,15 +110,13 @@ class SolvesTasks:
             path, callback = self.checkpoint, stopping.callback
             file = FitCheckpoint(path, self, data, problems, callback, settings.checkpoint_seconds)
             starts, stopping.callback = file.starts(starts), file
-        largest, work, cells, cost = 0, 0, 0, gram.cost_per_entry
+        largest, work, cells = 0, 0, 0
         for problem in problems:
             largest = max(largest, problem.n_variables)
             cells += problem.n_variables**2
             work += problem.n_variables**2 * (gram.points.d + settings.map_cost)
         is_large = work > settings.threads_from
-        is_costly = cells * cost > settings.threads_from and gram.machine.is_costly(
-            gram.points, cost
-        )
+        is_costly = cells * gram.object_cost > settings.threads_from
         threads = thread_count(self.n_jobs) if is_large or is_costly else 1
         share = budget
         if len(tasks) > 1:
