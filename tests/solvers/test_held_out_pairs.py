@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer._multiclass import Task, pair_tasks
+from mercer._multiclass import PosedTasks, Task, pair_tasks
 from mercer.calibration._cross_fit import _folds, held_out_values
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
@@ -23,22 +23,19 @@ def values(kernel, X, codes, C, rows_at_once, n_jobs=1, cache_bytes=200 << 20):
         return svc(task.y, task.of_rows(C))
 
     gram, solver = make_gram(kernel, X), SMO(tol=1e-9, cache_bytes=cache_bytes)
-    problems = [pose(task) for task in tasks]
+    posed = PosedTasks(tasks, [pose(task) for task in tasks], gram, Stopping())
     results = [
-        solver.solve(problem, gram if task.rows is None else gram.take(task.rows), Stopping())
-        for task, problem in zip(tasks, problems, strict=True)
+        solver.solve(problem, posed.gram_of(t), Stopping())
+        for t, problem in enumerate(posed.problems)
     ]
     return held_out_values(
-        tasks,
-        problems,
+        posed,
         results,
-        gram,
         pose,
         lambda problem, result: (result.beta, float(result.b[0])),
         solver,
         np.random.RandomState(0),
         n_jobs,
-        Stopping(),
         rows_at_once,
     )
 
