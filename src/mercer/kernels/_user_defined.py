@@ -131,14 +131,9 @@ class Callable(Kernel):
         return self._checked(self.function(X, X), (n, n))
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        """From square tiles of four rows: fewer calls, and few values that are not used."""
         if self.on_whole_set:
             return np.diagonal(self._matrix(A.points))[A.index].astype(np.float64)
-        out = np.empty(len(A))
-        for start in range(0, len(A), 4):
-            part = A[start : start + 4]
-            out[start : start + 4] = np.diagonal(self._values(part, part))
-        return out
+        return self._diagonal_of_tiles(A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         values: Any

@@ -130,11 +130,7 @@ class MatrixFunction(FunctionKernel):
         out[...] = self._values(A, B)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        out = np.empty(len(A))
-        for start in range(0, len(A), 4):  # few calls, and few values that are not used
-            part = A[start : start + 4]
-            out[start : start + 4] = np.diagonal(self._values(part, part))
-        return out
+        return self._diagonal_of_tiles(A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         values = self.definition.function(A.original, B.original, **self.parameters)

@@ -174,11 +174,7 @@ class RandomWalk(GraphKernel):
         )
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        out = np.empty((len(A), 1))
-        for i in range(len(A)):
-            one = A[i : i + 1]
-            self.tile(one, one, out[i : i + 1])
-        return out[:, 0]
+        return self._diagonal_of_tiles(A, 1)
 
     def rounding(self, points: Samples, dtype: Any) -> Rounding:
         """Of eigenvalues, or of the terms of the series; 1ᵀ(I − λA)⁻¹1 is at least ``|x||z|/2``.

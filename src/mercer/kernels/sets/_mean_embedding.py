@@ -130,11 +130,7 @@ class MeanEmbedding(OfOne, Kernel):
         return A.points.part(0).take(index, np.float64), means
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        out = np.empty((len(A), 1))
-        for i in range(len(A)):
-            one = A[i : i + 1]
-            self.tile(one, one, out[i : i + 1])
-        return out[:, 0]
+        return self._diagonal_of_tiles(A, 1)
 
     def _mean_of(self, points: Samples, values: np.ndarray) -> np.ndarray:
         """The mean over each bag of a number for each sample."""
