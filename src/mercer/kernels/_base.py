@@ -78,16 +78,6 @@ class Kernel(ABC):
     def diag(self, A: SampleBlock) -> np.ndarray:
         """k(a_i, a_i) as a float64 array."""
 
-    def _diagonal_of_tiles(self, A: SampleBlock, side: int) -> np.ndarray:
-        """`diag` from square tiles of that size."""
-        out = np.empty(len(A))
-        for start in range(0, len(A), side):
-            part = A[start : start + side]
-            tile = np.empty((len(part), len(part)))
-            self.tile(part, part, tile)
-            out[start : start + side] = np.diagonal(tile)
-        return out
-
     def matrix(
         self,
         A: SampleBlock,

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._registry import KERNELS_BY_NAME, KernelNames
+from mercer.kernels._sample_block import diagonal_of_tiles
 from mercer.kernels._samples import SampleBlock, Samples
 
 __all__ = ["Callable", "Precomputed", "as_kernel", "depends_on_the_set", "takes_pairs"]
@@ -133,7 +134,7 @@ class Callable(Kernel):
     def diag(self, A: SampleBlock) -> np.ndarray:
         if self.on_whole_set:
             return np.diagonal(self._matrix(A.points))[A.index].astype(np.float64)
-        return self._diagonal_of_tiles(A, 4)  # few calls, and few values that are not used
+        return diagonal_of_tiles(self, A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         values: Any

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from mercer.kernels._base import LARGEST, OBJECT_COST, OBJECTS, Kernel
 from mercer.kernels._compiled.products import products
 from mercer.kernels._rounding import Rounding, smallest, unit
+from mercer.kernels._sample_block import diagonal_of_tiles
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.functions._definition import Definition
 from mercer.kernels.structured._sparse_features import Features, SparseFeatureKernel
@@ -130,7 +131,7 @@ class MatrixFunction(FunctionKernel):
         out[...] = self._values(A, B)
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        return self._diagonal_of_tiles(A, 4)  # few calls, and few values that are not used
+        return diagonal_of_tiles(self, A, 4)  # few calls, and few values that are not used
 
     def _values(self, A: SampleBlock, B: SampleBlock) -> np.ndarray:
         values = self.definition.function(A.original, B.original, **self.parameters)
