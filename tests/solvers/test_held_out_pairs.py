@@ -10,7 +10,7 @@ from mercer._multiclass import PosedTasks, Task, pair_tasks
 from mercer.calibration._cross_fit import _folds, held_out_values
 from mercer.kernels import RBF, Linear
 from mercer.problems import svc
-from mercer.solvers import SMO, Stopping
+from mercer.solvers import SMO, ClassPairs, Stopping
 from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
 from tests.solvers.small import make_gram
 
@@ -71,10 +71,9 @@ def test_a_start_does_not_change_the_values():
     y, gram, n = np.where(codes == 1, 1.0, -1.0), make_gram(RBF(gamma=0.5), X), codes.size
     problem, folds = svc(y, C), np.arange(n) % 5
     result = SMO(tol=1e-9).solve(problem, gram, Stopping())
+    given = ClassPairs([problem], gram, np.array([0, n, n]), [(0, 1)])
     found = [
-        held_out_pairs(
-            [problem], [start], folds, gram, np.array([0, n, n]), [(0, 1)], 1e-9, Stopping()
-        )
+        held_out_pairs(given, [start], folds, 1e-9, Stopping())
         for start in ((result.beta, result.f), np.zeros((2, n)))
     ]
     for _, is_known in found:

@@ -17,7 +17,7 @@ from mercer._result import Result
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.gram import BlockedGram
 from mercer.problems import BoxQP
-from mercer.solvers import SMO, Stopping
+from mercer.solvers import SMO, ClassPairs, Stopping
 from mercer.solvers._solution import solve_within_reach
 from mercer.solvers.smo.paths._fold_paths import FoldPath, cross_decision_values
 from mercer.solvers.smo.paths._held_out_pairs import held_out_pairs
@@ -165,10 +165,10 @@ class _SmallTasks:
         part = gram if self.tasks[0].rows is None else gram.take(rows)
         if 8 * gram.n**2 <= 4 * gram.machine.l2_bytes:  # less time than the start of a thread
             threads = 1
-        folds, limits = np.concatenate(self.folds), (solver.tol, stopping)
+        given, folds = ClassPairs(self.problems, part, starts, pairs), np.concatenate(self.folds)
         solutions = [(result.beta, result.f) for result in self.results]
         with single_threaded_blas(), part.threads(threads):
-            found = held_out_pairs(self.problems, solutions, folds, part, starts, pairs, *limits)
+            found = held_out_pairs(given, solutions, folds, solver.tol, stopping)
         ends = np.cumsum([values.size for values in self.folds])[:-1]
         values, known = (np.split(each, ends) for each in found)
         return values, known
