@@ -27,16 +27,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Result
-from mercer.certificates._certificate import (
-    BOUND,
-    EPS,
-    FREE,
-    ROUNDING,
-    ZERO,
-    Certificate,
-    relative,
-)
+from mercer.certificates._certificate import BOUND, FREE, ROUNDING, ZERO, Certificate, relative
 from mercer.problems import BoxQP
 
 __all__ = ["LATER_DUAL", "certify", "kkt_groups", "multipliers"]

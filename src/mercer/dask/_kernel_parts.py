@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer._multiclass import pair_tasks
+from mercer._precision import EPS
 from mercer._threads import single_threaded_blas
 from mercer.certificates._box_qp import _sum_rounding
-from mercer.certificates._certificate import EPS, ROUNDING
+from mercer.certificates._certificate import ROUNDING
 from mercer.dask._chunk import Chunk
 from mercer.exceptions import silent_thread
 from mercer.gram import BlockedGram

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from mercer._precision import UNIT
 from mercer._result import LinearResult, Status
 from mercer.dask._linear_round import (
     LINE_GRID,
@@ -34,7 +35,7 @@ from mercer.dask._linear_round import (
     Request,
     Terms,
 )
-from mercer.problems._losses import EPSILON_INSENSITIVE, UNIT
+from mercer.problems._losses import EPSILON_INSENSITIVE
 from mercer.problems._regularized_loss import Bounds, LinearPrimal, bounds_of_sums
 from mercer.solvers.linear._bounded_gap import SETTINGS as PRECISION
 from mercer.solvers.linear._newton_equations import factor_newton_equations

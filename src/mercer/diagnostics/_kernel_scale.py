@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import TINY
 from mercer.data._column_statistics import Finding
 from mercer.diagnostics._settings import Settings
 from mercer.estimators._convergence import LARGE_C
@@ -48,7 +49,7 @@ def kernel_statistics(kernel: Kernel, points: Samples, probe_rows: int) -> Kerne
     others = np.ones(K.shape, bool)
     others[itself, itself] = False
     nearest = np.where(others, K, -np.inf).max(axis=1)
-    scale = max(float(np.abs(own).mean()), np.finfo(float).tiny)
+    scale = max(float(np.abs(own).mean()), TINY)
     X = points.rows(slice(0, m), np.float64)
     G = X @ X.T
     G = G.toarray() if points.is_sparse else G

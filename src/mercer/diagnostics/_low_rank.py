@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import TINY
 from mercer.data._column_statistics import Finding
 from mercer.diagnostics._settings import Settings
 from mercer.gram._low_rank import landmark_basis
@@ -28,7 +29,7 @@ def sample_residual(kernel: Kernel, points: Samples, m: int, n_probes: int) -> f
     _, factor = landmark_basis((own + own.T) / 2)
     F, diagonal = cross @ factor, kernel.diag(rows)
     left = np.maximum(diagonal - np.einsum("ij,ij->i", F, F), 0.0)
-    return float(left.sum() / max(float(diagonal.sum()), np.finfo(float).tiny))
+    return float(left.sum() / max(float(diagonal.sum()), TINY))
 
 
 def check_low_rank(

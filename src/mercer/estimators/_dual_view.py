@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._multiclass import block_outputs, pair_tasks
+from mercer._precision import TINY
 from mercer.estimators._task_duals import KKTGroup, Loss, TaskDuals
 from mercer.estimators._validation import check_rows, class_weights, is_precomputed
 from mercer.problems._multinomial import Multinomial
@@ -276,7 +277,7 @@ def _has_zero_sum(model: Any) -> bool:
 def _balanced(beta: np.ndarray) -> np.ndarray:
     """β with the sign that has the larger sum scaled down until Σβ = 0."""
     positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
-    factor = min(positive, negative) / max(positive, negative, np.finfo(np.float64).tiny)
+    factor = min(positive, negative) / max(positive, negative, TINY)
     return np.where((beta > 0) == (positive > negative), factor * beta, beta)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._expansion import Expansion
+from mercer._precision import TINY
 from mercer.gram._machine import MACHINE, pieces
 from mercer.kernels._samples import Samples
 
@@ -49,7 +50,7 @@ def _iterate(
         K *= g
         total = K.sum(axis=1)[:, np.newaxis]
         # Far from all rows, or where φ(z) points away from the sum, z stays.
-        moves = total > np.finfo(np.float64).tiny
+        moves = total > TINY
         new = np.where(moves, K @ rows / np.where(moves, total, 1.0), Z)
         change = float(np.abs(new - Z).max())
         Z = new

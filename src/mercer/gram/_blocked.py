@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import UNIT
 from mercer._threads import SERIAL, Workers
 from mercer.gram._base import Rows, never
 from mercer.gram._buffer_pool import BufferPool, Scratch, give_back
@@ -21,7 +22,6 @@ from mercer.gram._machine import MACHINE, MachineModel, pieces, snake_order
 from mercer.gram._row_cache import RowCache
 from mercer.gram._sum_error import SumError
 from mercer.gram._tile_sums import (
-    UNIT,
     add_product,
     add_tile,
     add_tile_bounded,

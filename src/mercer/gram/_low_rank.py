@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
+from mercer._precision import EPS
 from mercer.gram import BlockedGram
 from mercer.gram._machine import MACHINE, pieces
 
@@ -29,7 +30,6 @@ __all__ = [
 ]
 
 Stop = Callable[[], bool]
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def never() -> bool:
@@ -67,7 +67,7 @@ def landmark_basis(K: np.ndarray, cutoff: float | None = None) -> tuple[np.ndarr
     Eigenvalues up to ``cutoff`` (default: m units of rounding) times the largest are left out.
     """
     values, vectors = la.eigh(K, check_finite=False)
-    cutoff = len(K) * _EPS if cutoff is None else cutoff
+    cutoff = len(K) * EPS if cutoff is None else cutoff
     kept = np.flatnonzero(values > cutoff * max(float(values[-1]), 0.0))[::-1]
     return values, vectors[:, kept] / np.sqrt(values[kept])
 

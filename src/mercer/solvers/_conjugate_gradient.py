@@ -28,8 +28,8 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status
-from mercer.certificates._certificate import EPS
 from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import gram_error, sum_terms

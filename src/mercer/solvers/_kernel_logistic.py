@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer._precision import EPS
 from mercer._result import Result, Status
-from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, CachedGram
 from mercer.gram._bounded_products import bounded_product
 from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks

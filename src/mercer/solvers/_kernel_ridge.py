@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._certificate import EPS
 from mercer.certificates._residuals import RidgeSolution
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import bounded_columns, bounded_product, gram_error, sum_terms

@@ -31,13 +31,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
 from mercer.verification._formulations import Formulation, Posed, Task
 from mercer.verification._losses import LOGISTIC
-from mercer.verification._rounding import EPS, SETTINGS, total
+from mercer.verification._rounding import SETTINGS, total
 
 __all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total_certificate"]
 
@@ -279,6 +280,7 @@ def _violation(
     fall = np.where(posed.sign > 0, above, below)
     slack, has_bias = posed.diag * posed.alpha, params.get("fit_intercept", True)
     z, e = posed.sign * (posed.a - slack), posed.error + 2 * EPS * np.abs(slack)
+    may_be_open = SETTINGS.open_gap * model.tol
     found, ends, marked = np.zeros(3), [], np.zeros(len(z), dtype=bool)
     for group in posed.groups:
         up, down = group[rise[group]], group[fall[group]]
@@ -293,12 +295,10 @@ def _violation(
         rounding = 8 * EPS * np.array([-1, 0, 1]) * size
         if np.all(np.isfinite(pair)):
             found = np.maximum(found, (np.array(pair) + rounding) * posed.scale)
-        if (pair[2] - pair[0]) * posed.scale > SETTINGS.open_gap * model.tol:
+        if (pair[2] - pair[0]) * posed.scale > may_be_open:
             marked[up[z[up] + e[up] >= low[0]]] = True
             marked[down[z[down] - e[down] <= high[0]]] = True
-    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / (
-        SETTINGS.open_gap * model.tol
-    )
+    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / may_be_open
     mean = task.b + np.mean(ends, axis=0) if has_bias else np.zeros(2)
     return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
 

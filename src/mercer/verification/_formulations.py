@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums, bounded_sums, diagonal, precise_sums
 from mercer.verification._losses import HINGE, SQUARED_HINGE, Loss
-from mercer.verification._rounding import EPS, SETTINGS, total
+from mercer.verification._rounding import SETTINGS, total
 
 __all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
 
@@ -68,13 +69,13 @@ class Task:
         """target − f − b and its error."""
         high, _ = dd.add(dd.two_sum(target, -self.b), (-self.f.high, -self.f.low))
         size = np.abs(target) + abs(self.b) + np.abs(self.f.high)
-        return high, self.f.error + EPS * np.abs(high) + 8 * dd.UNIT * size
+        return high, self.f.error + EPS * np.abs(high) + 8 * dd.DOUBLED_UNIT * size
 
     def squared_norm(self) -> tuple[float, float]:
         """βᵀf and its error."""
         high, low = dd.two_product(self.beta, self.f.high)
         value = total(high) + total(low) + float(self.beta @ self.f.low)
-        rounding = 4 * EPS * abs(value) + 8 * dd.UNIT * float(np.abs(high).sum())
+        rounding = 4 * EPS * abs(value) + 8 * dd.DOUBLED_UNIT * float(np.abs(high).sum())
         return value, float(np.abs(self.beta) @ self.f.error) * 1.01 + rounding
 
 

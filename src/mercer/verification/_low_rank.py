@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative
 from mercer.kernels._reference import bounded_sums, diagonal, kernel_matrix
 from mercer.verification import _tasks as tasks
 from mercer.verification._dual_svm import VerifiedCertificate, total_certificate
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import SETTINGS
 
 __all__ = ["LANDMARK_CUTOFF", "is_low_rank", "verify_low_rank"]
 

@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import UNIT
 from mercer._result import Halted
 from mercer._threads import Workers
-from mercer.problems._losses import UNIT
 from mercer.solvers._stopping import Stopping
 from mercer.solvers.linear import _matvec as kernels
 

@@ -25,7 +25,7 @@ import scipy.linalg as la
 from scipy.linalg import LinAlgWarning
 from scipy.optimize import nnls
 
-from mercer.certificates._certificate import EPS
+from mercer._precision import EPS
 from mercer.solvers.separability._rational import (
     Monomials,
     as_integers,

@@ -31,8 +31,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._precision import EPS
 from mercer._threads import single_threaded_blas
-from mercer.certificates._certificate import EPS
 from mercer.kernels import Callable, Kernel, Precomputed
 from mercer.solvers.separability._farkas import LIMITS, Features, find_weights
 from mercer.solvers.separability._rational import Monomials, monomials

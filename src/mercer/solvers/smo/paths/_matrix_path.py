@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.problems._dual_qp import BoxQP, fill_from_front
 from mercer.problems._kkt import intercepts
@@ -76,7 +77,7 @@ class PathSettings:
     progress: float = 0.9
     most_rows: float = 0.6
     points_per_call: int = 64
-    rounding: float = 64 * float(np.finfo(np.float64).eps)
+    rounding: float = 64 * EPS
 
     @cached_property
     def factors(self) -> np.ndarray:
