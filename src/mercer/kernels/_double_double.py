@@ -5,8 +5,9 @@ Matrix products follow Ozaki, Ogita, Oishi and Rump (Numerical Algorithms 59, 20
 each factor is cut into slices of so few bits that the product of two slices is exact in float64,
 whatever order BLAS sums in; the exact partial products are then added in double-double.
 
-Every function states a bound of its relative error as a multiple of `DOUBLED_UNIT` = 2⁻¹⁰⁴. Overflow
-and underflow are the caller's business: values above 1e290 or products below 1e-290 lose the bounds.
+Every function states a bound of its relative error as a multiple of `DOUBLED_UNIT` = 2⁻¹⁰⁴.
+Overflow and underflow are the caller's business: values above 1e290 or products below 1e-290 lose
+the bounds.
 """
 
 from __future__ import annotations
