@@ -336,7 +336,7 @@ def _publishing_error(
 ) -> np.ndarray:
     """A bound on how far the published model, β and b times the scale and rounded, moves f + b.
 
-    Each coefficient is off by at most 4 EPS |β| on the way to the model and back, and
+    Each coefficient is off by at most 4 EPS |β| by the conversion to the model and back, and
     |Kᵢⱼ| ≤ √(Kᵢᵢ Kⱼⱼ). A multiplier is the mean of both ± ρ, each of which is rounded: where one of
     them is large, both lose its last digits.
     """
