@@ -34,10 +34,10 @@ from mercer.model_selection._driver import evaluate
 from mercer.model_selection._scoring import Scoring
 from mercer.solvers import Stopping
 
-__all__ = ["Search"]
+__all__ = ["TimedSearch"]
 
 
-class Search:
+class TimedSearch:
     """The state of the search.
 
     Attributes

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._precision import TINY
 from mercer.data._column_statistics import Finding
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.estimators._convergence import LARGE_C
 from mercer.kernels import RBF, Kernel
 from mercer.kernels._samples import Samples
@@ -63,7 +63,7 @@ def kernel_statistics(kernel: Kernel, points: Samples, probe_rows: int) -> Kerne
     )
 
 
-def check_gamma(kernel: Kernel, found: KernelStatistics, settings: Settings) -> list[Finding]:
+def check_gamma(kernel: Kernel, found: KernelStatistics, settings: Thresholds) -> list[Finding]:
     """Whether a stationary kernel is neither zero between neighbours nor constant."""
     if not kernel.is_shift_invariant:
         return []

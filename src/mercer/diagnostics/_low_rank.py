@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer._precision import TINY
 from mercer.data._column_statistics import Finding
-from mercer.diagnostics._settings import Settings
+from mercer.diagnostics._settings import Thresholds
 from mercer.gram._low_rank import landmark_basis
 from mercer.kernels import Kernel
 from mercer.kernels._samples import Samples
@@ -33,7 +33,7 @@ def sample_residual(kernel: Kernel, points: Samples, m: int, n_probes: int) -> f
 
 
 def check_low_rank(
-    kernel: Kernel, points: Samples, model: Any, n: int, settings: Settings
+    kernel: Kernel, points: Samples, model: Any, n: int, settings: Thresholds
 ) -> list[Finding]:
     """Of a model with ``approximation`` whether it can work; of many rows whether one could."""
     approximation = getattr(model, "approximation", None)

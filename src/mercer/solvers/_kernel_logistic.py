@@ -42,7 +42,7 @@ __all__ = ["NewtonCG", "with_bounds"]
 
 
 @dataclass(frozen=True)
-class NewtonSettings:
+class NewtonCGSettings:
     """Tuning constants of `NewtonCG`."""
 
     # Of the preconditioner: the number, and the fraction of the largest eigenvalue of K below which
@@ -66,7 +66,7 @@ class NewtonSettings:
     grace_seconds: float = 0.3
 
 
-DEFAULTS = NewtonSettings()
+DEFAULTS = NewtonCGSettings()
 
 
 class _Task:
@@ -90,7 +90,7 @@ class _Task:
         return self.gap / self.problem.primal(self.beta, self.f, self.b)  # the value is positive
 
     def move(
-        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonSettings
+        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonCGSettings
     ) -> bool:
         """Backtracking line search along δ by Armijo's rule; False if it fails."""
         problem, before = self.problem, self.problem.primal(self.beta, self.f, self.b)
@@ -111,7 +111,7 @@ class NewtonCG:
 
     tol: float = 1e-6  # relative duality gap at which to stop
     max_iter: int = 100  # Newton steps
-    settings: NewtonSettings = DEFAULTS
+    settings: NewtonCGSettings = DEFAULTS
 
     def solve(
         self, problems: Sequence[Logistic], whole: CachedGram, stopping: Stopping
@@ -340,7 +340,7 @@ def with_bounds(
     results: Sequence[Result],
     gram: BlockedGram,
     stopping: Stopping,
-    settings: NewtonSettings = DEFAULTS,
+    settings: NewtonCGSettings = DEFAULTS,
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 

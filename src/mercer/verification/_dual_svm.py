@@ -36,7 +36,7 @@ from mercer._result import Status
 from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
-from mercer.verification._formulations import Formulation, Posed, Task
+from mercer.verification._formulations import Formulation, ModelTask, Posed
 from mercer.verification._losses import LOGISTIC
 from mercer.verification._rounding import SETTINGS, total
 
@@ -88,18 +88,18 @@ class Recomputed:
 
 
 @_overflow_is_infinite
-def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedCertificate:
+def recompute_svm(model: Any, formulation: Formulation, task: ModelTask) -> VerifiedCertificate:
     """The certificate of one task; rows for which rounding matters are computed again."""
     params = model.get_params()
     posed = formulation(params, task)
-    values = _evaluate(model, params, task, posed)
+    values = _evaluate(model, task, posed)
     rows = _uncertain(task, values)
     sums = task.refine(rows) if rows.size else None
     if sums is not None:
         task = _refined(task, rows, sums)
         posed = formulation(params, task)
-        values = _evaluate(model, params, task, posed)
-    return _certificate(model, task, posed, values)
+        values = _evaluate(model, task, posed)
+    return _certify(model, task, posed, values)
 
 
 def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
@@ -117,7 +117,7 @@ def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertifica
     )
 
 
-def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
+def _refined(task: ModelTask, rows: np.ndarray, sums: Sums) -> ModelTask:
     better = sums.error < task.f.error[rows]
     rows, count = rows[better], int(np.count_nonzero(better))
     if not count:
@@ -129,7 +129,7 @@ def _refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
     return replace(task, f=new, refined=how)
 
 
-def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
+def _uncertain(task: ModelTask, values: Recomputed) -> np.ndarray:
     """The rows to compute again: those that leave most open, until the rest leaves little."""
     part = values.open
     if not part.sum() > 1:
@@ -140,7 +140,7 @@ def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
     return np.sort(order[: min(max(needed, 1), most)])
 
 
-def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
+def _evaluate(model: Any, task: ModelTask, posed: Posed) -> Recomputed:
     quad, quad_error = task.squared_norm()
     squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
     box = np.clip(posed.alpha, 0.0, posed.s)
@@ -154,7 +154,7 @@ def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
         gap = (np.inf, np.inf)
     elif not gap[1] < REFERENCE.unknown * 1e-50:
         gap = (gap[0], np.inf)
-    violation, interval, extreme = _violation(model, params, task, posed)
+    violation, interval, extreme = _violation(model, task, posed)
     part = part + extreme
     # The error of f enters βᵀf, too.
     size = np.abs(task.beta) * task.f.error * posed.scale * posed.scale
@@ -168,7 +168,7 @@ def _allowed(primal: float, gap: tuple[float, float]) -> float:
 
 
 def _bounded(
-    task: Task,
+    task: ModelTask,
     posed: Posed,
     box: np.ndarray,
     squared: tuple[float, float],
@@ -199,7 +199,7 @@ def _bounded(
 
 
 def _unbounded(
-    task: Task, posed: Posed, squared: tuple[float, float], moved: float, spread: float
+    task: ModelTask, posed: Posed, squared: tuple[float, float], moved: float, spread: float
 ) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:
     """The same for C = ∞: the model is scaled until every row is feasible."""
     g, error = task.residuals(np.zeros(len(task.y)))
@@ -243,7 +243,7 @@ def _smallest_scale(need: np.ndarray, have: np.ndarray) -> float:
     return least if least <= most else np.inf
 
 
-def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
+def _repair(task: ModelTask, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
     """What moving α into its box and its sums to their values adds: Σ|δ|(|a| + e) and Σ|δ|√k.
 
     Terms are computed for α within the box, so clipping costs no more than its part of √(δᵀKδ).
@@ -271,14 +271,14 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
 
 
 def _violation(
-    model: Any, params: dict, task: Task, posed: Posed
+    model: Any, task: ModelTask, posed: Posed
 ) -> tuple[tuple[float, float, float], tuple[float, float], np.ndarray]:
     """The largest violating pair (low, estimate, high), the bias interval, and rows to refine."""
     below = posed.alpha < posed.s * SETTINGS.at_bound
     above = posed.alpha > 0
     rise = np.where(posed.sign > 0, below, above)
     fall = np.where(posed.sign > 0, above, below)
-    slack, has_bias = posed.diag * posed.alpha, params.get("fit_intercept", True)
+    slack, has_bias = posed.diag * posed.alpha, getattr(model, "fit_intercept", True)
     z, e = posed.sign * (posed.a - slack), posed.error + 2 * EPS * np.abs(slack)
     may_be_open = SETTINGS.open_gap * model.tol
     found, ends, marked = np.zeros(3), [], np.zeros(len(z), dtype=bool)
@@ -303,7 +303,7 @@ def _violation(
     return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
 
 
-def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> VerifiedCertificate:
+def _certify(model: Any, task: ModelTask, posed: Posed, values: Recomputed) -> VerifiedCertificate:
     (primal_low, primal), (gap_low, gap) = values.primal, values.gap
     quad, quad_error = task.squared_norm()
     row_alpha = np.bincount(posed.row, np.abs(posed.alpha), len(task.y))
@@ -353,7 +353,7 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
 
 
 @_overflow_is_infinite
-def recompute_logistic(model: Any, task: Task) -> VerifiedCertificate:
+def recompute_logistic(model: Any, task: ModelTask) -> VerifiedCertificate:
     """The certificate of one logistic task."""
     y, beta, b, one = task.y, task.beta, task.b, SETTINGS.summed
     v, error = task.residuals(np.zeros(len(y)))

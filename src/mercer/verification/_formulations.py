@@ -16,17 +16,17 @@ import numpy as np
 from mercer._precision import EPS
 from mercer.kernels import _double_double as dd
 from mercer.kernels._reference import Sums, bounded_sums, diagonal, precise_sums
-from mercer.verification._losses import HINGE, SQUARED_HINGE, Loss
+from mercer.verification._losses import HINGE, SQUARED_HINGE, EdgeLoss
 from mercer.verification._rounding import SETTINGS, total
 
-__all__ = ["Formulation", "Posed", "Task", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
+__all__ = ["Formulation", "ModelTask", "Posed", "nu_svc", "nu_svr", "one_class", "svc", "svr"]
 
 
 Move = tuple[float, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class ModelTask:
     """One binary task of a model, restricted to ``rows`` of X, of positive weight."""
 
     name: str
@@ -112,7 +112,7 @@ class Posed:
     C: np.ndarray | None = None
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> EdgeLoss:
         return HINGE if self.C is None else SQUARED_HINGE
 
     @property
@@ -128,17 +128,17 @@ class Posed:
         return replace(self, s=np.full(len(self.s), np.inf), C=self.s, off=off)
 
 
-Formulation = Callable[[dict, Task], Posed]
+Formulation = Callable[[dict, ModelTask], Posed]
 
 
-def svc(params: dict, task: Task) -> Posed:
+def svc(params: dict, task: ModelTask) -> Posed:
     alpha = task.y * task.beta
     moves, drift = _zero_sum(params, alpha, task.y)
     s = params["C"] * task.weight
     return _one_sided(task, alpha, s, task.y, task.y, moves, drift).squared(params)
 
 
-def nu_svc(params: dict, task: Task) -> Posed:
+def nu_svc(params: dict, task: ModelTask) -> Posed:
     y, s = task.y, task.weight
     nu_sum = params["nu"] * math.fsum(s)
     rho = nu_sum / _size(task.beta)
@@ -152,7 +152,7 @@ def nu_svc(params: dict, task: Task) -> Posed:
     return replace(posed, scale=rho, rest=-nu_sum * rho * unit, must_be_negative=True)
 
 
-def _is_unscaled(task: Task, rho: float, nu_sum: float) -> bool:
+def _is_unscaled(task: ModelTask, rho: float, nu_sum: float) -> bool:
     """Whether a model of ν-SVC was published with ρ = 0, its coefficients not divided by it.
 
     Such are those of fits stopped far from the optimum. Σα = νΣs then says ρ = 1, for which P is
@@ -165,7 +165,7 @@ def _is_unscaled(task: Task, rho: float, nu_sum: float) -> bool:
     return bool(losses[0] < losses[1] - nu_sum)
 
 
-def one_class(params: dict, task: Task) -> Posed:
+def one_class(params: dict, task: ModelTask) -> Posed:
     s, n = task.weight, len(task.weight)
     nu_sum = params["nu"] * math.fsum(s)
     move = _to_sum(task.beta, s, np.arange(n), nu_sum)
@@ -175,7 +175,7 @@ def one_class(params: dict, task: Task) -> Posed:
 
 
 def _one_sided(
-    task: Task,
+    task: ModelTask,
     alpha: np.ndarray,
     s: np.ndarray,
     sign: np.ndarray,
@@ -193,7 +193,7 @@ def _one_sided(
     )
 
 
-def svr(params: dict, task: Task) -> Posed:
+def svr(params: dict, task: ModelTask) -> Posed:
     alpha, sign, sides = _two_sided(task)
     moves, drift = _zero_sum(params, alpha, sign)
     every, epsilon = [np.concatenate(sides)], float(params["epsilon"])
@@ -201,7 +201,7 @@ def svr(params: dict, task: Task) -> Posed:
     return _regression(params, task, *residuals, epsilon, every, moves, drift).squared(params)
 
 
-def nu_svr(params: dict, task: Task) -> Posed:
+def nu_svr(params: dict, task: ModelTask) -> Posed:
     """ε is not a parameter but part of the objective."""
     s = params["C"] * task.weight
     v, error = task.residuals(task.y)
@@ -228,7 +228,7 @@ def nu_svr(params: dict, task: Task) -> Posed:
     )
 
 
-def _two_sided(task: Task) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+def _two_sided(task: ModelTask) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """α of the two edges of every row, their signs, and the variables of either side."""
     n = len(task.y)
     alpha = np.concatenate([np.maximum(task.beta, 0), np.maximum(-task.beta, 0)])
@@ -237,7 +237,7 @@ def _two_sided(task: Task) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 
 def _regression(
     params: dict,
-    task: Task,
+    task: ModelTask,
     v: np.ndarray,
     error: np.ndarray,
     epsilon: float,

@@ -42,8 +42,8 @@ from mercer.verification._losses import (
     HINGE,
     LOGISTIC,
     SQUARED_HINGE,
+    EdgeLoss,
     Edges,
-    Loss,
     edges,
     kkt_violation,
 )
@@ -60,7 +60,7 @@ class _Task:
     w: np.ndarray
     b: float
     edges: Edges
-    loss: Loss
+    loss: EdgeLoss
     beta: np.ndarray | None
     kappa: float | None
     name: str
@@ -115,7 +115,7 @@ def recompute_linear(
     return summarise(found)
 
 
-def _loss(model: Any) -> Loss:
+def _loss(model: Any) -> EdgeLoss:
     if not hasattr(model, "loss"):
         return LOGISTIC
     return SQUARED_HINGE if "squared" in model.loss else HINGE

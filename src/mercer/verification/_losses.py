@@ -25,10 +25,10 @@ from scipy.special import expit, xlog1py, xlogy
 from mercer._precision import UNIT
 from mercer.verification._rounding import SETTINGS
 
-__all__ = ["HINGE", "LOGISTIC", "SQUARED_HINGE", "Edges", "Loss", "edges", "kkt_violation"]
+__all__ = ["HINGE", "LOGISTIC", "SQUARED_HINGE", "EdgeLoss", "Edges", "edges", "kkt_violation"]
 
 
-class Loss:
+class EdgeLoss:
     """A loss of edges: value, Fenchel gap and the dual variable that closes it."""
 
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -44,7 +44,7 @@ class Loss:
         raise NotImplementedError
 
 
-class _Hinge(Loss):
+class _Hinge(EdgeLoss):
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * np.maximum(a, 0)
 
@@ -53,7 +53,7 @@ class _Hinge(Loss):
         return terms * (1 + 8 * UNIT)
 
 
-class _SquaredHinge(Loss):
+class _SquaredHinge(EdgeLoss):
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * np.maximum(a, 0) ** 2
 
@@ -67,7 +67,7 @@ class _SquaredHinge(Loss):
         return 2 * C * np.maximum(a, 0)
 
 
-class _Logistic(Loss):
+class _Logistic(EdgeLoss):
     def value(self, C: np.ndarray, a: np.ndarray) -> np.ndarray:
         return C * np.logaddexp(0.0, a)
 
@@ -113,7 +113,7 @@ class Edges:
         return np.bincount(self.row, self.sign * alpha, n)
 
 
-def edges(model: Any, y: np.ndarray, C: np.ndarray, task: int, loss: Loss = HINGE) -> Edges:
+def edges(model: Any, y: np.ndarray, C: np.ndarray, task: int, loss: EdgeLoss = HINGE) -> Edges:
     """The edges of an estimator's task; y are class numbers or targets, C one number per row."""
     n = y.size
     if not hasattr(model, "classes_"):

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 from mercer._precision import UNIT
 from mercer.kernels import _double_double as dd
 
-__all__ = ["SETTINGS", "Settings", "column_sums", "scores", "total"]
+__all__ = ["SETTINGS", "VerificationSettings", "column_sums", "scores", "total"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class VerificationSettings:
     """What `mercer.verify` takes for rounding, and where it computes more precisely."""
 
     # Relative error of a sum of non-negative float64 terms of a few factors each.
@@ -67,7 +67,7 @@ class Settings:
     underflow: float = 1e-320
 
 
-SETTINGS = Settings()
+SETTINGS = VerificationSettings()
 
 
 def total(values: Any) -> float:

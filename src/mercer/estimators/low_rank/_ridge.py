@@ -30,7 +30,7 @@ TOO_MANY = "none: it takes {:.0e} kernel values; mercer.verify computes it"
 
 
 @dataclass(frozen=True)
-class RidgeSettings:
+class FeatureRidgeSettings:
     """Tuning constants.
 
     Attributes
@@ -48,7 +48,7 @@ class RidgeSettings:
     grace_seconds: float = 0.3
 
 
-SETTINGS = RidgeSettings()
+SETTINGS = FeatureRidgeSettings()
 
 
 @dataclass(frozen=True, eq=False)
