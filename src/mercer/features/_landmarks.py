@@ -25,7 +25,8 @@ import scipy.linalg as la
 
 from mercer._precision import EPS
 from mercer.gram import BlockedGram
-from mercer.gram._low_rank import Stop, draw_proportional, kmeans_plus_plus, never
+from mercer.gram._base import never
+from mercer.gram._low_rank import Stop, draw_proportional, kmeans_plus_plus
 from mercer.gram._machine import MACHINE, pieces
 
 __all__ = ["LANDMARK_RULES", "TRACE_RULES", "choose_landmarks"]

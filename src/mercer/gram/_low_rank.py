@@ -18,6 +18,7 @@ import scipy.linalg as la
 
 from mercer._precision import EPS
 from mercer.gram import BlockedGram
+from mercer.gram._base import never
 from mercer.gram._machine import MACHINE, pieces
 
 __all__ = [
@@ -30,10 +31,6 @@ __all__ = [
 ]
 
 Stop = Callable[[], bool]
-
-
-def never() -> bool:
-    return False
 
 
 # ---------------------------------------------------------------------- Nyström

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from mercer._precision import EPS, TINY
 from mercer._threads import single_threaded_blas
 from mercer.gram import BlockedGram
+from mercer.gram._base import never
 from mercer.gram._cholesky import ShiftedCholesky, Stopped
 from mercer.gram._machine import pieces
 from mercer.kernels import Kernel, Precomputed, Sigmoid
@@ -89,7 +90,7 @@ def psd_bound(
     gram: BlockedGram,
     *,
     max_rows: int = SETTINGS.factored_rows,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> PSDBound:
     """How negative the eigenvalues of a Gram can be, or a proof that one is.
 
@@ -272,7 +273,7 @@ def lanczos(
     least: float,
     norm: float,
     steps: int,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> tuple[float, float, np.ndarray]:
     """Smallest Rayleigh quotient, largest norm and their vector in a Krylov space that starts at c.
 

@@ -340,14 +340,13 @@ def with_bounds(
     results: Sequence[Result],
     gram: BlockedGram,
     stopping: Stopping,
-    settings: NewtonCGSettings = DEFAULTS,
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
     given ``grace_seconds`` for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = stopping.grace(settings.grace_seconds)
+    stop = stopping.grace(DEFAULTS.grace_seconds)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)

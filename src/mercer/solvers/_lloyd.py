@@ -24,6 +24,7 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled
 from mercer._result import Status
 from mercer.gram import CachedGram
+from mercer.gram._base import never
 from mercer.gram._low_rank import kmeans_plus_plus
 from mercer.gram._machine import MACHINE, pieces
 from mercer.solvers._stopping import Progress, Stopping
@@ -279,7 +280,7 @@ def spread_rows(
     weight: np.ndarray,
     k: int,
     rngs: Sequence[Any],
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> np.ndarray:
     """k-means++ in feature space: the labels of nearest centres, shape (starts, n).
 
@@ -305,7 +306,7 @@ def draw_rows(
     weight: np.ndarray,
     k: int,
     rngs: Sequence[Any],
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> np.ndarray:
     """Labels of nearest centres where these are k different rows drawn at random."""
     p = weight / weight.sum()

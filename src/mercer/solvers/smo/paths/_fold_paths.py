@@ -97,8 +97,8 @@ class HeldOutValues:
 class Workspaces(threading.local):
     """One `Workspace` for each thread, as large as its largest path."""
 
-    def __init__(self, settings: PathSettings | None = None):
-        self.settings = settings or PathSettings()
+    def __init__(self) -> None:
+        self.settings = PathSettings()
         self._held: Workspace | None = None
 
     def of(self, n_variables: int) -> Workspace:
