@@ -109,6 +109,12 @@ class MeanEmbedding(OfOne, Kernel):
 
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         left, right = (each.points.prepared["bags"] for each in (A, B))
+        mine, theirs = A.points.part(0), B.points.part(0)
+        if mine.n and theirs.n and not mine.are_objects and mine.d != theirs.d:
+            raise ValueError(
+                f"{self!r}: the bags hold rows with {mine.d} columns, but those they are compared "
+                f"with (of the training set) have {theirs.d}."
+            )
         columns = _pieces(right.sizes[B.row_numbers], SAMPLES_AT_ONCE)
         others = [(part, *self._items(B, right, part)) for part in columns]
         for rows in _pieces(left.sizes[A.row_numbers], SAMPLES_AT_ONCE):
