@@ -204,10 +204,8 @@ class TimedSearch:
         folds = self._folds(y, seed)
         scoring = Scoring(self.scoring, family.estimator, X, y, None)
         with Stopping(seconds, lambda progress: self._asked(family, rows)) as stopping:
-            ledger = evaluate(
-                family.estimator, candidates, X, y, folds, scoring, stopping, n_jobs=self.n_jobs,
-                polish=False,
-            )  # fmt: skip
+            given = candidates, X, y, folds, scoring, stopping
+            ledger = evaluate(family.estimator, *given, n_jobs=self.n_jobs, polish=False)
         done = np.flatnonzero(ledger.is_done.all(axis=1))
         for number in done.tolist():
             key = id(family), key_of(candidates[number]), rows

@@ -91,6 +91,20 @@ class Certified:
         )  # fmt: skip
 
 
+# Plain values of `DistributedNewton` that a checkpoint has.
+_SAVED = (
+    "b",
+    "width",
+    "step_b",
+    "t",
+    "pending_centers",
+    "precision",
+    "steps",
+    "rounds",
+    "rounds_since_best",
+)
+
+
 @dataclass(eq=False)
 class DistributedNewton:
     """One task: `request` is asked of all chunks, and `receive` takes the sum of the replies."""
@@ -269,8 +283,7 @@ class DistributedNewton:
         if self.centers:
             arrays[f"{name}.centers"] = np.stack([center.w for center in self.centers])
             values["centers"] = [[c.b, c.width, c.factor] for c in self.centers]
-        for key in ("b", "width", "step_b", "t", "pending_centers", "precision", "steps", "rounds",
-                    "rounds_since_best"):  # fmt: skip
+        for key in _SAVED:
             values[key] = getattr(self, key)
         values["status"] = None if self.status is None else self.status.name
         certified = None if self.best is None else self.best.certify
@@ -295,9 +308,7 @@ class DistributedNewton:
         cls, shape: TaskShape, name: str, arrays: dict[str, np.ndarray], values: dict[str, Any]
     ) -> DistributedNewton:
         """Where `save` was."""
-        plain = {key: values[key] for key in ("b", "width", "step_b", "t", "pending_centers",
-                 "precision", "steps", "rounds", "rounds_since_best")}  # fmt: skip
-        task = cls(shape, arrays[f"{name}.w"], **plain)
+        task = cls(shape, arrays[f"{name}.w"], **{key: values[key] for key in _SAVED})
         task.step_w = arrays.get(f"{name}.step_w")
         if "centers" in values:
             points = zip(arrays[f"{name}.centers"], values["centers"], strict=True)
