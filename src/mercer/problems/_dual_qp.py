@@ -152,6 +152,10 @@ def squared_gap_terms(alpha: np.ndarray, e: np.ndarray, D: np.ndarray) -> np.nda
 
 
 def fill_from_front(total: float, bound: np.ndarray) -> np.ndarray:
-    """Values in [0, bound] that sum to ``total``: each at its bound until nothing is left."""
+    """Values in [0, bound] that sum to ``total``: each at its bound until nothing is left.
+
+    What is missing to a bound, or left for the next value, only by rounding is neither.
+    """
     before = np.concatenate([[0.0], np.cumsum(bound)[:-1]])
-    return np.clip(total - before, 0.0, bound)
+    left, rounding = total - before, 8 * np.finfo(np.float64).eps * abs(total)
+    return np.where(left <= rounding, 0.0, np.where(left >= bound - rounding, bound, left))
