@@ -199,7 +199,8 @@ class NewtonCG:
             task.steps += steps
             slope = float(delta[:, i] @ KR[:, i])
             if not task.move(delta[:, i], K_delta[:, i], slope, self.settings):
-                task.met_negative_curvature |= slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+                is_negative = slope < 0 or float(delta[:, i] @ K_delta[:, i]) < 0
+                task.met_negative_curvature |= is_negative and whole.is_psd is not True
                 stuck.append(task)
         return stuck
 
@@ -309,7 +310,8 @@ def _residuals(
     lengths = np.sqrt(column_dots(R, R) * column_dots(KR, KR))
     for task, squared, length in zip(tasks, column_dots(R, KR), lengths, strict=True):
         task.gap = max(float(squared), 0.0) / 2
-        task.met_negative_curvature |= bool(squared < -rounding * length)
+        is_negative = bool(squared < -rounding * length)
+        task.met_negative_curvature |= is_negative and whole.is_psd is not True
     return R, KR
 
 

@@ -1,4 +1,4 @@
-"""Kernel SVMs and kernel logistic regression recomputed: objective, gap and violation as bounds.
+"""Kernel SVMs recomputed: objective, gap and violation as bounds.
 
 With f = Kβ, g = f + b, α = |β|, the bounds 0 ≤ α ≤ s and a₊ = max(0, a), every formulation has
 variables with a signed distance a from the edge of its loss (`_losses`; squared slack: a₊²), and
@@ -19,7 +19,6 @@ rounding) moved onto the variables with the smallest |a|: it adds |δ| (|a| + e)
 
 Without a bound (C = ∞), β and b are scaled by the smallest t that makes all rows feasible for any
 error e: P − D = ½ (t − 1)² βᵀf + Σ α (t y g − 1).
-    logistic   P = ½βᵀf + Σ s log(1 + exp(−y g))    gap = ½(β − β̃)ᵀK(β − β̃),  β̃ = y s σ(−y g)
 """
 
 from __future__ import annotations
@@ -33,14 +32,19 @@ import numpy as np
 
 from mercer._precision import EPS
 from mercer._result import Status
-from mercer.certificates._certificate import Certificate, relative, summarise
+from mercer.certificates._certificate import Certificate, summarise
 from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
 from mercer.verification._formulations import Formulation, ModelTask, Posed
-from mercer.verification._losses import LOGISTIC
 from mercer.verification._rounding import SETTINGS, total
 
-__all__ = ["VerifiedCertificate", "recompute_logistic", "recompute_svm", "total_certificate"]
+__all__ = [
+    "VerifiedCertificate",
+    "overflow_is_infinite",
+    "recompute_svm",
+    "refined",
+    "total_certificate",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +77,7 @@ class VerifiedCertificate(Certificate):
 
 
 # Numbers that overflow are infinite: then so is the gap.
-_overflow_is_infinite = np.errstate(over="ignore", invalid="ignore")
+overflow_is_infinite = np.errstate(over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +91,18 @@ class Recomputed:
     open: np.ndarray
 
 
-@_overflow_is_infinite
+@overflow_is_infinite
 def recompute_svm(model: Any, formulation: Formulation, task: ModelTask) -> VerifiedCertificate:
     """The certificate of one task; rows for which rounding matters are computed again."""
     params = model.get_params()
     posed = formulation(params, task)
-    values = _evaluate(model, task, posed)
+    values = _evaluate(model, params, task, posed)
     rows = _uncertain(task, values)
     sums = task.refine(rows) if rows.size else None
     if sums is not None:
-        task = _refined(task, rows, sums)
+        task = refined(task, rows, sums)
         posed = formulation(params, task)
-        values = _evaluate(model, task, posed)
+        values = _evaluate(model, params, task, posed)
     return _certify(model, task, posed, values)
 
 
@@ -117,7 +121,8 @@ def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertifica
     )
 
 
-def _refined(task: ModelTask, rows: np.ndarray, sums: Sums) -> ModelTask:
+def refined(task: ModelTask, rows: np.ndarray, sums: Sums) -> ModelTask:
+    """The task with f of some rows as computed again, where that is more precise."""
     better = sums.error < task.f.error[rows]
     rows, count = rows[better], int(np.count_nonzero(better))
     if not count:
@@ -140,7 +145,7 @@ def _uncertain(task: ModelTask, values: Recomputed) -> np.ndarray:
     return np.sort(order[: min(max(needed, 1), most)])
 
 
-def _evaluate(model: Any, task: ModelTask, posed: Posed) -> Recomputed:
+def _evaluate(model: Any, params: dict, task: ModelTask, posed: Posed) -> Recomputed:
     quad, quad_error = task.squared_norm()
     squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
     box = np.clip(posed.alpha, 0.0, posed.s)
@@ -154,7 +159,7 @@ def _evaluate(model: Any, task: ModelTask, posed: Posed) -> Recomputed:
         gap = (np.inf, np.inf)
     elif not gap[1] < REFERENCE.unknown * 1e-50:
         gap = (gap[0], np.inf)
-    violation, interval, extreme = _violation(model, task, posed)
+    violation, interval, extreme = _violation(model, params, task, posed)
     part = part + extreme
     # The error of f enters βᵀf, too.
     size = np.abs(task.beta) * task.f.error * posed.scale * posed.scale
@@ -271,16 +276,15 @@ def _repair(task: ModelTask, posed: Posed, clipped: np.ndarray) -> tuple[float, 
 
 
 def _violation(
-    model: Any, task: ModelTask, posed: Posed
+    model: Any, params: dict, task: ModelTask, posed: Posed
 ) -> tuple[tuple[float, float, float], tuple[float, float], np.ndarray]:
     """The largest violating pair (low, estimate, high), the bias interval, and rows to refine."""
     below = posed.alpha < posed.s * SETTINGS.at_bound
     above = posed.alpha > 0
     rise = np.where(posed.sign > 0, below, above)
     fall = np.where(posed.sign > 0, above, below)
-    slack, has_bias = posed.diag * posed.alpha, getattr(model, "fit_intercept", True)
+    slack, has_bias = posed.diag * posed.alpha, params.get("fit_intercept", True)
     z, e = posed.sign * (posed.a - slack), posed.error + 2 * EPS * np.abs(slack)
-    may_be_open = SETTINGS.open_gap * model.tol
     found, ends, marked = np.zeros(3), [], np.zeros(len(z), dtype=bool)
     for group in posed.groups:
         up, down = group[rise[group]], group[fall[group]]
@@ -295,10 +299,12 @@ def _violation(
         rounding = 8 * EPS * np.array([-1, 0, 1]) * size
         if np.all(np.isfinite(pair)):
             found = np.maximum(found, (np.array(pair) + rounding) * posed.scale)
-        if (pair[2] - pair[0]) * posed.scale > may_be_open:
+        if (pair[2] - pair[0]) * posed.scale > SETTINGS.open_gap * model.tol:
             marked[up[z[up] + e[up] >= low[0]]] = True
             marked[down[z[down] - e[down] <= high[0]]] = True
-    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / may_be_open
+    part = np.bincount(posed.row, marked * e * posed.scale, len(task.y)) / (
+        SETTINGS.open_gap * model.tol
+    )
     mean = task.b + np.mean(ends, axis=0) if has_bias else np.zeros(2)
     return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
 
@@ -350,51 +356,3 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
         return stated
     is_open = not is_solved and values.violation[0] <= model.tol
     return Status.STALLED if is_open else Status.NOT_REACHED
-
-
-@_overflow_is_infinite
-def recompute_logistic(model: Any, task: ModelTask) -> VerifiedCertificate:
-    """The certificate of one logistic task."""
-    y, beta, b, one = task.y, task.beta, task.b, SETTINGS.summed
-    v, error = task.residuals(np.zeros(len(y)))
-    a, s = y * v, model.C * task.weight  # a = −y g
-    closing = y * LOGISTIC.dual(s, a)
-    if model.fit_intercept:  # a feasible dual point: the side with the larger sum is scaled
-        sums = [math.fsum(closing[side]) for side in (closing > 0, closing < 0)]
-        least = min(abs(part) for part in sums)
-        factors = [least / abs(part) if part else 1.0 for part in sums]
-        closing = closing * np.where(closing > 0, *factors)
-    wrong = s * (error / 4 + 4 * EPS)  # of β̃: the slope of σ is at most ¼
-    quad, quad_error = task.squared_norm()
-    loss = [math.fsum(LOGISTIC.value(s, a + k * error)) for k in (-1, 1)]
-    away = closing - beta
-    image = task.product(away)
-    squared = max(float(away @ image.high), 0.0)
-    open_part = float(np.abs(away) @ image.error)
-    root = float(wrong @ np.sqrt(task.diag(np.arange(len(y))))) if np.any(wrong) else 0.0
-    norms = [max(0.0, np.sqrt(max(0.0, squared + k * open_part)) + k * root) for k in (-1, 1)]
-    drift = abs(b * math.fsum(closing)) if model.fit_intercept else 0.0
-    drift_error = abs(b) * float(wrong.sum()) if model.fit_intercept else 0.0
-    primal_low = ((quad - quad_error) / 2 + loss[0]) * (1 - one)
-    primal = ((quad + quad_error) / 2 + loss[1]) * (1 + one)
-    gap = (norms[1] * norms[1] / 2 + drift + drift_error) * (1 + one)
-    if model.fit_intercept:  # what scaling costs
-        terms = [LOGISTIC.gap_terms(s, np.abs(closing), a + k * error) for k in (-1, 1)]
-        gap += math.fsum(np.maximum(*terms)) * (1 + one)
-    gap_low = max(0.0, (norms[0] * norms[0] / 2 + drift - drift_error) * (1 - one))
-    is_solved = relative(gap, primal) <= model.tol * (1 + SETTINGS.gap_tol_slack)
-    values = primal, primal_low - gap, gap, np.sqrt(max(quad, 0.0))
-    return VerifiedCertificate.of(
-        *values,
-        (np.count_nonzero(beta == 0), 0, beta.size),
-        kkt_violation=float(np.sqrt(squared)),
-        bias_interval=(b, b),
-        status=Status.SOLVED if is_solved else Status.NOT_REACHED,
-        name=task.name,
-        unit="products with K",
-        primal_low=primal_low,
-        gap_low=gap_low,
-        violation_low=norms[0],
-        violation_high=norms[1],
-        precision=task.precision,
-    )

@@ -144,8 +144,8 @@ def nu_svc(params: dict, task: ModelTask) -> Posed:
     rho = nu_sum / _size(task.beta)
     alpha = y * task.beta * rho
     groups = [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
-    moves = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
-    drift = max(move[0] for move in moves) / max(nu_sum, 1e-300)
+    found = [_to_sum(alpha, s, group, nu_sum / 2) for group in groups]
+    moves, drift = found[0][0] + found[1][0], max(found[0][1], found[1][1]) / max(nu_sum, 1e-300)
     unit = 0.0 if _is_unscaled(task, rho, nu_sum) else 1.0
     posed = _one_sided(task, alpha, s, y, unit * y, moves, drift, groups)
     # Only P < 0 shows that ρ > 0 at the optimum.
@@ -168,9 +168,9 @@ def _is_unscaled(task: ModelTask, rho: float, nu_sum: float) -> bool:
 def one_class(params: dict, task: ModelTask) -> Posed:
     s, n = task.weight, len(task.weight)
     nu_sum = params["nu"] * math.fsum(s)
-    move = _to_sum(task.beta, s, np.arange(n), nu_sum)
-    drift = max(0.0, move[0] - 8 * EPS * nu_sum) / max(nu_sum, 1e-300)
-    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), [move], drift)
+    moves, drift = _to_sum(task.beta, s, np.arange(n), nu_sum)
+    drift = max(0.0, drift - 4 * EPS * nu_sum) / max(nu_sum, 1e-300)
+    posed = _one_sided(task, task.beta, s, np.ones(n), np.zeros(n), moves, drift)
     return replace(posed, rest=task.b * nu_sum)
 
 
@@ -292,8 +292,19 @@ def _zero_sum(params: dict, alpha: np.ndarray, sign: np.ndarray) -> tuple[list[M
     return [(abs(drift), side, np.maximum(alpha, 0.0))], abs(drift) / _size(alpha)
 
 
-def _to_sum(alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float) -> Move:
-    """The move that gives α of a group the required sum, up to the rounding of that sum."""
-    drift = math.fsum([*alpha[group], -required])
-    slack = np.maximum(alpha if drift > 0 else s - alpha, 0.0)
-    return abs(drift) + 4 * EPS * required, group, slack
+def _to_sum(
+    alpha: np.ndarray, s: np.ndarray, group: np.ndarray, required: float
+) -> tuple[list[Move], float]:
+    """The moves that give α of a group the required sum, and its drift.
+
+    The required sum was rounded, so that small moves may be needed in either direction. There are
+    feasible α: what a move lacks beyond all that is available is rounding.
+    """
+    drift, rounding = math.fsum([*alpha[group], -required]), 4 * EPS * required
+    moves: list[Move] = []
+    for amount, available in ((drift + rounding, alpha), (rounding - drift, s - alpha)):
+        if amount > 0:
+            slack = np.maximum(available, 0.0)
+            lacking = amount - math.fsum(slack[group])
+            moves.append((np.inf if 0 < lacking <= 2 * rounding else amount, group, slack))
+    return moves, abs(drift)

@@ -27,11 +27,11 @@ from mercer.verification import _formulations as formulations
 from mercer.verification import _tasks as tasks
 from mercer.verification._dual_svm import (
     VerifiedCertificate,
-    recompute_logistic,
     recompute_svm,
     total_certificate,
 )
 from mercer.verification._feature_ridge import recompute_feature_ridge
+from mercer.verification._kernel_logistic import recompute_logistic
 from mercer.verification._linear import recompute_linear
 from mercer.verification._low_rank import is_low_rank, verify_low_rank
 from mercer.verification._multinomial import is_multinomial, recompute_multinomial
