@@ -42,7 +42,10 @@ POINTS: dict[int, tuple[str, ...]] = {
     16: ("margin", "one row turns it and narrows the strip from 1.41 to 0.89"),
     17: ("soft-margin", "A hard margin is infeasible when classes overlap, and fits badly when"),
     18: ("soft-margin", "the soft one replaces the wall by a ramp of slope C"),
-    19: ("soft-margin", "it does so at a finite C, the largest α of the hard margin"),
+    19: (
+        "soft-margin",
+        "from the largest α of the hard margin on (1 for the twelve points)",
+    ),
     20: ("soft-margin", "With labels t = 0, 1 in place of ±1 one writes two costs"),
     21: (
         "soft-margin",
