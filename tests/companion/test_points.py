@@ -117,7 +117,7 @@ def test_every_slip_has_its_place_and_a_computation():
 
 def test_one_thread_goes_through_all_pages():
     """Every page says which comes next: the one after it in the table of contents."""
-    (block,) = re.findall(r"```\{toctree\}\n:maxdepth: 1\n(.*?)```", written("index"), re.DOTALL)
+    (block,) = re.findall(r"```\{toctree\}\n:hidden:\n(.*?)```", written("index"), re.DOTALL)
     order = block.split()
     assert {page.stem for page in PAGES} == {"index", "slips", *order}
     for page, following in itertools.pairwise(order):
