@@ -149,6 +149,16 @@ def test_every_page_states_what_it_teaches(page):
 
 
 @pytest.mark.parametrize("page", [p.stem for p in PAGES])
+def test_no_formula_within_a_line_is_wider_than_a_phone(page):
+    """Such a formula does not wrap: at 375 px those of 28 signs and more leave the page."""
+    text = re.sub(r"```.*?```|\$\$.*?\$\$", "", written(page), flags=re.DOTALL)
+    marks = r"\\(?:text|norm|abs|[bB]ig[lr]|t?frac|mathcal|operatorname|sqrt)|[{}_^\s]|\\[^a-zA-Z]"
+    for formula in re.findall(r"\$([^$]+)\$", text):
+        signs = re.sub(r"\\[a-zA-Z]+", "x", re.sub(marks, "", formula))
+        assert len(signs) < 28, formula
+
+
+@pytest.mark.parametrize("page", [p.stem for p in PAGES])
 def test_no_example_is_wider_than_a_line_of_code(page):
     """What is shown: 100 letters after the prompt, as ruff allows."""
     text = re.sub(
