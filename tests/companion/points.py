@@ -107,7 +107,11 @@ POINTS: dict[int, tuple[str, ...]] = {
     56: ("smo", "Changing one α alone violates it; the smallest set of variables that can move"),
     57: ("smo", r"With s = y_iy_j the constraint is \alpha_i + s\,\alpha_j = \Lambda, a constant"),
     58: ("smo", "The segment that the constraint leaves in the box"),
-    59: ("smo", r"\eta < 0: only if K is not semidefinite. The parabola opens upwards"),
+    59: (
+        "smo",
+        r"\eta < 0: only if K is not semidefinite. The parabola opens upwards",
+        r"\eta = c\T Kc with c = (1, -1) on these two rows",
+    ),
     60: ("references", "An on-line course on machine learning, lectures on large margin"),
     61: ("why-a-margin", "The theory (PAC learning) says the same with numbers"),
     62: ("kernels", r"The perpendicular part changes no w\cdot\phi(x_i), hence no loss"),
