@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mercer import SVC
+from tests.companion.figures import SIGNS, TWELVE
 from tests.playground.browser import missing, opened
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -51,6 +53,18 @@ def test_the_strip_widens_as_C_falls(motions):
     width = widths(motions["c-sweep"]())
     assert (np.diff(width) >= 0).all()
     assert width[-1] > 2 * width[0]
+
+
+def test_more_rows_are_ringed_as_bound_as_C_falls(motions):
+    """The rings of the last layer: of four rows at C = 1, of twelve at the end."""
+    rings = [figure.axes[0].collections[-1] for figure in motions["c-sweep"]()]
+    counts = [len(ring.get_offsets()) for ring in rings]
+    assert (counts[0], counts[-1]) == (4, 12)
+    assert (np.diff(counts) >= 0).all()
+    points = np.vstack([TWELVE, [4, 4]])
+    model = SVC(kernel="linear", C=1.0, tol=1e-8).fit(points, np.append(SIGNS, -1))
+    bound = points[model.support_[np.abs(model.dual_coef_[0]) == 1.0]]
+    assert sorted(map(tuple, rings[0].get_offsets())) == sorted(map(tuple, bound))
 
 
 def test_k_means_ends_in_the_two_rings(motions):
