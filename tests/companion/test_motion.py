@@ -1,4 +1,4 @@
-"""The looping pictures show what their captions say; they can be stopped."""
+"""The looping pictures show what their captions say; they can be stopped. Pages by keyboard."""
 
 from __future__ import annotations
 
@@ -128,3 +128,23 @@ def test_a_reader_can_stop_it_or_ask_for_none(tmp_path):
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", asked)
         assert browser.run(shown) == ["motion-still"]
         assert not button.is_displayed()
+
+
+WIDE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Wide</title>
+<style>pre, .table-wrapper {{ overflow-x: auto; width: 100px; }}</style><body><article>
+<pre>short</pre><pre>{letters}</pre><div class="table-wrapper"><table><td>short</table></div>
+<div class="table-wrapper"><table><td>{letters}</table></div></article>
+<script src="{script}"></script>"""
+
+
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_wide_programs_and_tables_can_be_scrolled_by_keys(tmp_path):
+    page = tmp_path / "page.html"
+    script = (STATIC / "reader.js").as_uri()
+    page.write_text(WIDE.format(letters=80 * "x", script=script), encoding="utf-8")
+    with opened(tmp_path / "profile") as browser:
+        browser.driver.get(page.as_uri())
+        reached = (
+            "return [...document.querySelectorAll('pre, .table-wrapper')].map((e) => e.tabIndex)"
+        )
+        assert browser.run(reached) == [-1, 0, -1, 0]
