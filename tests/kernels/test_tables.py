@@ -177,14 +177,28 @@ class TestWeightedEquality(StructuredConformance):
         return sum(weight.get((c, a), 1.0) for c, (a, b) in pairs if a == b and a is not None) / 4
 
 
+EXAMPLES_OF_THREE = [(i / 3, "ab" * (i % 4) + "b" * (i % 3), i % 5) for i in range(14)]
+
+
 class TestOnColumns(StructuredConformance):
+    kernel = OnColumns(RBF(0.3), (0, 2))
+    samples = st.tuples(st.integers(-3, 3), st.text(max_size=2), st.integers(-3, 3))
+    examples, bad = EXAMPLES_OF_THREE, [(None, "a", 1), (1.0, "a", "text")]
+    condition = 10.0
+
+    @staticmethod
+    def naive(x, z):
+        return math.exp(-0.3 * ((x[0] - z[0]) ** 2 + (x[2] - z[2]) ** 2))
+
+
+class TestSumOnColumns(StructuredConformance):
     kernel = OnColumns(RBF(0.3), (0, 2)) * OnColumns(Spectrum(1), 1) + OnColumns(Equality(), 1)
     samples = st.tuples(
         st.floats(-3, 3, width=32), st.text(alphabet="ab", max_size=4), st.integers(-3, 3)
     )
     examples, bad = (
-        [(i / 3, "ab" * (i % 4) + "b" * (i % 3), i % 5) for i in range(14)],
-        [(None, "a", 1), (1.0, None, 2), (1.0, "a", "text"), (1.0, 2.0, 3)],
+        EXAMPLES_OF_THREE,
+        [(None, "a", 1), (1.0, None, 2), (1.0, "a", "t"), (1.0, 2, 3)],
     )
 
     @staticmethod
