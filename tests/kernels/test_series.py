@@ -251,6 +251,9 @@ def test_parameters_from_the_data():
     same = [np.zeros(3), np.zeros(3)]
     assert GlobalAlignment().resolved(same).sigma == 1.0
     assert DTW().resolved(same).gamma == 1.0
+    none = [np.zeros(0)] * 3
+    assert GlobalAlignment().resolved(none).sigma == 1.0
+    assert DTW().resolved(none).gamma == 1.0
     for kernel in (GlobalAlignment(), DTW()):
         with pytest.raises(ValueError, match="resolved"):
             kernel(X)
