@@ -42,15 +42,14 @@ def _certificate(
     if not result.bounded:
         rounding = ROUNDING.units * EPS * (abs(result.primal) + abs(result.primal - result.gap))
         gap = result.gap * ROUNDING.margin + rounding
-    rest["result"], status = result, result.status
-    if not np.isfinite(result.primal):
-        return Certificate.of(
-            result.primal, -np.inf, np.inf, norm, counts, relative_gap=np.inf, **rest
-        )
-    dual, part = result.primal - gap, relative(gap, result.primal)
-    if gap > 0 and result.bounded:
+    if np.isfinite(result.primal):
+        dual, part = result.primal - gap, relative(gap, result.primal)
+    else:
+        dual, gap, part = -np.inf, np.inf, np.inf
+    if 0 < gap < np.inf and result.bounded:
         dual, part = float(np.nextafter(dual, -np.inf)), float(np.nextafter(part, np.inf))
-    rest["status"] = status if tol is None else final_status(status, part, tol)
+    status = result.status if tol is None else final_status(result.status, part, tol)
+    rest |= {"result": result, "status": status}
     return Certificate.of(result.primal, dual, gap, norm, counts, relative_gap=part, **rest)
 
 

@@ -92,7 +92,6 @@ class Nystroem(KernelFeatures):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "kernel": [StrOptions({"additive_chi2"}), *CONSTRAINTS["kernel"]],
         "gamma": [None, *CONSTRAINTS["gamma"]],
         "coef0": [None, *CONSTRAINTS["coef0"]],
         "degree": [None, *CONSTRAINTS["degree"]],
@@ -136,11 +135,6 @@ class Nystroem(KernelFeatures):
 
     def _bind(self, data: Data) -> BlockedGram:
         """With scikit-learn's defaults of the parameters of a kernel that is given by its name."""
-        if self.kernel == "additive_chi2":
-            raise ValueError(
-                "kernel='additive_chi2' has k(x, x) = 0 and is not positive semidefinite: it has "
-                "no features. Use kernel='chi2'."
-            )
         named = copy(self)
         if isinstance(self.kernel, str):
             given = {"coef0": 1.0, "degree": 3, **({"gamma": 1.0} if self.kernel == "chi2" else {})}
