@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -215,3 +216,4 @@ def test_texts_without_a_kernel_on_them_name_one(mercer, tmp_path):
     code, out, err = mercer("train", path, "--text", "text", "--kernel", "spectrum", "-o", model)
     assert (code, err) == (0, "")
     assert "96 texts of the column 'text'" in out
+    assert re.search(r"^columns +'text', of texts$", mercer("inspect", model)[1], re.MULTILINE)
