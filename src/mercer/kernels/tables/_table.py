@@ -178,7 +178,7 @@ def _of_columns(columns: Mapping[Any, Any]) -> Table:
 
 def _order(values: Any) -> tuple[Any, ...]:
     """The values of an ordered categorical of pandas in their order, if they are plain values."""
-    dtype = getattr(values, "dtype", None)
+    dtype: Any = getattr(values, "dtype", None)
     if getattr(dtype, "ordered", False) is not True:
         return ()
     levels = tuple(dtype.categories.tolist())
