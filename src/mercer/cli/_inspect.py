@@ -203,6 +203,8 @@ def _columns(schema: Schema | None) -> dict[str, str]:
     names = schema.feature_names or []
     listed = ": " + _listed(names) if names else ""
     rows = {"columns": f"{schema.n_features:,}{listed}; {SCALED[schema.scaling]}"}
+    if schema.text is not None:
+        rows = {"columns": f"{schema.text!r}, of {schema.samples or 'texts'}"}
     if schema.task is not None:
         labels = _listed([str(label) for label in schema.labels or ()])
         rows["target"] = f"{schema.target or 'the target'}: {labels or 'a number'}"

@@ -162,6 +162,8 @@ def _learn_words(
             f"column {column!r} has {count} different words in {n} rows (such as "
             f"{words.words[0]!r}), too many for categories; leave it out with drop=[{column!r}]"
         )
+        if sum(" " in word for word in words.words) > count / 2:
+            what += f", or learn from its texts: text={column!r} with kernel='spectrum'"
         if are_numbers:
             what = (
                 f"column {column!r} holds numbers with signs or units (such as "

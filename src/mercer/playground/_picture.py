@@ -118,6 +118,12 @@ class Picture:
     seconds: float = 0.0  #: of the estimator's fit; 0 where there was none, as in step mode
 
     @property
+    def shown(self) -> np.ndarray:
+        """The class whose colour each point has: a curve and one class alone are of one colour."""
+        has_classes = ESTIMATORS[self.state.machine].kind in ("classes", "clusters")
+        return self.labels if has_classes else np.ones(len(self.state.points), int)
+
+    @property
     def why(self) -> Explanation:
         """`explanation`, by its name in version 0.1."""
         return self.explanation

@@ -180,9 +180,7 @@ def _curve(picture: Picture) -> dict[str, Columns]:
 def _points(picture: Picture) -> dict[str, Columns]:
     state, X = picture.state, picture.state.X
     kind = ESTIMATORS[state.machine].kind
-    # One class alone is blue, as the inside of its region.
-    codes = picture.labels if kind in ("classes", "clusters") else np.ones(len(X), int)
-    hues = [style.class_colour(int(code)) for code in codes]
+    hues = [style.class_colour(int(code)) for code in picture.shown]
     has_groups = kind != "clusters" and picture.situation.n_support > 0
     groups = picture.group if has_groups else [KKTGroup.FREE] * len(X)
     looks = [style.GROUPS[KKTGroup(g).name.lower()] for g in groups]
@@ -198,7 +196,7 @@ def _points(picture: Picture) -> dict[str, Columns]:
                 for hue, look in zip(hues, looks, strict=True)
             ],
             "width": [0.9 * _SIZES.scale * look.width for look in looks],
-            "marker": [MARKERS[style.class_marker(int(code))] for code in codes],
+            "marker": [MARKERS[style.class_marker(int(code))] for code in picture.shown],
             "note": list(picture.notes),
         },
         "discs": _discs(picture, X, hues),
@@ -268,7 +266,7 @@ def _axis(values: np.ndarray, is_log: bool, name: str, whole: bool) -> dict[str,
     else:
         low, high = min(low, 0.0), max(high, low + 1.0)
         ticks = np.linspace(low, high, 5)
-        ticks = np.unique(np.round(ticks)) if whole and high - low > 2 else ticks[::2]
+        ticks = np.unique(np.round(ticks)) if whole else ticks[::2]
         texts = [f"{tick:,.4g}" for tick in ticks]
     pad = 0.06 * (high - low)
     ends = {"start": low - pad, "end": high + pad}

@@ -88,7 +88,7 @@ class State:
     epsilon: float = _slider(
         0.2, "ε", "half width of the tube in which errors cost nothing", 0.0, 2.0, 0.01
     )
-    nu: float = _slider(0.2, "ν", "largest fraction of points outside of the region", 0.01, 1, 0.01)
+    nu: float = _slider(0.2, "ν", "largest fraction of points outside the region", 0.01, 1, 0.01)
     alpha: float = _slider(
         0.1, "α", "regularisation: a large α gives a smooth curve", 1e-4, 1e2, 0.05, is_log=True
     )
@@ -97,7 +97,7 @@ class State:
         0.5, "γ", "inverse width of the kernel: a large γ is local", 1e-2, 1e2, 0.05, is_log=True
     )
     degree: int = _slider(3, "degree", "of the polynomial", 1, 8, 1, is_whole=True)
-    coef0: float = _slider(1.0, "c₀", "constant inside of the kernel", -2.0, 2.0, 0.05)
+    coef0: float = _slider(1.0, "c₀", "constant inside the kernel", -2.0, 2.0, 0.05)
     step: int | None = None  #: steps taken in step mode; None is the finished fit
     folds: int = 0  #: of cross-validation, which predicts held-out points; 0: none
     columns: tuple[AxisColumn, ...] = ()  #: of x and y: names and units of the axes

@@ -32,7 +32,7 @@ import numpy as np
 
 from mercer._precision import EPS
 from mercer._result import Status
-from mercer.certificates._certificate import Certificate, summarise
+from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
 from mercer.verification._formulations import Formulation, ModelTask, Posed
@@ -340,13 +340,17 @@ def _certify(model: Any, task: ModelTask, posed: Posed, values: Recomputed) -> V
 
 
 def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> Status:
-    """By the violation; why a model missed its tolerance only the fit can know.
+    """By the violation or, with gap_tol, the gap; why a model missed it only the fit can know.
 
     Of one that is said to be solved: the limit of float64, where rounding leaves that open.
     """
     if quad_high < 0:
         return Status.NOT_PSD
-    is_solved = values.violation[2] <= model.tol * (1 + SETTINGS.tol_slack)
+    ends, tol = (values.violation[0], values.violation[2]), model.tol
+    if (gap_tol := getattr(model, "gap_tol", None)) is not None:
+        low, high = (relative(gap, values.primal[1]) for gap in values.gap)
+        ends, tol = (low, high), gap_tol * (1 + SETTINGS.gap_tol_slack)
+    is_solved = ends[1] <= tol * (1 + SETTINGS.tol_slack)
     if posed.must_be_negative and is_solved and not values.primal[1] < 0:
         return Status.DEGENERATE
     if np.isfinite(values.gap[1]) and is_solved:
@@ -354,5 +358,5 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
     stated = getattr(getattr(model, "certificate_", None), "status", Status.SOLVED)
     if not stated.is_solved:
         return stated
-    is_open = not is_solved and values.violation[0] <= model.tol
+    is_open = not is_solved and ends[0] <= tol
     return Status.STALLED if is_open else Status.NOT_REACHED

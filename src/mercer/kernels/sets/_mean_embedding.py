@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.kernels._base import LARGEST, Kernel
+from mercer.kernels._base import LARGEST, VECTORS, Kernel
 from mercer.kernels._composite import OfOne, require_kernel
 from mercer.kernels._rounding import Rounding, unit
 from mercer.kernels._sample_block import diagonal_of_tiles
@@ -110,7 +110,7 @@ class MeanEmbedding(OfOne, Kernel):
     def tile(self, A: SampleBlock, B: SampleBlock, out: np.ndarray) -> None:
         left, right = (each.points.prepared["bags"] for each in (A, B))
         mine, theirs = A.points.part(0), B.points.part(0)
-        if mine.n and theirs.n and not mine.are_objects and mine.d != theirs.d:
+        if mine.n and theirs.n and self.k.sample_type == VECTORS and mine.d != theirs.d:
             raise ValueError(
                 f"{self!r}: the bags hold rows with {mine.d} columns, but those they are compared "
                 f"with (of the training set) have {theirs.d}."
