@@ -97,6 +97,8 @@ class Result:
         one: a warm start goes on from there.
     lower : float
         A lower bound of the optimal value that does not come from ``beta``.
+    norm_error : float
+        A bound on how far ‖w‖² of the stored model is from βᵀf, beyond the errors of f.
     """
 
     beta: np.ndarray
@@ -113,6 +115,7 @@ class Result:
     psd_delta: float | None = 0.0
     reached: np.ndarray | None = None
     lower: float = -math.inf
+    norm_error: float = 0.0
 
     @property
     def furthest(self) -> np.ndarray:

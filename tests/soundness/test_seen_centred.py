@@ -31,6 +31,20 @@ def test_equal_rows_far_from_the_origin(seed, C):
     assert judge(model, X, y, weight) == []
 
 
+@pytest.mark.parametrize("seed", range(16))
+def test_regression_on_equal_rows_far_from_the_origin(seed):
+    """Every row is at its bound, where no term of the gap feels an error of f; ‖w‖² does."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 60))
+    X = np.tile(10.0 ** rng.uniform(7, 9.5, 2), (n, 1)).astype(np.float32)
+    y, weight = rng.integers(-6, 7, n).astype(float), 10.0 ** rng.uniform(-4, 4, n)
+    machine = mercer.SVR if seed % 2 else mercer.NuSVR
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = machine(kernel="linear", C=10.0 ** rng.uniform(4, 8)).fit(X, y, weight)
+    assert judge(model, X, y, weight) == []
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_nu_too_small_far_from_the_origin(seed):
     """ρ may be below zero by rounding: β itself is published then, and so is its error."""

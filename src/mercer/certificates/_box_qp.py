@@ -15,7 +15,9 @@ vectors and δ leaves much of the values open (`RoundingSettings.open_values`), 
 the terms, and primal − dual exceeds it by what is open.
 
 **Feasibility.** The sums of β are computed without rounding. What is left of Σβ = sum is moved, in
-thought, onto the variable where that costs least; the cost is part of the gap (`_drift_cost`).
+thought, onto the variable where that costs least; the cost is part of the gap (`_drift_cost`), and
+so is what it adds to ‖w‖² of a model fitted on centred rows (`Result.norm_error`): its dual value,
+at sums that are kept, is that of the rows as they are.
 
 **Infinite bounds** leave no room for r on the wrong side. There w and b are multiplied by the
 smallest s ≥ 0 with no r on the wrong side, and P = ½ s²‖w‖² (plus the terms of finite bounds).
@@ -184,6 +186,7 @@ def _computed_bounds(
     sizes = float(np.abs(b_group) @ np.abs(problem.group_sums)) if problem.n_groups else 0.0
     quad, size = float(beta @ f), float(np.abs(beta) @ np.abs(f))
     quad_error = float(np.abs(beta) @ delta) * ROUNDING.margin + _sum_rounding(beta.size) * size
+    quad_error += result.norm_error
     if norm is not None:
         quad, quad_error = norm
     if problem.is_hard:
@@ -202,7 +205,7 @@ def _computed_bounds(
         slack = problem.at_variables(problem.diag) * beta
         r, delta = r - slack, delta + 2 * EPS * (np.abs(r) + np.abs(slack))
     gap = float(problem.gap_terms(beta, r, delta).sum()) * (1 + _sum_rounding(beta.size))
-    gap += apart**2 / 2 * ROUNDING.margin + _indefinite_cost(problem, result)
+    gap += (apart**2 + result.norm_error) / 2 * ROUNDING.margin + _indefinite_cost(problem, result)
     if apart and result.diag is not None:
         delta = delta + apart * np.sqrt(problem.at_variables(result.diag))
     gap += _drift_cost(problem, result, r, delta)

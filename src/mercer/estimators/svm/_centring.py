@@ -41,12 +41,15 @@ class InterceptShift:
         How far values of the stored model can be from those of the solver's.
     spread : float
         The part of it that differs from row to row.
+    norm_error : float
+        How far ‖w‖² can be apart.
     """
 
     b: float
     published: float
     error: float = 0.0
     spread: float = 0.0
+    norm_error: float = 0.0
 
     @classmethod
     def of(
@@ -69,23 +72,23 @@ class InterceptShift:
             again = float(_LONG(published) + shift)
         rounding = (c.size + support.size + 8) * np.finfo(_LONG).eps
         sizes, _ = gram.kernel.shift_terms(np.abs(centred), np.abs(c))
-        size = np.abs(beta) @ sizes + abs(drift) * abs(2 * at_centre)
-        error, spread = abs(again - b) + float(rounding * size), 0.0
+        lost = float(rounding * (np.abs(beta) @ sizes + abs(drift) * abs(2 * at_centre)))
+        error, spread, norm_error = abs(again - b) + lost, 0.0, 0.0
         if drift:
-            # ‖w‖² of the stored model is that of centred rows and 2 s Σ β a(x): an error in Σ β f.
-            of_quad = 2 * abs(drift) * (abs((beta * terms).sum()) + abs(drift * at_centre))
-            error += float(of_quad / np.abs(beta).sum()) * (1 + 1e-6)
+            # ‖w‖² of the stored model is that of centred rows and 2 s Σ β a(x).
+            of_rows = float(abs((beta * terms).sum() + drift * at_centre)) + lost
+            norm_error = 2 * abs(float(drift)) * of_rows * (1 + 1e-6)
             everyone = gram.points.rows(slice(0, gram.points.n), np.float64)
             largest = np.abs(gram.kernel.shift_terms(everyone, origin)[0]).max()
             spread = float(abs(drift) * largest) * (1 + 1e-6)
-        return cls(again, published, error + spread, spread)
+        return cls(again, published, error + spread, spread, norm_error)
 
     def widen(self, problem: BoxQP, result: Result, tol: float | None) -> Result:
         """The result with that error, in the scale of the problem (ν-SVC publishes β/ρ).
 
         ``tol`` is that of the violation, None if another measure decides on the status.
         """
-        if self.error == 0:
+        if self.error == 0 and self.norm_error == 0:
             return result
         scale = 1.0
         if problem.row is None and problem.n_groups == 2:
@@ -94,4 +97,7 @@ class InterceptShift:
         violation = result.violation + 2 * self.spread * scale
         status = result.status if tol is None else final_status(result.status, violation, tol)
         f_error = result.f_error + self.error * scale
-        return replace(result, f_error=f_error, violation=violation, status=status)
+        norm_error = self.norm_error * scale**2
+        return replace(
+            result, f_error=f_error, violation=violation, status=status, norm_error=norm_error
+        )
