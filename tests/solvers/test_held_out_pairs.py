@@ -98,6 +98,16 @@ def test_a_row_is_in_one_fold_in_all_tasks():
         assert counts.max() - counts.min() <= 1
 
 
+@pytest.mark.parametrize("n", [40, 2000])
+def test_two_classes_with_few_rows_have_more_folds_and_each_class_is_spread_evenly(n):
+    codes = np.repeat([0, 1], [n // 4, n - n // 4])
+    (folds,) = _folds(pair_tasks(codes, 2), np.random.RandomState(0))
+    for c in (0, 1):
+        counts = np.bincount(folds[codes == c])
+        assert counts.size == (10 if n < 1000 else 5)
+        assert counts.max() - counts.min() <= 1
+
+
 def test_a_fold_that_leaves_one_class_gives_its_label():
     X, codes, C = data([9, 1, 6])
     found = values(RBF(), X, codes, C, 1000)

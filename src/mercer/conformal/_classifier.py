@@ -27,8 +27,9 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier with ``decision_function`` or ``predict_proba``
-    cv : int or splitter, default=5
-        Folds; every row must be held out exactly once.
+    cv : int or splitter, default=10
+        Folds; every row must be held out exactly once. Where the models of few folds differ much,
+        p-values are means of unlike ranks: the sets become larger than their level asks for.
     random_state : int, RandomState or None, default=0
         For ties: p-values are randomised, and sets may be empty.
 
@@ -48,7 +49,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     (2, 3)
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, random_state: Any = 0):
+    def __init__(self, estimator: Any, *, cv: Any = 10, random_state: Any = 0):
         self.estimator = estimator
         self.cv = cv
         self.random_state = random_state
