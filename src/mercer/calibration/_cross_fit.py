@@ -30,8 +30,8 @@ FOLDS = 5
 FOLDS_OF_FEW, FEW_ROWS = 10, 1536
 # Up to that number of rows, and of steps of the fit for each row, the folds of a task are solved on
 # the matrix of all its rows, together with those of other tasks. Beyond, blocks of the active
-# variables take less time.
-ROWS_AT_ONCE = 4096
+# variables take less time. Of several tasks each thread copies a matrix: they have to be smaller.
+ROWS_AT_ONCE, ROWS_OF_A_COPY = 4096, 1536
 STEPS_PER_ROW = 5
 
 
@@ -58,6 +58,8 @@ def held_out_values(
     folds, threads, wanted = _folds(tasks, rng), thread_count(n_jobs), []
     is_known = [np.zeros(task.y.size, bool) for task in tasks]
     if isinstance(solver, SMO):
+        if len(tasks) > 1:
+            rows_at_once = min(rows_at_once, ROWS_OF_A_COPY)
         effort = [(task.y.size, r.iterations) for task, r in zip(tasks, results, strict=True)]
         small = [
             t
