@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from mercer.automl._families import Family, families, key_of
 from mercer.automl._look import look, stratified_order
 from mercer.automl._search import TimedSearch
 from mercer.automl._settings import AutofitSettings
-from mercer.automl._trials import Costs
+from mercer.automl._trials import Costs, Trial, is_better
 from mercer.exceptions import InterruptWarning
 from mercer.kernels._registry import KERNELS
 
@@ -105,14 +106,34 @@ def test_probabilities_are_there_and_agree():
     assert model.report_.has_probabilities
 
 
-def test_the_best_is_the_best_of_its_trials():
+def test_the_best_is_about_the_best_of_its_trials():
     report = quick(*MOONS).report_
     last = [t for t in report.trials if t.rows == report.best.rows]
     most = max(len(t.scores) for t in last)
-    assert report.score == max(t.mean for t in last if len(t.scores) == most)
+    top = max((t for t in last if len(t.scores) == most), key=lambda t: t.mean)
+    assert report.score == top.mean or not is_better(top, report.best, 5)
+    own = [t.mean for t in last if t.family is report.best.family and len(t.scores) == most]
+    assert report.score == max(own)
     assert report.score == pytest.approx(np.mean(report.best.scores))
     model = make_pipeline(*report.best.family.steps, report.best.family.estimator)
     assert report.best.family.name.startswith(type(model[-1]).__name__)
+
+
+@pytest.mark.parametrize(
+    ("scores", "is_chosen"),
+    [
+        ([0.92, 0.82, 0.87, 0.85, 0.91], True),  # better by as much in every fold
+        ([1.0, 0.8, 0.85, 0.83, 0.89], False),  # by what one fold gives
+        ([0.8, 0.8, 0.8, 0.8, 0.8], False),
+    ],
+)
+def test_another_family_than_the_usual_one_has_to_be_clearly_better(scores, is_chosen):
+    search = TimedSearch(AutofitSettings(), 1.0)
+    search.usual, other, search.rows = SimpleNamespace(), SimpleNamespace(), 100
+    usual = Trial(search.usual, {"C": 1.0}, 100, [0.9, 0.8, 0.85, 0.83, 0.89])
+    found = Trial(other, {"C": 1.0}, 100, scores)
+    search.trials = {0: usual, 1: found, 2: Trial(other, {"C": 9.0}, 50, [1.0] * 5)}
+    assert search.chosen() is (found if is_chosen else usual)
 
 
 def test_not_below_a_grid_search():

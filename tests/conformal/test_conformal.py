@@ -100,6 +100,19 @@ def test_coverage_of_sets():
     assert abs(np.mean(found) - 0.9) <= 4 * np.std(found) / np.sqrt(40) + 0.01
 
 
+def test_coverage_of_sets_where_the_models_of_folds_differ():
+    """A narrow kernel: most new rows are near few of the training rows, or near none."""
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        is_rare = (rng.random((700, 2)) < 0.1) / 0.3
+        X = np.column_stack([rng.normal(size=(700, 2)), is_rare])
+        y = (X[:, 0] + 0.5 * rng.normal(size=700) > 0).astype(int)
+        model = ConformalClassifier(SVC(gamma=20.0), random_state=seed).fit(X[:100], y[:100])
+        found.append(model.predict_set(X[100:], 0.9)[np.arange(600), y[100:]].mean())
+    assert abs(np.mean(found) - 0.9) <= 0.016
+
+
 def test_coverage_of_intervals():
     found = []
     for seed in range(30):

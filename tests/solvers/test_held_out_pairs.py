@@ -94,6 +94,16 @@ def test_a_row_is_in_one_fold_in_all_tasks():
         assert counts.max() - counts.min() <= 1
 
 
+@pytest.mark.parametrize("n", [40, 2000])
+def test_two_classes_with_few_rows_have_more_folds_and_each_class_is_spread_evenly(n):
+    codes = np.repeat([0, 1], [n // 4, n - n // 4])
+    (folds,) = _folds(pair_tasks(codes, 2), np.random.RandomState(0))
+    for c in (0, 1):
+        counts = np.bincount(folds[codes == c])
+        assert counts.size == (10 if n < 1000 else 5)
+        assert counts.max() - counts.min() <= 1
+
+
 def test_a_fold_that_leaves_one_class_gives_its_label():
     X, codes, C = data([9, 1, 6])
     found = values(RBF(), X, codes, C, 1000)
@@ -130,3 +140,16 @@ def test_the_budget_of_the_cache_is_kept():
     alone = values(RBF(gamma=0.2), X, codes, C, 400)
     for one, other in zip(found, alone, strict=True):
         assert_allclose(one, other, atol=1e-6)
+
+
+def test_large_pairs_of_several_classes_are_not_copied_by_each_thread():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], 800)
+    X = rng.normal(size=(2400, 2)) + 6 * codes[:, None]
+    few = np.r_[:40, 800:840, 1600:1640]
+    values(RBF(gamma=0.2), X[few], codes[few], np.ones(120), 10**6, 4)  # compiled before
+    tracemalloc.start()
+    values(RBF(gamma=0.2), X, codes, np.ones(2400), 10**6, 4)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 2400**2 + 2 * 8 * 1600**2

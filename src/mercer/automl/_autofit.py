@@ -169,7 +169,7 @@ def _report(search: TimedSearch, findings: tuple[Finding, ...], notes: list[str]
     found, model, chosen = search.look, search.model, search.fitted
     assert model is not None
     assert chosen is not None
-    best = search.best()
+    best, top = search.chosen(), search.best()
     is_class = found.task == "classification"
     if search.model_rows < found.n:
         notes.append(
@@ -178,6 +178,10 @@ def _report(search: TimedSearch, findings: tuple[Finding, ...], notes: list[str]
     elif not search.is_solved:
         gap = model.steps[-1][1].certificate_.relative_gap
         notes.append(f"the last fit was stopped by the time limit, at a relative gap of {gap:.2g}")
+    if best is not None and top is not None and top.family is not best.family:
+        notes.append(
+            f"{top.family.name} has {top.mean:.4f}: better by less than the error of the difference"
+        )
     if best is None:
         notes.append("the time did not suffice for a comparison; raise time_limit")
     metric = search.scoring if isinstance(search.scoring, str) else "score"

@@ -7,7 +7,9 @@
    on more rows. Its time is predicted from those before it; what does not fit is left out.
 4. On the last number of rows half steps around the best are tried, and what is then about as good
    as the best is cross-validated again with other folds.
-5. The best is fitted to all rows, with probabilities if their time is left.
+5. The best is fitted to all rows, with probabilities if their time is left. That of another family
+   than the usual one has to be better by more than the standard error of the difference: the best
+   of many scores is a matter of luck.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from mercer._numba import Compilation
 from mercer.automl._families import Family, families, key_of
 from mercer.automl._look import Look
 from mercer.automl._settings import AutofitSettings
-from mercer.automl._trials import AutofitProgress, Candidates, Costs, Trial
+from mercer.automl._trials import AutofitProgress, Candidates, Costs, Trial, is_better
 from mercer.estimators import SVC
 from mercer.exceptions import ConvergenceWarning
 from mercer.model_selection._driver import evaluate
@@ -79,6 +81,7 @@ class TimedSearch:
         self.rows, self.is_stopped = 0, False
         self._rows: Any = None
         self.round_costs, self.fit_costs = Costs(settings.round_power), Costs(settings.fit_power)
+        self.usual: Family | None = None
         self.model: Pipeline | None = None
         self.fitted: Trial | None = None
         self.model_rows, self.is_solved, self.last_seconds = 0, False, 0.0
@@ -157,6 +160,7 @@ class TimedSearch:
             waiting.append(kernels[0])
             others += [*kernels[1:], *linear]
         first = waiting[0]
+        self.usual = first
         self._load_code([family for family in (*waiting, *others) if family.steps is first.steps])
         self._fit_early(first)
         until = self.seconds + settings.first_fraction * self.remaining
@@ -245,9 +249,17 @@ class TimedSearch:
     def _at(self, rows: int) -> list[Trial]:
         return [trial for trial in self.trials.values() if trial.rows == rows]
 
-    def best(self) -> Trial | None:
+    def chosen(self) -> Trial | None:
+        """The best, or that of the usual family if it is not clearly worse."""
+        best, usual = self.best(), self.best(self.usual)
+        if best is None or usual is None or len(usual.scores) < len(best.scores):
+            return best
+        return best if is_better(best, usual, self.settings.folds) else usual
+
+    def best(self, family: Family | None = None) -> Trial | None:
         """The best mean of those with the most scores on the most rows; of ties the smallest C."""
         here = [trial for trial in self._at(self.rows) if np.isfinite(trial.mean)]
+        here = [trial for trial in here if family is None or trial.family is family]
         if not here:
             return None
         most = max(len(trial.scores) for trial in here)
@@ -320,7 +332,7 @@ class TimedSearch:
 
     def _fit_current(self) -> None:
         """Fit the best so far to the rows of its round: a model to return, and a measured time."""
-        best = self.best()
+        best = self.chosen()
         if best is None or self.is_stopped or best is self.fitted:
             return
         predicted = self.fit_costs.predict(best.family, best.rows)
@@ -356,7 +368,7 @@ class TimedSearch:
 
     def fit_best(self) -> None:
         """Fit the best to all rows, with probabilities if there is time for them."""
-        best, settings, n = self.best() or self.fitted, self.settings, self.look.n
+        best, settings, n = self.chosen() or self.fitted, self.settings, self.look.n
         assert best is not None
         limit = self.remaining - self._margin()
         predicted = settings.safety * self.fit_costs.predict(best.family, n)

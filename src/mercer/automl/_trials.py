@@ -65,6 +65,16 @@ class Trial:
         return float(np.std(self.scores, ddof=1) / np.sqrt(len(self.scores)))
 
 
+def is_better(one: Trial, other: Trial, folds: int) -> bool:
+    """Whether the mean difference of the scores on the same folds is above its standard error.
+
+    Folds share training rows: the error is that of Nadeau and Bengio (Machine Learning 52, 2003).
+    """
+    gain = np.subtract(one.scores, other.scores)
+    variance = (1 / gain.size + 1 / max(folds - 1, 1)) * np.var(gain, ddof=1)
+    return bool(gain.mean() > np.sqrt(variance))
+
+
 Candidates = list[tuple[Family, list[dict[str, Any]]]]
 
 

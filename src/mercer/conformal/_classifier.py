@@ -25,8 +25,9 @@ class ConformalClassifier(ClassifierMixin, RanksByFolds):
     Parameters
     ----------
     estimator : classifier with ``decision_function`` or ``predict_proba``
-    cv : int or splitter, default=5
-        Folds; every row must be held out exactly once.
+    cv : int or splitter, default=10
+        Folds; every row must be held out exactly once. Where the models of few folds differ much,
+        p-values are means of unlike ranks: the sets become larger than their level asks for.
     random_state : int, RandomState or None, default=0
         For ties: p-values are randomised, and sets may be empty.
 
@@ -45,6 +46,11 @@ class ConformalClassifier(ClassifierMixin, RanksByFolds):
     >>> model.predict_set(X[:2], level=0.9).shape
     (2, 3)
     """
+
+    def __init__(self, estimator: Any, *, cv: Any = 10, random_state: Any = 0):
+        self.estimator = estimator
+        self.cv = cv
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalClassifier:
         """Fit the estimator on all rows, and once for each fold.

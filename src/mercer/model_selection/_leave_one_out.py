@@ -30,6 +30,7 @@ from mercer.problems import BoxQP
 from mercer.problems._dual_qp import fill_from_front
 from mercer.solvers import Stopping
 from mercer.solvers.smo import SMO
+from mercer.solvers.smo.paths._active_set import ActiveSet
 from mercer.solvers.smo.paths._fold_paths import FoldPath, HeldOutValues, Workspaces, follow
 from mercer.solvers.smo.paths._leave_out import leave_out
 from mercer.solvers.smo.paths._matrix_path import fits_matrix_path
@@ -185,13 +186,17 @@ class _LeaveOneOut:
 
         if K is None or not fits_matrix_path(problem):
             return workers.map(alone, support.tolist())
-        f = whole.train_values - whole.b
+        f, n = whole.train_values - whole.b, rows.size
+        active_set = None
+        if 16 * n * n <= self.solver.cache_bytes:  # its matrix, and one to compute it
+            block = K if n == len(K) else K[np.ix_(rows, rows)]
+            active_set = ActiveSet.of(problem, block, whole.beta, f, self.solver.tol)
 
         def some(points: np.ndarray) -> list[tuple[float, float]]:
             spaces, tol = self.workspaces, self.solver.tol
             values, violations = leave_out(
                 K, rows, problem, whole.beta, f, points, tol, spaces.of(problem.n_variables),
-                self.stopping, spaces.settings,
+                self.stopping, spaces.settings, active_set,
             )  # fmt: skip
             if self.stopping.stopped is not None:
                 raise TimeoutError("leave_one_out was stopped before it had ended.")

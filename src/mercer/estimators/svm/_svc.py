@@ -60,10 +60,11 @@ class SVC(ClassifierParameters, KernelClassifier):
         Whether rows that stay far from violating their constraint may be left alone for a while:
         faster, and the same answer within tol.
     probability : bool or {"platt", "isotonic", "venn_abers"}, default=False
-        Fit probabilities on the decision values of five held-out folds: Platt's sigmoid (True or
-        "platt"), isotonic regression, or Venn–Abers intervals (`predict_proba_interval`). The most
-        probable class is always that of `predict`. True warns as scikit-learn 1.9 does, which has
-        deprecated the parameter; the names do not.
+        Fit probabilities on the decision values of held-out folds (ten of two classes with up to
+        1,536 rows, else five): Platt's sigmoid (True or "platt"), isotonic regression, or
+        Venn–Abers intervals (`predict_proba_interval`). The most probable class is always that of
+        `predict`. True warns as scikit-learn 1.9 does, which has deprecated the parameter; the
+        names do not.
     tol : float, default=1e-3
         Largest violation of the KKT conditions by a pair, as LIBSVM's.
     cache_size : float, default=200

@@ -6,6 +6,7 @@ _held_out_pairs.py    compiled: folds of class pairs, on the whole matrix of a p
 _matrix_path.py       problems along C on a kernel matrix that is at hand
 _matrix_rounds.py     compiled: its rounds of decomposition
 _active_block.py      compiled: the block of active variables, kept from round to round
+_active_set.py        solutions without a point, predicted from that with all points
 _leave_out.py         the problems of leave-one-out, from the solution with all points
 ====================  ==============================================================
 """

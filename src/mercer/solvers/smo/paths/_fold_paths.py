@@ -260,7 +260,7 @@ def cross_decision_values(
 
     Returns
     -------
-    held_out : list of lists of HeldOut
+    held_out : list of lists of HeldOutValues
     """
     stopping = stopping or Stopping()
     workspaces, n = Workspaces(), gram.n
