@@ -151,6 +151,13 @@ class VectorFunction(FunctionKernel):
         ones = np.ones(points.n)
         return replace(given, pairs=(*given.pairs, (lost / 2 * ones, ones))) if lost else given
 
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
+        """That the function does not read beyond a row: compiled code does not check it."""
+        super()._check_rows(points, largest)
+        if points.n and self.definition.form == "vectors":
+            ends = _given(points.take(np.array([0, points.n - 1]), np.float64))
+            self.definition.try_on(*ends, **self.parameters)
+
     def _tiles_of(self, tiles: CompiledTiles, *samples: Samples) -> CompiledTiles:
         """The loops for some samples: those of dot products where these lose next to nothing."""
         if tiles.as_written is None:
