@@ -249,3 +249,16 @@ def test_a_logistic_solution_is_not_refuted_by_another_dual_point():
         assert not proof.status.is_solved or found.status is not Status.NOT_REACHED
         n_solved += proof.status.is_solved
     assert n_solved > 0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_solution_by_gap_tol_is_judged_by_it(loss):
+    """Its violation is above tol, which the fit was not asked to reach."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    model = mercer.SVC(C=400.0, loss=loss, gamma=0.3, tol=1e-9, gap_tol=1e-2).fit(X, y)
+    assert model.certificate_.kkt_violation > 1e-6
+    assert model.certificate_.status is Status.SOLVED
+    assert verify(model, X, y).status is Status.SOLVED
+    model.dual_coef_ = 0.9 * model.dual_coef_
+    assert verify(model, X, y).status is Status.NOT_REACHED

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import LinearResult, Result, final_status
-from mercer.certificates._certificate import EPS, ROUNDING, Certificate, relative
+from mercer.certificates._certificate import ROUNDING, Certificate, relative
 from mercer.problems import Logistic
 from mercer.problems._crammer_singer import CrammerSinger
 from mercer.problems._losses import kkt_violation

@@ -126,11 +126,13 @@ def _show_data(reporter: Reporter, file: str) -> None:
     rows = {
         "data": f"{file}: {found.format}, {count(n, 'rows')}, {count(d, 'columns')}",
         **_columns(schema),
-        **({"target": "none is named as one; mercer train takes --target"} if y is None else {}),
-        **({"missing": ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)}
-           if any(found.n_missing.values()) else {}),
-        **({"notes": "; ".join(found.notes)} if found.notes else {}),
-    }  # fmt: skip
+    }
+    if y is None:
+        rows["target"] = "none is named as one; mercer train takes --target"
+    if any(found.n_missing.values()):
+        rows["missing"] = ", ".join(f"{c}: {k:,}" for c, k in found.n_missing.items() if k)
+    if found.notes:
+        rows["notes"] = "; ".join(found.notes)
     if sp.issparse(found.X):
         rows["nonzero"] = f"{found.X.nnz:,}, {found.X.nnz / max(n * d, 1):.2%} of the entries"
     reporter.write(

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer._threads import single_threaded_blas, thread_count
 from mercer.embeddings._base import KernelFeatures
@@ -193,7 +194,7 @@ class Nystroem(KernelFeatures):
         m, own, self.status_ = len(K), float(np.trace(K)), Status.SOLVED
         if m < min(self.n_components, data.n) and stopping.remaining < np.inf:
             self.status_ = stopping.stopped or self.status_
-        if values[0] < -1e3 * m * np.finfo(float).eps * values[-1] or values[-1] <= 0:
+        if values[0] < -1e3 * m * EPS * values[-1] or values[-1] <= 0:
             raise ValueError(
                 f"The kernel matrix of the landmarks has the eigenvalue {values[0]:.3g}: "
                 f"{self.kernel_!r} is no kernel on these rows (see mercer.check_kernel)."

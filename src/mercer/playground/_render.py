@@ -16,7 +16,7 @@ from mercer.playground._catalogue import ESTIMATORS
 from mercer.playground._fit import ProgressCurve
 from mercer.playground._picture import Picture, Rings
 from mercer.playground._render_map import held_out_columns, map_axes
-from mercer.playground._state import LIMITS, Column
+from mercer.playground._state import LIMITS, AxisColumn
 from mercer.playground._steps import Box
 from mercer.plots import style
 
@@ -66,7 +66,7 @@ def columns(picture: Picture, selected: int | None, cursor: Any) -> dict[str, Co
 def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     """Range, ticks and name of the axes that change."""
     names = "xy" if ESTIMATORS[picture.state.machine].kind == "curve" else ("x₁", "x₂")
-    columns = picture.state.columns or [Column(name, 0.0, 1.0) for name in names]
+    columns = picture.state.columns or [AxisColumn(name, 0.0, 1.0) for name in names]
     found = {f"plane-{axis}": _units(each) for axis, each in zip("xy", columns, strict=True)}
     curve = picture.progress
     if curve.steps.size:
@@ -79,7 +79,7 @@ def axes(picture: Picture) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _units(column: Column, most: int = 8) -> dict[str, Any]:
+def _units(column: AxisColumn, most: int = 8) -> dict[str, Any]:
     """Ticks of the plane at round values of a column."""
     low, high = (column.middle + side * column.unit * LIMITS.extent for side in (-1, 1))
     step = 10.0 ** np.floor(np.log10((high - low) / most))

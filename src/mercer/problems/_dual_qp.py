@@ -29,6 +29,8 @@ from functools import cached_property
 
 import numpy as np
 
+from mercer._precision import EPS
+
 __all__ = ["BoxQP", "fill_from_front", "gap_terms"]
 
 # What a problem derives from its arrays.
@@ -157,5 +159,5 @@ def fill_from_front(total: float, bound: np.ndarray) -> np.ndarray:
     What is missing to a bound, or left for the next value, only by rounding is neither.
     """
     before = np.concatenate([[0.0], np.cumsum(bound)[:-1]])
-    left, rounding = total - before, 8 * np.finfo(np.float64).eps * abs(total)
+    left, rounding = total - before, 8 * EPS * abs(total)
     return np.where(left <= rounding, 0.0, np.where(left >= bound - rounding, bound, left))

@@ -23,9 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
 
+from mercer._precision import EPS
 from mercer._result import Status, final_status
 from mercer._threads import single_threaded_blas
-from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, SymmetricGram
 from mercer.gram._bounded_products import error_norm, gram_error, sum_terms
 from mercer.gram._entry_error import gamma

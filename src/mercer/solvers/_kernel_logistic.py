@@ -28,12 +28,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer._precision import EPS
 from mercer._result import Result, Status
-from mercer.certificates._certificate import EPS
 from mercer.gram import BlockedGram, CachedGram
-from mercer.gram._blocked import TILE_ROWS, pieces
 from mercer.gram._bounded_products import bounded_product
 from mercer.gram._low_rank import NystromFactor, nystrom_factor, random_landmarks
+from mercer.gram._machine import MACHINE, pieces
 from mercer.problems import Logistic
 from mercer.solvers._conjugate_gradient import column_dots, conjugate_gradient
 from mercer.solvers._stopping import Progress, Stopping
@@ -42,7 +42,7 @@ __all__ = ["NewtonCG", "with_bounds"]
 
 
 @dataclass(frozen=True)
-class NewtonSettings:
+class NewtonCGSettings:
     """Tuning constants of `NewtonCG`."""
 
     # Of the preconditioner: the number, and the fraction of the largest eigenvalue of K below which
@@ -66,7 +66,7 @@ class NewtonSettings:
     grace_seconds: float = 0.3
 
 
-DEFAULTS = NewtonSettings()
+DEFAULTS = NewtonCGSettings()
 
 
 class _Task:
@@ -90,7 +90,7 @@ class _Task:
         return self.gap / self.problem.primal(self.beta, self.f, self.b)  # the value is positive
 
     def move(
-        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonSettings
+        self, delta: np.ndarray, K_delta: np.ndarray, slope: float, settings: NewtonCGSettings
     ) -> bool:
         """Backtracking line search along δ by Armijo's rule; False if it fails."""
         problem, before = self.problem, self.problem.primal(self.beta, self.f, self.b)
@@ -111,7 +111,7 @@ class NewtonCG:
 
     tol: float = 1e-6  # relative duality gap at which to stop
     max_iter: int = 100  # Newton steps
-    settings: NewtonSettings = DEFAULTS
+    settings: NewtonCGSettings = DEFAULTS
 
     def solve(
         self, problems: Sequence[Logistic], whole: CachedGram, stopping: Stopping
@@ -256,7 +256,7 @@ class _Hessian:
         self.D, self.basis = D, basis
         self.total = D.sum(axis=0) if fit_intercept else None
         V = basis.F
-        cut = pieces(len(V), TILE_ROWS)
+        cut = pieces(len(V), MACHINE.tile_rows)
         self.factors = []
         for i, d in enumerate(D.T):
 
@@ -342,14 +342,13 @@ def with_bounds(
     results: Sequence[Result],
     gram: BlockedGram,
     stopping: Stopping,
-    settings: NewtonSettings = DEFAULTS,
 ) -> list[Result]:
     """The results with f, a bound on its errors, and one on the length of w − w̃.
 
     w̃ belongs to the dual point of the model (`Logistic.dual_point`). A fit that was stopped is
     given ``grace_seconds`` for that; beyond it the errors are infinite, but for the model β = 0.
     """
-    stop = stopping.grace(settings.grace_seconds)
+    stop = stopping.grace(DEFAULTS.grace_seconds)
     R = [p.dual_point(r.f + r.b[0])[0] - r.beta for p, r in zip(problems, results, strict=True)]
     V = np.column_stack([*(r.beta for r in results), *R])
     found = bounded_product(gram, V, stop)

@@ -30,12 +30,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer._precision import EPS
 from mercer._result import Status
-from mercer.certificates._certificate import Certificate, summarise
+from mercer.certificates._certificate import Certificate, relative, summarise
 from mercer.kernels._reference import SETTINGS as REFERENCE
 from mercer.kernels._reference import Sums
-from mercer.verification._formulations import Formulation, Posed, Task
-from mercer.verification._rounding import EPS, SETTINGS, total
+from mercer.verification._formulations import Formulation, ModelTask, Posed
+from mercer.verification._rounding import SETTINGS, total
 
 __all__ = [
     "VerifiedCertificate",
@@ -91,7 +92,7 @@ class Recomputed:
 
 
 @overflow_is_infinite
-def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedCertificate:
+def recompute_svm(model: Any, formulation: Formulation, task: ModelTask) -> VerifiedCertificate:
     """The certificate of one task; rows for which rounding matters are computed again."""
     params = model.get_params()
     posed = formulation(params, task)
@@ -102,7 +103,7 @@ def recompute_svm(model: Any, formulation: Formulation, task: Task) -> VerifiedC
         task = refined(task, rows, sums)
         posed = formulation(params, task)
         values = _evaluate(model, params, task, posed)
-    return _certificate(model, task, posed, values)
+    return _certify(model, task, posed, values)
 
 
 def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertificate:
@@ -120,7 +121,7 @@ def total_certificate(found: Sequence[VerifiedCertificate]) -> VerifiedCertifica
     )
 
 
-def refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
+def refined(task: ModelTask, rows: np.ndarray, sums: Sums) -> ModelTask:
     """The task with f of some rows as computed again, where that is more precise."""
     better = sums.error < task.f.error[rows]
     rows, count = rows[better], int(np.count_nonzero(better))
@@ -133,7 +134,7 @@ def refined(task: Task, rows: np.ndarray, sums: Sums) -> Task:
     return replace(task, f=new, refined=how)
 
 
-def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
+def _uncertain(task: ModelTask, values: Recomputed) -> np.ndarray:
     """The rows to compute again: those that leave most open, until the rest leaves little."""
     part = values.open
     if not part.sum() > 1:
@@ -144,7 +145,7 @@ def _uncertain(task: Task, values: Recomputed) -> np.ndarray:
     return np.sort(order[: min(max(needed, 1), most)])
 
 
-def _evaluate(model: Any, params: dict, task: Task, posed: Posed) -> Recomputed:
+def _evaluate(model: Any, params: dict, task: ModelTask, posed: Posed) -> Recomputed:
     quad, quad_error = task.squared_norm()
     squared = (max(quad - quad_error, 0.0) if quad >= 0 else quad - quad_error, quad + quad_error)
     box = np.clip(posed.alpha, 0.0, posed.s)
@@ -172,7 +173,7 @@ def _allowed(primal: float, gap: tuple[float, float]) -> float:
 
 
 def _bounded(
-    task: Task,
+    task: ModelTask,
     posed: Posed,
     box: np.ndarray,
     squared: tuple[float, float],
@@ -203,7 +204,7 @@ def _bounded(
 
 
 def _unbounded(
-    task: Task, posed: Posed, squared: tuple[float, float], moved: float, spread: float
+    task: ModelTask, posed: Posed, squared: tuple[float, float], moved: float, spread: float
 ) -> tuple[tuple[float, float], tuple[float, float], np.ndarray]:
     """The same for C = ∞: the model is scaled until every row is feasible."""
     g, error = task.residuals(np.zeros(len(task.y)))
@@ -247,7 +248,7 @@ def _smallest_scale(need: np.ndarray, have: np.ndarray) -> float:
     return least if least <= most else np.inf
 
 
-def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
+def _repair(task: ModelTask, posed: Posed, clipped: np.ndarray) -> tuple[float, float]:
     """What moving α into its box and its sums to their values adds: Σ|δ|(|a| + e) and Σ|δ|√k.
 
     Terms are computed for α within the box, so clipping costs no more than its part of √(δᵀKδ).
@@ -275,7 +276,7 @@ def _repair(task: Task, posed: Posed, clipped: np.ndarray) -> tuple[float, float
 
 
 def _violation(
-    model: Any, params: dict, task: Task, posed: Posed
+    model: Any, params: dict, task: ModelTask, posed: Posed
 ) -> tuple[tuple[float, float, float], tuple[float, float], np.ndarray]:
     """The largest violating pair (low, estimate, high), the bias interval, and rows to refine."""
     below = posed.alpha < posed.s * SETTINGS.at_bound
@@ -308,7 +309,7 @@ def _violation(
     return (*found.tolist(),), (float(min(mean)), float(max(mean))), part  # type: ignore[return-value]
 
 
-def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> VerifiedCertificate:
+def _certify(model: Any, task: ModelTask, posed: Posed, values: Recomputed) -> VerifiedCertificate:
     (primal_low, primal), (gap_low, gap) = values.primal, values.gap
     quad, quad_error = task.squared_norm()
     row_alpha = np.bincount(posed.row, np.abs(posed.alpha), len(task.y))
@@ -339,13 +340,17 @@ def _certificate(model: Any, task: Task, posed: Posed, values: Recomputed) -> Ve
 
 
 def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> Status:
-    """By the violation; why a model missed its tolerance only the fit can know.
+    """By the violation or, with gap_tol, the gap; why a model missed it only the fit can know.
 
     Of one that is said to be solved: the limit of float64, where rounding leaves that open.
     """
     if quad_high < 0:
         return Status.NOT_PSD
-    is_solved = values.violation[2] <= model.tol * (1 + SETTINGS.tol_slack)
+    ends, tol = (values.violation[0], values.violation[2]), model.tol
+    if (gap_tol := getattr(model, "gap_tol", None)) is not None:
+        low, high = (relative(gap, values.primal[1]) for gap in values.gap)
+        ends, tol = (low, high), gap_tol * (1 + SETTINGS.gap_tol_slack)
+    is_solved = ends[1] <= tol * (1 + SETTINGS.tol_slack)
     if posed.must_be_negative and is_solved and not values.primal[1] < 0:
         return Status.DEGENERATE
     if np.isfinite(values.gap[1]) and is_solved:
@@ -353,5 +358,5 @@ def _status(model: Any, posed: Posed, values: Recomputed, quad_high: float) -> S
     stated = getattr(getattr(model, "certificate_", None), "status", Status.SOLVED)
     if not stated.is_solved:
         return stated
-    is_open = not is_solved and values.violation[0] <= model.tol
+    is_open = not is_solved and ends[0] <= tol
     return Status.STALLED if is_open else Status.NOT_REACHED

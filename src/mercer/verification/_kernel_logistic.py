@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from mercer._precision import EPS
 from mercer._result import Status
 from mercer.certificates._certificate import relative
 from mercer.kernels._reference import Sums
 from mercer.verification._dual_svm import VerifiedCertificate, overflow_is_infinite, refined
-from mercer.verification._formulations import Task
+from mercer.verification._formulations import ModelTask
 from mercer.verification._losses import LOGISTIC
-from mercer.verification._rounding import EPS, SETTINGS
+from mercer.verification._rounding import SETTINGS
 
 __all__ = ["recompute_logistic"]
 
 
 @overflow_is_infinite
-def recompute_logistic(model: Any, task: Task) -> VerifiedCertificate:
+def recompute_logistic(model: Any, task: ModelTask) -> VerifiedCertificate:
     """The certificate of one logistic task; all rows are computed again where rounding matters."""
     found, n = _logistic_certificate(model, task), len(task.y)
     if found.status is Status.STALLED and n * n <= SETTINGS.precise_residual_values:
@@ -53,7 +54,7 @@ def _balancing_shift(y: np.ndarray, s: np.ndarray, a: np.ndarray) -> float:
 
 
 def _primal_nearby(
-    task: Task, s: np.ndarray, a: np.ndarray, error: np.ndarray, away: np.ndarray, image: Sums
+    task: ModelTask, s: np.ndarray, a: np.ndarray, error: np.ndarray, away: np.ndarray, image: Sums
 ) -> float:
     """An upper bound of the least P at β + t (β̃ − β): the optimal value is below it."""
     values = []
@@ -67,7 +68,7 @@ def _primal_nearby(
     return float(np.nanmin(values, initial=np.inf))
 
 
-def _logistic_certificate(model: Any, task: Task) -> VerifiedCertificate:
+def _logistic_certificate(model: Any, task: ModelTask) -> VerifiedCertificate:
     y, beta, b, one = task.y, task.beta, task.b, SETTINGS.summed
     v, error = task.residuals(np.zeros(len(y)))
     a, s = y * v, model.C * task.weight  # a = −y g

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from mercer.kernels._base import LARGEST, VECTORS, Kernel
 from mercer.kernels._composite import OfOne, require_kernel
 from mercer.kernels._rounding import Rounding, unit
+from mercer.kernels._sample_block import diagonal_of_tiles
 from mercer.kernels._samples import SampleBlock, Samples
 from mercer.kernels.sets._bags import Bags, read_bags, stack_bags
 
@@ -136,11 +137,7 @@ class MeanEmbedding(OfOne, Kernel):
         return A.points.part(0).take(index, np.float64), means
 
     def diag(self, A: SampleBlock) -> np.ndarray:
-        out = np.empty((len(A), 1))
-        for i in range(len(A)):
-            one = A[i : i + 1]
-            self.tile(one, one, out[i : i + 1])
-        return out[:, 0]
+        return diagonal_of_tiles(self, A, 1)
 
     def _mean_of(self, points: Samples, values: np.ndarray) -> np.ndarray:
         """The mean over each bag of a number for each sample."""
