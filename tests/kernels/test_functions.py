@@ -413,3 +413,25 @@ def test_a_function_without_a_value_is_told_so():
 def test_functions_of_vectors_name_the_form_for_objects():
     with pytest.raises(ValueError, match=r"mercer\.kernel\(of='objects'\)"):
         written.gauss(["ab", "b"])
+
+
+def test_an_index_beyond_the_columns_is_an_error():
+    """Compiled code would read what lies behind the row."""
+
+    @mercer.kernel
+    def eighth(x, z):
+        return x[7] * z[7]
+
+    @mercer.kernel
+    def neighbours(x, z):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * z[i + 1]
+        return s
+
+    for k in (eighth, neighbours, 2 * eighth + 1):
+        with pytest.raises(ValueError, match=r"fails on rows of 3 columns: index [37] is out of"):
+            k(np.ones((4, 3)))
+    np.testing.assert_array_equal(eighth(np.full((2, 8), 3.0)), np.full((2, 2), 9.0))
+    for new in (np.zeros((0, 3)), sp.csr_matrix((0, 3))):
+        assert eighth(new).shape == (0, 0)

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import inspect
 import textwrap
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType, ModuleType
@@ -49,6 +50,18 @@ class Definition:
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    def try_on(self, x: np.ndarray, z: np.ndarray, **parameters: Any) -> None:
+        """Call it as Python for one pair of rows; a ValueError names an index beyond these."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                self.function(x, z, **parameters)
+        except IndexError as error:
+            raise ValueError(
+                f"The kernel function {self.name}() fails on rows of {x.size} columns: {error}."
+            ) from error
+        except Exception:  # the tiles tell
+            return
 
     @property
     def path(self) -> str:

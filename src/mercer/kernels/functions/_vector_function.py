@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.exceptions import warn_user
-from mercer.kernels._base import OBJECT_COST
+from mercer.kernels._base import LARGEST, OBJECT_COST
 from mercer.kernels._compiled.elementwise import flat_rows, map_by_table
 from mercer.kernels._compiled.products import products
 from mercer.kernels._rounding import Rounding
@@ -54,6 +54,13 @@ class VectorFunction(FunctionKernel):
             lost = self._lost(self._tiles, points)[0]
         ones = np.ones(points.n)
         return replace(given, pairs=(*given.pairs, (lost / 2 * ones, ones))) if lost else given
+
+    def _check_rows(self, points: Samples, largest: float = LARGEST) -> None:
+        """That the function does not read beyond a row: compiled code does not check it."""
+        super()._check_rows(points, largest)
+        if points.n and self.definition.form == "vectors":
+            ends = _given(points.take(np.array([0, points.n - 1]), np.float64))
+            self.definition.try_on(*ends, **self.parameters)
 
     def _tiles_of(self, tiles: CompiledTiles, *samples: Samples) -> CompiledTiles:
         """The loops for some samples: those of dot products where these lose next to nothing."""
