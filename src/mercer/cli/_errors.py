@@ -42,6 +42,10 @@ _PYTHON = {
     r"np\.(?:str_|int64|float64)\(([^()]*)\)": r"\1",
     r"the error's \.weights; ": "",
     r"\buse OneClassSVM\b": "use mercer train --machine oneclass",
+    r" \(in Python [^()]*\)": "",
+    r"Unknown label type: continuous\..*": (
+        "the target holds numbers that are no labels of classes; --machine svr predicts numbers"
+    ),
     r"a str among \{'(\w+)', '(\w+)'\}": r"\1, \2",
 }
 
