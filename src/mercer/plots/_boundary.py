@@ -250,15 +250,16 @@ class BoundaryDisplay(Display):
 
         A name that has no room between the others' and the axes' edges is left to the legend.
         """
-        r, taken = len(self.values), []
+        r = len(self.values)
+        taken: list[tuple[int, int, int]] = []
         # Half the size of a letter on the grid; the axes are some 60 % as wide as the figure.
         letter = 0.5 * style.SETTINGS.letter * r / (0.6 * self.figure_.get_figwidth())
         line = 1.2 * style.SETTINGS.letter * r / (0.8 * self.figure_.get_figheight())
         widest = []
         for c, name in enumerate(shortened(self.classes)):
             depth = distance_transform_edt(np.pad(self.values == c, 1))[1:-1, 1:-1]
-            i, j = np.unravel_index(int(depth.argmax()), depth.shape)
-            widest.append((float(depth[i, j]), int(i), int(j), name))
+            i, j = divmod(int(depth.argmax()), depth.shape[1])
+            widest.append((float(depth[i, j]), i, j, name))
         for depth, i, j, name in sorted(widest, reverse=True):
             half = int(letter * len(name)) + 1
             j, c = max(half, min(j, r - 1 - half)), self.values[i, j]
