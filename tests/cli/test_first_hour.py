@@ -117,6 +117,13 @@ def test_no_python_in_the_words_of_doctor(tmp_path, mercer):
 # ------------------------------------------------------------------ train
 
 
+def test_doctor_names_a_file_of_one_row(tmp_path, mercer):
+    (tmp_path / "one.csv").write_text("a,b,target\n1,2,3\n")
+    code, _, err = mercer("doctor", tmp_path / "one.csv")
+    assert code == 1
+    assert "one.csv: has one row" in err
+
+
 def test_train_warns_of_row_numbers(folder, mercer):
     words = "train messy.csv --target label --drop id --na n.d. --missing median -q"
     code, out, err = mercer(*words.split())
