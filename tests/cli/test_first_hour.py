@@ -117,6 +117,13 @@ def test_no_python_in_the_words_of_doctor(tmp_path, mercer):
 # ------------------------------------------------------------------ train
 
 
+def test_doctor_names_a_file_of_one_row(tmp_path, mercer):
+    (tmp_path / "one.csv").write_text("a,b,target\n1,2,3\n")
+    code, _, err = mercer("doctor", tmp_path / "one.csv")
+    assert code == 1
+    assert "one.csv: has one row" in err
+
+
 def test_train_warns_of_row_numbers(folder, mercer):
     words = "train messy.csv --target label --drop id --na n.d. --missing median -q"
     code, out, err = mercer(*words.split())
@@ -142,6 +149,39 @@ def test_the_held_out_score_is_beside_the_baseline(here, mercer):
     assert found["accuracy"] == model.score((table.X[held] - mean) / sd, table.y[held])
     out = mercer("train", "demo/tumours.csv", "--target", "diagnosis")[1]
     assert re.search(r"held out +accuracy \S+ % on 79 rows .*always 'benign': \S+ %", out)
+
+
+@pytest.mark.parametrize("limit", ["--time-limit 1e-9", "--max-iter 1"])
+def test_a_fit_that_met_its_limit_is_scored_by_one_with_the_same_limit(here, mercer, limit):
+    words = f"train demo/tumours.csv --target diagnosis --json {limit}".split()
+    code, out, _ = mercer(*words)
+    found = json.loads(out)
+    assert (code, found["solved"]) == (3, False)
+    assert found["held_out"]["baseline"]["constant"] == "benign"
+    assert found["held_out"]["training_rows"] == 319
+
+
+def test_a_precomputed_kernel_is_scored_on_rows_that_its_columns_lack(tmp_path, mercer):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 3))
+    K, y = rows @ rows.T + np.eye(60), np.where(rows[:, 0] > 0, 1, -1)
+    lines = [
+        f"{y[i]} 0:{i + 1} " + " ".join(f"{j + 1}:{K[i, j]:.17g}" for j in range(60))
+        for i in range(60)
+    ]
+    (tmp_path / "kernel").write_text("\n".join(lines) + "\n")
+    out = mercer("train", "-t", 4, tmp_path / "kernel", tmp_path / "model", "--json")[1]
+    found = json.loads(out)["held_out"]
+    order = np.random.default_rng(0).permutation(60)
+    rest, held = train_test_split(order, test_size=12, random_state=0, stratify=y[order])
+    fitted = package.SVC(kernel="precomputed").fit(K[np.ix_(rest, rest)], y[rest])
+    assert found["accuracy"] == fitted.score(K[np.ix_(held, rest)], y[held])
+
+
+def test_numbers_for_a_classifier_are_told_in_options(tmp_path, mercer):
+    (tmp_path / "d.csv").write_text("a,b\n" + "".join(f"{i},{i / 7}\n" for i in range(30)))
+    err = mercer("train", tmp_path / "d.csv", "--target", "b", "--machine", "svc")[2]
+    assert err.endswith("--machine svr predicts numbers\n")
 
 
 def test_a_regression_at_the_bound_is_told(folder, mercer):
@@ -233,6 +273,16 @@ def test_words_of_a_certificate():
         shown = float(percent(ratio).removesuffix(" %")) / 100
         assert shown >= ratio * (1 - 1e-9)  # a bound stays one
         assert shown <= max(1.1 * ratio, 1e-6)
+
+
+def test_of_a_kernel_that_is_none_no_distance_from_the_optimum_is_stated():
+    """Weak duality needs convexity: two local optima of one problem differ by more than the gap."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    K = np.tanh(X @ X.T - 1)
+    assert np.linalg.eigvalsh(K)[0] < -0.1
+    model = package.SVC(kernel="precomputed", C=10).fit(K, X[:, 0] > 0)
+    assert model.certificate_.status is package.Status.NOT_PSD
+    assert "within" not in headline(model.certificate_)
 
 
 def test_compiling_is_not_the_time_of_the_fit():

@@ -72,6 +72,13 @@ def test_numbers_of_rows_must_be_theirs(mercer, files):
     assert "row 2 begins with 0:3" in error
 
 
+def test_rows_of_features_are_no_kernel_values(mercer, files):
+    assert mercer("train", "-t", 4, "kernel", "k.mercer", "-q")[0] == 0
+    code, _, error = mercer("predict", "-b", 0, "new", "k.mercer", "out")
+    assert code == 1
+    assert "new: has rows of features, but the model takes kernel values" in error
+
+
 def test_precomputed_models_go_to_libsvm_and_back(mercer, files):
     assert mercer("train", "-t", 4, "kernel", "k.mercer", "-q")[0] == 0
     assert mercer("convert", "k.mercer", "k.model", "-q")[0] == 0

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import urllib.request
@@ -234,3 +235,20 @@ def test_the_shell_completes(words, expected, shell):
     }
     done = run("mercer", shell | asked)
     assert expected in done.stdout.split()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("order", ["{model} {data} -o pipe", "-b 0 {data} {model} pipe"])
+def test_pipes_and_devices_are_written_to_not_replaced(here, mercer, order):
+    """``-o /dev/null`` must leave a device there, also where the user may write to /dev."""
+    assert mercer("train", "demo/tumours.csv", "--target", "diagnosis", "-o", "m", "-q")[0] == 0
+    os.mkfifo("pipe")
+    end = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)  # what is written fits into its buffer
+    try:
+        words = order.format(model="m", data="demo/tumours-new.csv").split()
+        assert mercer("predict", *words)[0] == 0
+        lines = os.read(end, 1 << 16).decode().split()
+    finally:
+        os.close(end)
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    assert lines.count("benign") + lines.count("malignant") == 171

@@ -129,6 +129,7 @@ def test_a_model_of_libsvm_is_named_in_either_order(tmp_path, monkeypatch, merce
         code, _, err = mercer("predict", *order)
         assert code == 1
         assert "old.model: is a model of LIBSVM or LIBLINEAR: mercer convert" in err
+        assert "Python" not in err
 
 
 def test_a_model_is_not_converted_to_data(tmp_path, monkeypatch, mercer):

@@ -17,14 +17,14 @@ from mercer.problems._losses import (
 from mercer.problems._regularized_loss import classification, logistic
 from mercer.solvers import Stopping
 from mercer.solvers.linear import as_design_matrix, evaluate
-from mercer.solvers.linear._coordinate_descent import CoordinateDescent, _rescaled
+from mercer.solvers.linear._coordinate_descent import CoordinateDescent
 from mercer.solvers.linear._design_matrix import DenseMatrix
 from mercer.solvers.linear._free_variable_cg import (
     FreeVariableSettings,
     cg_step_on_free_variables,
     intercept_correction,
 )
-from mercer.solvers.linear._gradient_dual import GradientDual
+from mercer.solvers.linear._gradient_dual import GradientDual, rescaled
 from mercer.solvers.linear._smooth_newton import line_search
 from tests.read_only import read_only
 
@@ -190,7 +190,7 @@ def test_a_rescaled_model_has_a_gap_of_its_own():
     exact = CoordinateDescent(1e-7).solve(problem, rows, Stopping())
     w = exact.w * (1 - 1e-4)
     short = evaluate(problem, rows, w, 0.0, exact.beta, exact.w_beta)
-    found = _rescaled(problem, short, 1e-7)
+    found = rescaled(problem, short, 1e-7)
     again = evaluate(problem, rows, found.w, found.b, found.beta)
     assert found.gap < 0.1 * short.gap
     assert found.gap == pytest.approx(again.gap, rel=1e-6)

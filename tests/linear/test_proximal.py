@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numba
 import numpy as np
 import pytest
@@ -12,14 +14,17 @@ from sklearn.base import clone
 import mercer
 from mercer import LinearSVC, LinearSVR, LogisticRegression
 from mercer._numba import prefetch
-from mercer._result import Status
+from mercer._result import LinearResult, Status
 from mercer._threads import Workers
 from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED
 from mercer.problems._regularized_loss import classification, logistic, regression
 from mercer.solvers import Stopping
+from mercer.solvers._stopping import RateForecast
 from mercer.solvers.linear import as_design_matrix, evaluate, warm_start
-from mercer.solvers.linear._coordinate_descent import CoordinateDescent
+from mercer.solvers.linear._bounded_gap import SCORE_ROUNDINGS, bound_gap_by_norms
+from mercer.solvers.linear._coordinate_descent import CoordinateDescent, CoordinateDescentSettings
 from mercer.solvers.linear._free_variable_cg import dual_gain
+from mercer.solvers.linear._gradient_dual import rescaled
 from mercer.solvers.linear._newton import Newton
 from mercer.solvers.linear._proximal_newton import proximal_derivatives, update_duals
 from mercer.solvers.linear._selection import CoordinateDescentThenNewton, HandoverSettings
@@ -265,6 +270,70 @@ def test_newton_takes_over_where_descent_is_too_slow():
     whole = Newton(1e-9).solve(PROBLEMS["hinge"](0.0), rows, Stopping())
     assert found.status is Status.SOLVED
     assert_allclose(found.primal, whole.primal, rtol=1e-8)
+
+
+def test_a_forecast_is_exact_of_a_geometric_fall():
+    """Halved with every row's visit from the first: 10 visits of 100 rows before 2⁻³⁰, 20 after."""
+    rate = RateForecast(100)
+    for epoch in range(1, 11):
+        rate.add(100 * epoch, 2.0**-epoch)
+    assert [visits for visits, _ in rate.marks] == [0, 100, 200, 400, 800]
+    assert rate.visits_to(2.0**-30, 1000, 2.0**-10) == pytest.approx(2000)
+    assert rate.visits_to(2.0**-10, 1000, 2.0**-12) == 0
+    # By the rate since the last mark, not by that since the start: nothing fell, nothing will.
+    assert rate.visits_to(2.0**-30, 1000, 2.0**-8) == np.inf
+
+
+@pytest.mark.parametrize("has_callback", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "tol", "handover_gap"), [("squared", 1e-7, 0.0), ("hinge", 1e-5, 1e-4)]
+)
+def test_epochs_go_on_where_they_promise_the_tolerance(rng, kind, tol, handover_gap, has_callback):
+    """Sparse rows of length one, C = 1: descent is fast, and steps of other kinds are dearer."""
+    rows = sp.random(400, 2000, density=0.01, random_state=1, format="csr")
+    rows = sp.csr_matrix(rows.multiply(1 / np.sqrt(rows.power(2).sum(axis=1))))
+    y = np.where(rows @ rng.normal(size=2000) + 0.1 * rng.normal(size=400) > 0, 1.0, -1.0)
+    problem = classification(y, np.ones(400), squared=kind == "squared", intercept_penalty=1.0)
+    stopping = Stopping(callback=(lambda progress: None) if has_callback else None)
+    never = CoordinateDescentSettings(cg_promise=0.0, handover_promise=0.0)
+    found, other = (
+        CoordinateDescent(tol, handover_gap=handover_gap, settings=settings).solve(
+            problem, as_design_matrix(rows, Workers(1)), stopping
+        )
+        for settings in (CoordinateDescentSettings(), never)
+    )
+    assert found.status is Status.SOLVED
+    assert found.relative_gap <= tol
+    if kind == "squared":
+        assert other.rounds > found.rounds  # each CG step begins with an evaluation
+    else:
+        assert other.status is Status.STALLED  # for another solver to continue
+        assert tol < other.relative_gap <= handover_gap
+
+
+def test_a_rescaled_model_has_the_bound_of_its_scores():
+    """Its scores are not computed again: three roundings more, which the bound has room for."""
+    rows, y = as_design_matrix(sp.csr_matrix(X), Workers(1)), np.where(X[:, 0] > 0.2, 1.0, -1.0)
+    problem = classification(y, np.full(N, 1e4), squared=False, intercept_penalty=1.0)
+    found = CoordinateDescent(1e-4).solve(problem, rows, Stopping())
+    for factor in (0.99, 0.999):  # all margins are short by little
+        beta, b = factor * found.beta, factor * found.b
+        w = X.T @ beta
+        g = X @ w + b
+        values = problem.primal_and_gap(w, b, beta, g, w)
+        short = LinearResult(w, b, beta, g, w, *values, direct=True)
+        longer = rescaled(problem, short, 0.0)
+        assert longer.gap < 0.2 * short.gap
+        bounded = bound_gap_by_norms(problem, rows, longer, 1e-2)
+        exact = np.array([
+            float(sum((Fraction(a) * Fraction(c) for a, c in zip(row, longer.w, strict=True)),
+                      Fraction(longer.b)) - Fraction(value))
+            for row, value in zip(X.tolist(), longer.g.tolist(), strict=True)
+        ])  # fmt: skip
+        room = np.linalg.norm(X, axis=1) * np.linalg.norm(longer.w) + abs(longer.b)
+        assert (np.abs(exact) <= (X.shape[1] + SCORE_ROUNDINGS) * 2.0**-53 * room).all()
+        assert bounded is not None
+        assert bounded.g is longer.g
 
 
 @pytest.mark.parametrize("kind", [EPSILON_INSENSITIVE, SQUARED])

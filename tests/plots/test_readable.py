@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer.kernels import RBF, Linear, Normalize, Spectrum, WeightedDegree
-from mercer.plots import KernelMatrixDisplay, LossDisplay, draw, style
+from mercer.plots import KernelMatrixDisplay, LossDisplay, draw, style, write_figure
+from mercer.plots._base import shortened
 from mercer.plots._fitted import kernel_words
 
 X, y = make_moons(60, noise=0.2, random_state=0)
@@ -50,6 +51,47 @@ def test_names_beside_a_kernel_matrix_do_not_overlap():
     for c in (0, 1, 6, 9):  # the large classes keep their names
         assert f"species {c} ({sizes[c]})" in shown
     assert f"{12 - len(boxes)} small ones without a name" in display.ax_.get_xlabel()
+
+
+@pytest.mark.parametrize("kind", ["boundary", "kkt", "kernel", "weights"])
+def test_long_names_leave_room_for_the_picture(kind, tmp_path):
+    """Names of 45 letters (columns: more) do not leave the figure, nor take it from the axes."""
+    rows, codes = make_blobs(240, centers=12, random_state=4)
+    names = np.array([f"a class whose name is long and ends in its number {c}" for c in range(12)])
+    data = pd.DataFrame(rows, columns=["the first of two columns, " + 80 * "x", "other" * 30])
+    model = mercer.LinearSVC() if kind == "weights" else mercer.SVC()
+    display = draw(kind, model.fit(data, names[codes]), data, names[codes])
+    write_figure(display, tmp_path / "picture.png")
+    ax, all_of_it = display.ax_, display.figure_.bbox
+    inside = ax.get_window_extent()
+    assert inside.width > 0.4 * all_of_it.width
+    assert inside.height > 0.5 * all_of_it.height
+    drawn, (width, height) = display.figure_.get_tightbbox(), display.figure_.get_size_inches()
+    assert -0.02 < drawn.x0 < drawn.x1 < width + 0.02
+    assert -0.02 < drawn.y0 < drawn.y1 < height + 0.02
+    if kind == "boundary":
+        regions = [t.get_window_extent() for t in ax.texts if "…" in t.get_text()]
+        assert len(regions) >= 3
+        assert not any(one.overlaps(two) for one, two in combinations(regions, 2))
+        assert all(inside.x0 <= box.x0 and box.x1 <= inside.x1 for box in regions)
+
+
+def test_cut_names_stay_different():
+    assert shortened(["short", 30 * "a" + " b", 30 * "a" + " c"], 20) == [
+        "short", 13 * "a" + "…aaaa b", 13 * "a" + "…aaaa c"
+    ]  # fmt: skip
+    twins = ["begins alike 1" + 30 * "-" + "ends alike", "begins alike 1" + 31 * "-" + "ends alike"]
+    assert shortened(twins, 20) == twins
+
+
+def test_many_tasks_that_report_their_start_are_a_bundle():
+    """A linear machine reports a gap before its first step."""
+    rows, codes = make_blobs(120, centers=10, random_state=1)
+    display = draw("gap", mercer.LinearSVC(), rows, codes)
+    median = next(line for line in display.ax_.lines if line.get_label() == "median of the tasks")
+    first = {p.task: p.relative_gap for p in reversed(display.trace.points)}
+    assert median.get_xdata()[0] == 0
+    assert median.get_ydata()[0] == pytest.approx(np.exp(np.median(np.log([*first.values()]))))
 
 
 def test_many_tasks_are_a_bundle():

@@ -8,11 +8,19 @@ from typing import Any
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from mercer._result import Status
 from mercer.certificates._statement import percent
 from mercer.cli._output import table
 from mercer.cli._progress import measure_of
 
-__all__ = ["certificate_of", "describe_certificate", "headline", "is_unfinished", "last_step"]
+__all__ = [
+    "certificate_of",
+    "describe_certificate",
+    "headline",
+    "is_unfinished",
+    "last_step",
+    "was_interrupted",
+]
 
 
 def last_step(model: Any) -> Any:
@@ -34,6 +42,11 @@ def is_unfinished(model: Any) -> bool:
     return certificate is not None and not certificate.status.is_solved
 
 
+def was_interrupted(model: Any) -> bool:
+    """Whether Ctrl-C ended the fit."""
+    return getattr(certificate_of(model), "status", None) is Status.STOPPED
+
+
 def headline(certificate: Any, tol: float | None = None) -> str:
     """What is proved, in one sentence; ``tol`` is that of a fit which ends by its violation."""
     status, gap = certificate.status, getattr(certificate, "relative_gap", None)
@@ -43,7 +56,7 @@ def headline(certificate: Any, tol: float | None = None) -> str:
     tasks = getattr(certificate, "tasks", ())
     of = f"each of {len(tasks)} tasks is " if tasks else ""
     optimum = "its optimum" if tasks else "the optimum"
-    if not math.isfinite(gap):
+    if status is Status.NOT_PSD or not math.isfinite(gap):  # weak duality needs convexity
         return f"{status}: nothing is proved about the distance from the optimum"
     text = f"{status}: {of}within {percent(gap)} of {optimum}"
     if status.is_solved and tol is not None and gap > 1e-3:

@@ -43,6 +43,8 @@ def run(json: bool, **given: Any) -> None:
     names = data.schema.feature_names
     if data.y is None:
         parameters.pop("epsilon", None)
+    if data.X.shape[0] < 2:
+        raise CommandError(f"{data.name}: has one row; a fit needs two at least.")
     report = diagnostics.doctor(data.X, data.y, feature_names=names, **parameters)
     checked = [of_file(finding, data) for finding in report.findings]
     for finding in checked:

@@ -43,6 +43,10 @@ _PYTHON = {
     r"the error's \.weights; ": "",
     r"\buse OneClassSVM\b": "use mercer train --machine oneclass",
     r"\bkernel='spectrum'": "--kernel spectrum",
+    r" \(in Python [^()]*\)": "",
+    r"Unknown label type: continuous\..*": (
+        "the target holds numbers that are no labels of classes; --machine svr predicts numbers"
+    ),
     r"a str among \{'(\w+)', '(\w+)'\}": r"\1, \2",
 }
 

@@ -143,7 +143,7 @@ def is_scored(fitted: Any, y: np.ndarray) -> bool:
 def hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> None:
     """Score a fit of most rows on the others, beside the best constant."""
     n, y, task = data.X.shape[0], data.y, data.schema.task
-    if y is None or getattr(model, "kernel", "") == "precomputed" or not is_scored(model, y):
+    if y is None or not is_scored(model, y):
         return
     rows = np.random.default_rng(0).permutation(n)[: SETTINGS.max_rows]
     parts = held_out_rows(y, task, rows, int(SETTINGS.held_out * rows.size))
@@ -153,12 +153,20 @@ def hold_out(model: Any, data: Table, seconds: float, reporter: Reporter) -> Non
         reporter.write(table({"held out": f"not scored: {why}"}))
         return
     rest, held = parts
+    X_rest, X_held = data.X[rest], data.X[held]
+    if getattr(model, "kernel", "") == "precomputed":  # kernel values between rows
+        X_rest, X_held = X_rest[:, rest], X_held[:, rest]
     other = _with_scaling(clone(model), data.schema)
-    limit = {name: max(seconds, 1.0) for name in other.get_params() if name.endswith("time_limit")}
+    # The limit of the first fit, if it has one: what is scored is a model that was stopped as well.
+    limit = {
+        name: max(seconds, 1.0) if given is None else given
+        for name, given in other.get_params().items()
+        if name.endswith("time_limit")
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            predicted = other.set_params(**limit).fit(data.X[rest], y[rest]).predict(data.X[held])
+            predicted = other.set_params(**limit).fit(X_rest, y[rest]).predict(X_held)
         except (ValueError, KeyboardInterrupt) as error:  # such as ν infeasible for fewer rows
             why = str(error).partition(";")[0] or "stopped by Ctrl-C"
             reporter.write(table({"held out": f"not scored: {why}"}))

@@ -12,7 +12,12 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from mercer._result import Status
-from mercer.cli._certificate import certificate_of, describe_certificate, is_unfinished
+from mercer.cli._certificate import (
+    certificate_of,
+    describe_certificate,
+    is_unfinished,
+    was_interrupted,
+)
 from mercer.cli._commands import train_by_dask
 from mercer.cli._errors import CommandError, ExitCode, UsageError, in_options, option, print_error
 from mercer.cli._kernel import make_kernel
@@ -94,7 +99,7 @@ def run(**given: Any) -> int:
         text = table({"test": f"{test.name} ({describe_constant(base)})"})
         text += f"\n{describe_scores(numbers, test.X.shape[0])}"
         reporter.write(text, test={"data": test.name, **numbers, "baseline": base})
-    elif not is_unfinished(model) and not (options["quiet"] and not options["json"]):
+    elif not was_interrupted(model) and not (options["quiet"] and not options["json"]):
         hold_out(model, data, seconds["seconds_fitting"], reporter)
     broken: list[str] = []
     if options["verify"]:  # of the model as it was written, not of the one in memory

@@ -80,8 +80,13 @@ def as_file_errors(name: str, what: str = "cannot be read") -> Iterator[None]:
 def replacing(path: str | os.PathLike, part: Path | None = None) -> Iterator[BinaryIO]:
     """Write a file beside its place (``part``), flush it to the disk, then rename it: atomic.
 
-    A crash at any moment leaves the old file or the new one, an exception the old one.
+    A crash at any moment leaves the old file or the new one, an exception the old one. Pipes and
+    devices, such as /dev/null, are written to: they must not be replaced by a file.
     """
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        with open(path, "wb") as file:
+            yield file
+        return
     place = Path(os.path.realpath(path))
     part = part or place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
     try:
@@ -98,10 +103,9 @@ def replacing(path: str | os.PathLike, part: Path | None = None) -> Iterator[Bin
 
 @contextmanager
 def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """As `replacing`, with a `FileError` that names the file. Pipes and devices are written to."""
-    is_stream = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    """As `replacing`, with a `FileError` that names the file."""
     try:
-        with open(path, "wb") if is_stream else replacing(path) as file:
+        with replacing(path) as file:
             yield file
     except OSError as error:
         reason = error.strerror or error

@@ -361,6 +361,12 @@ def _read_svmlight(source: Source, options: Options, schema: Schema | None) -> R
         what = f"{error.message.rstrip('.')}; format='csv' if it is not svmlight."
         raise FileError(error.path, error.line, what) from error
     if schema is not None and X.shape[1] < trained:
+        if schema.is_kernel_matrix and not X[:, 0].nnz:
+            what = (
+                "has rows of features, but the model takes kernel values with its "
+                f"{trained - 1:,} training rows: label 0:i 1:k(x, x₁) 2:k(x, x₂) …"
+            )
+            raise FileError(source.name, None, what)
         X.resize(X.shape[0], trained)
     if schema is not None and schema.is_kernel_matrix:
         X = X[:, 1:].toarray()

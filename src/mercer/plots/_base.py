@@ -15,7 +15,7 @@ from mercer.certificates._statement import percent
 from mercer.estimators._dual_view import KKTGroup
 from mercer.plots import style
 
-__all__ = ["APART", "Display", "halo", "marker_options", "number"]
+__all__ = ["APART", "Display", "halo", "marker_options", "number", "shortened"]
 
 # In the place of axes: a new figure that pyplot does not know.
 APART = object()
@@ -50,12 +50,25 @@ def number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
+def shortened(names: Sequence[str], most: int = style.SETTINGS.longest_name) -> list[str]:
+    """Names of at most ``most`` letters, cut in the middle; whole where two would become equal."""
+    end = most // 3
+    cut = [
+        name if len(name) <= most else f"{name[: most - end - 1].rstrip()}…{name[-end:].lstrip()}"
+        for name in names
+    ]
+    return [
+        short if cut.count(short) == 1 else name for short, name in zip(cut, names, strict=True)
+    ]
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Display:
     """A picture as numbers; ``plot`` draws them. After it, ``ax_`` and ``figure_`` are set."""
 
     panels = 1
     figsize = style.SETTINGS.figsize
+    longest_label = 56  # letters beside an axis
 
     title: str = ""
     caveat: str = ""
@@ -100,6 +113,8 @@ class Display:
             self._draw(self.axes_, **options)
             for each in self.axes_:  # a common factor beside the certificate, not below it
                 each.yaxis.get_offset_text().set(horizontalalignment="right", x=-0.01)
+                labels = shortened([each.get_xlabel(), each.get_ylabel()], self.longest_label)
+                each.set(xlabel=labels[0], ylabel=labels[1])
             if self.title and not self.ax_.get_title(loc="left"):
                 self.ax_.set_title(self._title_lines())
                 self._write_certificate()
@@ -174,13 +189,21 @@ class Display:
                     options = marker_options(group, colour, size * crowd, is_plain=is_plain)
                     options |= {"marker": style.class_marker(c) if classes else "o"}
                     ax.scatter(*points[rows].T, zorder=4 + group, rasterized=is_crowd, **options)
-        for c, name in (classes or {}).items():
+        classes = classes or {}
+        columns = self._legend_columns(len(classes))
+        most = style.SETTINGS.longest_name // columns
+        for c, name in zip(classes, shortened([*classes.values()], most), strict=True):
             colour, marker = style.class_colour(c), style.class_marker(c)
             self._legend_point(ax, name, s=34, c=colour, marker=marker)
         for group, name in names.items():
             if name:
                 look = marker_options(group, style.GREY, is_plain=is_plain)
                 self._legend_point(ax, f"{name} ({(groups == group).sum():,})", **look)
+
+    @staticmethod
+    def _legend_columns(classes: int) -> int:
+        """Of a legend that names so many classes."""
+        return 1 + (classes > style.SETTINGS.most_entries)
 
     @staticmethod
     def _legend_line(ax: Any, label: str, **line: Any) -> None:

@@ -11,7 +11,7 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 from mercer.estimators._dual_view import KKTGroup
 from mercer.plots import style
-from mercer.plots._base import Display, halo, number
+from mercer.plots._base import Display, halo, number, shortened
 from mercer.plots._fitted import FittedView, groups_from_margin, max_over_tasks
 from mercer.plots._projection import make_plane
 
@@ -181,8 +181,7 @@ class BoundaryDisplay(Display):
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
         if self.one_scale:
             ax.set_aspect("equal")
-        columns = 1 + (len(self.classes) > style.SETTINGS.most_entries)
-        self._legend(ax, legend, ncols=columns)
+        self._legend(ax, legend, ncols=self._legend_columns(len(self.classes)))
 
     def _shown_codes(self) -> np.ndarray:
         """One class alone has the colour of its inside, that of class 1."""
@@ -242,17 +241,37 @@ class BoundaryDisplay(Display):
             if inside.min() < 0.5 < inside.max():
                 line = {"colors": style.INK, "linewidths": 1.2}
                 ax.contour(self.xx0, self.xx1, inside, levels=[0.5], zorder=2, **line)
-            if k > len(style.CLASSES) / 2:  # tints of more colours are too close
-                self._name_region(ax, self.values == c, self.classes[c])
+        if k > len(style.CLASSES) / 2:  # tints of more colours are too close
+            self._name_regions(ax)
         self._legend_line(ax, "where the decision changes", color=style.INK, linewidth=1.2)
 
-    def _name_region(self, ax: Any, inside: np.ndarray, name: str) -> None:
-        """The name of a class where its region is widest."""
-        depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
-        if depth.max() > 3:
-            place = np.unravel_index(int(depth.argmax()), depth.shape)
-            font = {"ha": "center", "va": "center", "weight": "bold", "path_effects": halo()}
-            ax.text(self.xx0[place], self.xx1[place], name, color=style.INK, zorder=9, **font)
+    def _name_regions(self, ax: Any) -> None:
+        """The name of each class where its region is widest, of the widest ones first.
+
+        A name that has no room between the others' and the axes' edges is left to the legend.
+        """
+        r = len(self.values)
+        taken: list[tuple[int, int, int]] = []
+        # Half the size of a letter on the grid; the axes are some 60 % as wide as the figure.
+        letter = 0.5 * style.SETTINGS.letter * r / (0.6 * self.figure_.get_figwidth())
+        line = 1.2 * style.SETTINGS.letter * r / (0.8 * self.figure_.get_figheight())
+        widest = []
+        for c, name in enumerate(shortened(self.classes)):
+            depth = distance_transform_edt(np.pad(self.values == c, 1))[1:-1, 1:-1]
+            i, j = divmod(int(depth.argmax()), depth.shape[1])
+            widest.append((float(depth[i, j]), i, j, name))
+        for depth, i, j, name in sorted(widest, reverse=True):
+            half = int(letter * len(name)) + 1
+            j, c = max(half, min(j, r - 1 - half)), self.values[i, j]
+            has_room = (
+                2 * half < r
+                and self.values[i, j] == c
+                and all(abs(i - k) > line or abs(j - m) > half + other for k, m, other in taken)
+            )
+            if depth > 3 and has_room:
+                taken.append((i, j, half))
+                font = {"ha": "center", "va": "center", "weight": "bold", "path_effects": halo()}
+                ax.text(self.xx0[i, j], self.xx1[i, j], name, color=style.INK, zorder=9, **font)
 
     def _draw_probabilities(self, ax: Any) -> None:
         grid = self.xx0, self.xx1, self.probabilities

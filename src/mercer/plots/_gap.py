@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from mercer.certificates._certificate import Certificate
 from mercer.certificates._trace import Trace
 from mercer.plots import style
-from mercer.plots._base import Display
+from mercer.plots._base import Display, shortened
 from mercer.plots._fitted import title_of
 
 __all__ = ["GapDisplay"]
@@ -147,22 +147,23 @@ class GapDisplay(Display):
             ax.plot(x, np.where(gaps > 0, gaps, np.nan), color=style.PALE, linewidth=0.9)
         self._legend_line(ax, f"{len(self.names)} tasks", color=style.PALE, linewidth=0.9)
         longest = max(range(len(lines)), key=lambda t: lines[t][0][-1])
-        x = np.geomspace(min(x[0] for x, _ in lines), lines[longest][0][-1], 60)
+        x = np.unique(np.concatenate([x for x, _ in lines]))  # where one of the lines bends
         logs = [np.interp(x, at, np.log(np.maximum(gaps, 1e-300))) for at, gaps in lines]
         ax.plot(x, np.exp(np.median(logs, axis=0)), color=style.BLUE, label="median of the tasks")
-        label = f"{self.names[longest]}: the most {against}"
+        name = shortened([self.names[longest]], 2 * style.SETTINGS.longest_name)[0]
+        label = f"{name}: the most {against}"
         ax.plot(*lines[longest], color=style.VERMILION, linestyle="--", label=label)
         ax.set_ylabel("relative gap")
 
     def _draw_task(self, axes: list[Any], task: int, against: str) -> None:
         points = [point for point in self.trace.points if point.task == task]
         x = [getattr(point, against) for point in points]
-        several = len(self.names) > 1
+        names, several = shortened(self.names), len(self.names) > 1
         colour, marker = style.class_colour(task + 1), style.class_marker(task + 1)
         line = {"color": colour, "marker": marker, "markersize": 3.5, "linewidth": 1.5}
         gaps = np.array([point.relative_gap for point in points])
         shown = np.where(np.isfinite(gaps) & (gaps > 0), gaps, np.nan)
-        axes[-1].plot(x, shown, label=self.names[task] if several else "relative gap", **line)
+        axes[-1].plot(x, shown, label=names[task] if several else "relative gap", **line)
         axes[-1].set_ylabel("relative gap")
         if len(axes) > 1:
             primal, dual = [p.primal for p in points], [p.dual for p in points]

@@ -17,7 +17,7 @@ from mercer.kernels._base import OBJECTS, VECTORS
 from mercer.kernels._samples import Samples
 from mercer.kernels.structured._sample_types import is_frame
 from mercer.plots import style
-from mercer.plots._base import Display
+from mercer.plots._base import Display, shortened
 from mercer.plots._fitted import FittedView, kernel_words
 
 __all__ = ["KernelMatrixDisplay", "SpectrumDisplay"]
@@ -138,13 +138,17 @@ class KernelMatrixDisplay(_KernelDisplay):
     ([1, 0, 2], [0, 1, 3])
     """
 
-    figsize = (5.8, 4.9)
     least_distance = 0.045  # between two names beside an axis, as a fraction of its length
+    most_turned = 5  # names below the axis that have room as slanted text
 
     K: np.ndarray  #: in the order drawn
     order: np.ndarray  #: row of the data of each row of K
     starts: np.ndarray  #: where each class begins, and the last one ends
     classes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        longest = max(map(len, shortened(self.classes)), default=0)
+        self.figsize = (5.8 + style.SETTINGS.room(longest + len(" (100)")), 4.9)
 
     @staticmethod
     def _numbers(K: np.ndarray, rows: np.ndarray, starts: np.ndarray, names: Any) -> dict:
@@ -186,11 +190,15 @@ class KernelMatrixDisplay(_KernelDisplay):
             if all(abs(middle[c] - middle[k]) > self.least_distance * len(self.K) for k in named):
                 named.append(int(c))
         named.sort()
-        names = [self.classes[c] for c in named]
+        names = shortened([self.classes[c] for c in named])
         is_long = max(map(len, names)) > 40 // len(names)
         turn = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-        ax.set_xticks(middle[named], names, **turn)
-        ax.set_yticks(middle[named], [f"{self.classes[c]} ({sizes[c]})" for c in named])
+        if is_long and len(names) > self.most_turned:  # the rows', in the same order, must do
+            ax.set_xticks([])
+        else:
+            ax.set_xticks(middle[named], names, **turn)
+        rows = [f"{name} ({sizes[c]})" for name, c in zip(names, named, strict=True)]
+        ax.set_yticks(middle[named], rows)
         ax.tick_params(length=0)
         rest = len(self.classes) - len(named)
         ax.set(xlabel="rows by class" + (f"; {rest} small ones without a name" if rest else ""))

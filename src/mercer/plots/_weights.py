@@ -15,7 +15,7 @@ from mercer.data._column_statistics import survey, uneven
 from mercer.estimators._path import Path, path
 from mercer.estimators.linear import LinearSVC, LinearSVR, LogisticRegression
 from mercer.plots import style
-from mercer.plots._base import Display
+from mercer.plots._base import Display, shortened
 from mercer.plots._fitted import title_of
 
 __all__ = ["PathDisplay", "WeightsDisplay"]
@@ -68,6 +68,8 @@ class WeightsDisplay(Display):
     ['height', 'width']
     """
 
+    longest_name = 50  # letters; those of scaled columns end in "(standardised)"
+
     weights: np.ndarray  #: shape (tasks, features)
     names: Sequence[str]  #: of the features
     tasks: Sequence[str] = ("",)  #: their names; one is left unnamed
@@ -75,7 +77,10 @@ class WeightsDisplay(Display):
 
     def __post_init__(self) -> None:
         self.order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
-        self.figsize = (7.2, 1.5 + 0.26 * min(self.top, self.weights.shape[1]))
+        entries = len(self.tasks) if len(self.tasks) <= len(style.CLASSES) else 1  # of the legend
+        rows = max(0.26 * min(self.top, self.weights.shape[1]), 0.21 * entries)
+        longest = max(map(len, shortened(self.names, self.longest_name)))
+        self.figsize = (7.2 + style.SETTINGS.room(longest), 1.5 + rows)
 
     @classmethod
     def from_estimator(
@@ -130,7 +135,7 @@ class WeightsDisplay(Display):
             ax.barh(places, w, color=colours, height=0.72, zorder=2)
         else:
             is_bundle = len(self.tasks) > len(style.CLASSES)
-            for t, name in enumerate(self.tasks):
+            for t, name in enumerate(shortened(self.tasks)):
                 dots = {"marker": style.class_marker(t), "color": style.class_colour(t)}
                 if is_bundle:  # not to be told apart: one look for all
                     dots = {"marker": "o", "color": style.GREY}
@@ -141,7 +146,7 @@ class WeightsDisplay(Display):
             ax.hlines(places, *ends, color=style.PALE, linewidth=2, zorder=1)
             self._legend(ax, legend)
         ax.axvline(0, color=style.INK, linewidth=0.8, zorder=2)
-        ax.set_yticks(places, [self.names[i] for i in shown])
+        ax.set_yticks(places, shortened([self.names[i] for i in shown], self.longest_name))
         ax.set_ylim(shown.size - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
@@ -262,9 +267,10 @@ class PathDisplay(Display):
         order = np.argsort(-last, kind="stable")
         for i in order[self.top :]:
             ax.plot(self.Cs, self.weights[:, i], color=style.PALE, linewidth=1.0, zorder=1)
-        for place, i in enumerate(order[: self.top]):
+        names = shortened([self.names[i] for i in order[: self.top]])
+        for place, (i, name) in enumerate(zip(order, names, strict=False)):
             line = {"color": style.class_colour(place + 1), "zorder": 2, "markersize": 3.5}
-            line |= {"marker": style.class_marker(place + 1), "label": self.names[i]}
+            line |= {"marker": style.class_marker(place + 1), "label": name}
             ax.plot(self.Cs, self.weights[:, i], **line)
         rest = order.size - self.top
         if rest > 0:

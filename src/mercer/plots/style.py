@@ -47,7 +47,15 @@ class Settings:
     uncrowded: int = 400  # points up to this number have their full size, more are smaller
     smallest: float = 0.12  # area of a point in the largest crowd, as a fraction of its full size
     most_lines: int = 8  # curves up to this number are named one by one, more are a bundle
-    most_entries: int = 8  # classes up to this number have one column of a legend, more have two
+    most_entries: int = 14  # classes up to this number have one column of a legend, more have two
+    letter: float = 0.1  # inches: the mean width of a bold letter, and the height of a small one
+    longest_name: int = (
+        28  # letters of a class's or column's name; longer ones are cut in the middle
+    )
+
+    def room(self, longest: int) -> float:
+        """Inches that a figure gets for names beside an axis of which the longest is this long."""
+        return 0.9 * self.letter * max(0, longest - 12)
 
     def crowd(self, n: int) -> float:
         """The factor on the area of a point where there are n of them."""

@@ -1,4 +1,4 @@
-"""What may stop a fit early: a time limit, the user's callback, Ctrl-C.
+"""What may stop a fit early: a time limit, the user's callback, Ctrl-C, a gap that does not fall.
 
 `Stopping` is a context around a whole fit, and the one object that every loop asks (`stopped`).
 SIGINT only raises a flag inside it, so that solvers stop between two steps with a consistent model,
@@ -12,6 +12,7 @@ after some milliseconds for Ctrl-C and the time limit to be seen.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -25,7 +26,7 @@ import numpy as np
 from mercer._result import Status
 from mercer.exceptions import InterruptWarning, warn_user
 
-__all__ = ["Progress", "Stopping", "restoring"]
+__all__ = ["Progress", "RateForecast", "StallDetector", "Stopping", "restoring"]
 
 
 @dataclass(frozen=True)
@@ -247,3 +248,48 @@ class _OfTask(_Part):
         """Tell the callback which task this is of."""
         if self.callback is not None:
             self.fit.report(replace(progress, task=self.task, n_tasks=self.n_tasks))
+
+
+class StallDetector:
+    """Whether the running gap still falls, over all rows or over the active ones."""
+
+    def __init__(self, max_epochs: int, fraction: float):
+        self.max_epochs, self.fraction = max_epochs, fraction
+        self.of_all = self.of_active = np.inf
+        self.epochs = 0
+
+    def add(self, gap: float, is_full: bool, epochs: int = 1) -> None:
+        self.epochs += epochs
+        if is_full and gap <= self.of_all:
+            self.of_all, self.of_active, self.epochs = self.fraction * gap, np.inf, 0
+        elif not is_full and gap <= self.of_active:
+            self.of_active, self.epochs = self.fraction * gap, 0
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.epochs >= self.max_epochs
+
+
+class RateForecast:
+    """Visits until a gap is reached, if it falls as over the last part of the visits so far.
+
+    The gap is kept whenever the visits have doubled, at the same epochs whoever listens to them.
+    """
+
+    def __init__(self, first: int):
+        self.marks = [(0, 1.0)]
+        self.next_mark = first
+
+    def add(self, visits: int, gap: float) -> None:
+        """The relative gap at the end of an epoch."""
+        if visits >= self.next_mark:
+            self.marks.append((visits, gap))
+            self.next_mark = 2 * visits
+
+    def visits_to(self, tol: float, visits: int, gap: float) -> float:
+        """From a gap ``gap`` here to ``tol``, by the last fifth of the visits or more."""
+        then, before = next(mark for mark in reversed(self.marks) if 1.25 * mark[0] <= visits)
+        gap = max(gap, tol)
+        if not gap < before:
+            return math.inf
+        return math.log(gap / tol) / math.log(before / gap) * (visits - then)

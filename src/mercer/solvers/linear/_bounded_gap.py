@@ -46,6 +46,9 @@ class PrecisionSettings:
 
 
 SETTINGS = PrecisionSettings()
+# Roundings of a score besides those of its products and their sum: the intercept's, of a model
+# times a factor three, and the rest for the bounds of the lengths themselves.
+SCORE_ROUNDINGS = 12
 
 
 def _with_enough_precision(
@@ -83,7 +86,7 @@ def bound_gap_by_norms(
     is_known = found.direct and np.array_equal(duals.beta, found.beta)
     g = found.g if found.direct else design.matvec(found.w, found.b)
     w_beta = found.w_beta if is_known else design.rmatvec(duals.beta)
-    units = 1.01 * (design.row_length + 12) * UNIT
+    units = 1.01 * (design.row_length + SCORE_ROUNDINGS) * UNIT
     error = norms * (units * _length(found.w)) + units * (abs(float(found.b)) + SETTINGS.underflow)
     long = (design.additions + 12) * UNIT * float(np.abs(duals.beta) @ norms)
     long += 2 * duals.total[1] * float(norms.max(initial=0.0))

@@ -19,12 +19,11 @@ from functools import partial
 from operator import attrgetter
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from mercer._result import Halted, LinearResult, Status
-from mercer.problems._losses import EPSILON_INSENSITIVE, SQUARED, loss_and_gap
+from mercer.problems._losses import SQUARED, loss_and_gap
 from mercer.problems._regularized_loss import LinearPrimal
-from mercer.solvers._stopping import Progress, Stopping
+from mercer.solvers._stopping import Progress, RateForecast, StallDetector, Stopping
 from mercer.solvers.linear._descent_epochs import descend, mark_active
 from mercer.solvers.linear._design_matrix import LocalMatrix, csr_arrays, halting
 from mercer.solvers.linear._free_variable_cg import (
@@ -33,12 +32,12 @@ from mercer.solvers.linear._free_variable_cg import (
     first_duals,
     intercept_correction,
 )
+from mercer.solvers.linear._gradient_dual import rescaled
 from mercer.solvers.linear._path_following import Start
 
 __all__ = [
     "CoordinateDescent",
     "CoordinateDescentSettings",
-    "StallDetector",
     "duals_with_diagonal",
     "row_slices",
 ]
@@ -64,6 +63,12 @@ class CoordinateDescentSettings:
     squared_cg_visits: tuple[float, float] = (10.0, 0.0)
     interval_cg_visits: tuple[float, float] = (40.0, 8.0)
     repeat_cg_gap: float = 0.5
+    # Where the rate of the last epochs promises the tolerance after at most these multiples of the
+    # visits so far, epochs continue instead: before the first CG step, and before another solver.
+    cg_promise: float = 1.0
+    handover_promise: float = 0.5
+    # A forecast is kept until this multiple of the visits that it names.
+    forecast_slack: float = 1.5
     # The proximal term of the CG step in units of the mean ‖x‖²; divided by the factor after a step
     # of at least ``whole_step``, multiplied by it after one below ``short_step``.
     ridge: float = 0.1
@@ -79,8 +84,9 @@ class CoordinateDescentSettings:
 class CoordinateDescent:
     """Settings: relative gap ``tol``, at most ``max_iter`` epochs (−1: no limit).
 
-    After ``max_visits`` visits of each row, in the mean, it ends as stalled. ``single``: where rows
-    are dense and float32, so is w within epochs; every evaluation of the gap computes it again in
+    After ``max_visits`` visits of each row, in the mean, it ends as stalled; at a gap of
+    ``handover_gap`` too, unless the rate so far promises ``tol`` soon. ``single``: where rows are
+    dense and float32, so is w within epochs; every evaluation of the gap computes it again in
     float64.
     """
 
@@ -89,6 +95,7 @@ class CoordinateDescent:
     seed: int = 0
     max_visits: float = np.inf
     single: bool = False
+    handover_gap: float = 0.0
     settings: CoordinateDescentSettings = field(default=CoordinateDescentSettings(), repr=False)
 
     def solve(
@@ -104,41 +111,45 @@ class CoordinateDescent:
         state = _State(problem, design, start, self)
         best = _zero_model(problem, design)
         epochs, rounds, check_factor = 0, 0, settings.first_check
+        target = max(self.tol, self.handover_gap)
         stall = StallDetector(settings.stall_epochs, settings.stall_fraction)
         progress = partial(Progress, tol=self.tol, state=lambda: [(problem, state.solution())])
         status: Status | None = None
         while status is None:
-            is_cg = is_checked = state.next_cg <= state.visits
+            is_cg = is_checked = state.is_cg_due(self.tol)
             if is_cg:
                 state.epochs += 1
             else:
                 before = state.epochs
-                is_checked = state.descend(stopping, check_factor * self.tol)
+                is_checked = state.descend(stopping, check_factor * target)
                 stall.add(state.gap, state.was_full, state.epochs - before)
             epochs = state.epochs
             if is_checked:
                 rounds += 1
                 found = state.solution()
-                rescaled = _rescaled(problem, found, self.tol)
-                best = (
-                    rescaled if rounds == 1 else min(best, rescaled, key=attrgetter("finite_gap"))
-                )
+                longer = rescaled(problem, found, target)
+                best = longer if rounds == 1 else min(best, longer, key=attrgetter("finite_gap"))
                 if best.meets(self.tol):
                     status = Status.SOLVED
                     break
-                if is_cg:
+                if best.meets(target):
+                    if not state.continues(self.tol):
+                        status = Status.STALLED
+                        break
+                    target = self.tol
+                elif is_cg:
                     with suppress(Halted), halting(design, stopping):
                         state.cg_step(found, self.tol * best.primal)
                 else:
-                    missing = 0.9 * self.tol * found.primal / (state.active_gap(found) or 1.0)
+                    missing = 0.9 * target * found.primal / (state.active_gap(found) or 1.0)
                     check_factor *= min(max(settings.next_check, missing), 1.0)
                     state.reactivate(found)
             stopping.report(progress(stopping.seconds, rounds, epochs, best.relative_gap))
-            status = self._limit(epochs, state.visits / design.n, stopping)
+            status = self._limit(epochs, state, stopping)
             if status is None and stall.is_stalled:
                 status = Status.STALLED
         if not is_checked:
-            last = _rescaled(problem, state.solution(), self.tol)
+            last = rescaled(problem, state.solution(), self.tol)
             best = min(best, last, key=attrgetter("finite_gap"))
             status = Status.SOLVED if best.meets(self.tol) else status
         return replace(
@@ -150,30 +161,10 @@ class CoordinateDescent:
             warm_start=dual_changes(problem, best, start),
         )
 
-    def _limit(self, epochs: int, visits: float, stopping: Stopping) -> Status | None:
+    def _limit(self, epochs: int, state: _State, stopping: Stopping) -> Status | None:
         if 0 <= self.max_iter <= epochs:
             return Status.ITERATION_LIMIT
-        return stopping.stopped or (Status.STALLED if visits > self.max_visits else None)
-
-
-class StallDetector:
-    """Whether the running gap still falls, over all rows or over the active ones."""
-
-    def __init__(self, max_epochs: int, fraction: float):
-        self.max_epochs, self.fraction = max_epochs, fraction
-        self.of_all = self.of_active = np.inf
-        self.epochs = 0
-
-    def add(self, gap: float, is_full: bool, epochs: int = 1) -> None:
-        self.epochs += epochs
-        if is_full and gap <= self.of_all:
-            self.of_all, self.of_active, self.epochs = self.fraction * gap, np.inf, 0
-        elif not is_full and gap <= self.of_active:
-            self.of_active, self.epochs = self.fraction * gap, 0
-
-    @property
-    def is_stalled(self) -> bool:
-        return self.epochs >= self.max_epochs
+        return stopping.stopped or (Status.STALLED if state.visits > state.max_visits else None)
 
 
 def row_slices(count: int, design: LocalMatrix, width: int = 1) -> list[slice]:
@@ -216,6 +207,7 @@ class _State:
         self.next_cg = visits[start is not None] * design.n if uses_cg else np.inf
         self.ridge = 0.0 if is_squared else settings.ridge * mean
         self.last_gap = np.inf
+        self.rate = RateForecast(design.n)
         if start is not None and start.beta is not None:
             self.beta, w = first_duals(problem, design, start)
             self.w = w.astype(self.dtype, copy=False)
@@ -235,6 +227,11 @@ class _State:
     def gap(self) -> float:
         """The running gap of the last epoch."""
         return float(self.numbers[2])
+
+    @property
+    def relative_gap(self) -> float:
+        """The running gap of the last epoch, relative to the primal value that it implies."""
+        return self.gap / ((max(float(self.numbers[4]), 0.0) + self.gap) or 1.0)
 
     @property
     def was_full(self) -> bool:
@@ -257,7 +254,7 @@ class _State:
         """Some epochs, or a part of one if time is up; whether the gap is to be evaluated."""
         model, design = (self.w, self.beta, self.active), self.design
         call_visits = max(1, int(self.settings.numbers_per_call * design.n / max(design.nnz, 1)))
-        all_visits = int(min(self.next_cg, self.max_visits + 1, 1 << 62))
+        all_visits = int(min(self.next_cg, self.max_visits + 1, self.rate.next_mark, 1 << 62))
         all_epochs = self.max_epochs if stopping.callback is None else self.epochs + 1
         limits = (call_visits, all_visits, all_epochs, self.settings.shrink_fraction, check)
         self.numbers[2] = 0.0
@@ -265,8 +262,33 @@ class _State:
             is_end, is_small = descend(
                 *self.data, model, self.numbers, self.counts, self.random, limits
             )
+            if is_end:
+                self.rate.add(self.visits, self.relative_gap)
             if is_end or stopping.stopped is not None:
                 return is_small
+
+    def is_cg_due(self, tol: float) -> bool:
+        """Whether a CG step is next: not the first while epochs promise the tolerance."""
+        if self.next_cg > self.visits:
+            return False
+        settings = self.settings
+        is_first = self.visits > 0 and not np.isfinite(self.last_gap)
+        if self.problem.kind != SQUARED or not is_first:
+            return True
+        visits = self.rate.visits_to(tol, self.visits, self.relative_gap)
+        if visits > settings.cg_promise * self.visits:
+            return True
+        self.next_cg = self.visits + max(settings.forecast_slack * visits, self.design.n)
+        return False
+
+    def continues(self, tol: float) -> bool:
+        """Whether epochs promise the tolerance; then it ends as stalled if they fail."""
+        settings = self.settings
+        visits = self.rate.visits_to(tol, self.visits, self.relative_gap)
+        if visits > settings.handover_promise * self.visits:
+            return False
+        self.max_visits = self.visits + settings.forecast_slack * visits
+        return True
 
     def cg_step(self, found: LinearResult, target_gap: float) -> None:
         """Solve for the free duals; again at once where it helps, else after as much work."""
@@ -356,31 +378,6 @@ def duals_with_diagonal(
         if is_small:
             state.activate_all()
     return problem.feasible(state.beta)
-
-
-def _rescaled(problem: LinearPrimal, found: LinearResult, tol: float) -> LinearResult:
-    """The model w = Xᵀβ of an ε-insensitive loss times up to 1.01, where that helps to ``tol``.
-
-    With a large C a larger w costs less than many margins that are short by little.
-    """
-    if problem.kind != EPSILON_INSENSITIVE or found.meets(tol):
-        return found
-    sq_length = float(found.w @ found.w)
-    penalty = problem.intercept_penalty
-    sq_length += penalty * found.b**2 if penalty else 0.0
-
-    def gap(log: float) -> float:
-        s = 1 + 10**log
-        terms = loss_and_gap(problem.kind, s * found.g, found.beta, *problem.arrays)[1]
-        return float(terms) + (s - 1) ** 2 * sq_length / 2
-
-    best = minimize_scalar(gap, bounds=(-7.0, -2.0), method="bounded", options={"xatol": 0.05})
-    if best.fun >= found.gap:
-        return found
-    s = 1 + 10**best.x
-    w, b, g = s * found.w, s * found.b, s * found.g
-    values = problem.primal_and_gap(w, b, found.beta, g, found.w_beta)
-    return replace(found, w=w, b=b, g=g, primal=values[0], gap=values[1], direct=False)
 
 
 def _zero_model(problem: LinearPrimal, design: LocalMatrix) -> LinearResult:

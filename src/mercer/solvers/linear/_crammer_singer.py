@@ -17,8 +17,8 @@ import numpy as np
 from mercer._numba import REASSOCIATE, compiled
 from mercer._result import LinearResult, Status
 from mercer.problems._crammer_singer import CrammerSinger
-from mercer.solvers._stopping import Progress, Stopping
-from mercer.solvers.linear._coordinate_descent import StallDetector, row_slices
+from mercer.solvers._stopping import Progress, StallDetector, Stopping
+from mercer.solvers.linear._coordinate_descent import row_slices
 from mercer.solvers.linear._descent_epochs import prefetch_row
 from mercer.solvers.linear._design_matrix import DenseMatrix, LocalMatrix, csr_arrays, dot_doubled
 

@@ -216,7 +216,8 @@ def descend(kind, rows, losses, norms, model, numbers, counts, random, limits):
         size = stay
         is_last = visits >= call_visits or counts[5] + visits >= all_visits
         if is_small or is_last or counts[4] >= all_epochs:
-            numbers[0], numbers[1], numbers[2], numbers[3] = b, distance, gap, 0.0
+            numbers[0], numbers[1], numbers[2] = b, distance, gap
+            numbers[3], numbers[4] = 0.0, dual
             counts[0], counts[1], counts[2], counts[5] = 0, 0, size, counts[5] + visits
             return True, is_small
         k, stay, gap, worst = 0, 0, 0.0, 0.0

@@ -26,8 +26,7 @@ from mercer._precision import UNIT
 from mercer._result import LinearResult, Status
 from mercer.problems._losses import UNBOUNDED, directional_derivatives, negative_gradient
 from mercer.problems._regularized_loss import L1Primal
-from mercer.solvers._stopping import Progress, Stopping
-from mercer.solvers.linear._coordinate_descent import StallDetector
+from mercer.solvers._stopping import Progress, StallDetector, Stopping
 from mercer.solvers.linear._design_matrix import LocalMatrix
 from mercer.solvers.linear._l1_epochs import column_curvatures, descend
 from mercer.solvers.linear._path_following import Start

@@ -64,8 +64,8 @@ class CoordinateDescentThenNewton:
         is_tall = design.n >= design.d and design.d <= self.newton.direct_columns
         if known is not None and is_tall:
             return newton.solve(problem, design, stopping, start)
-        limits = max(self.tol, self.handover.gap), self.max_iter, self.seed
-        coarse = CoordinateDescent(*limits, self.handover.max_visits, self.single)
+        limits = self.tol, self.max_iter, self.seed, self.handover.max_visits
+        coarse = CoordinateDescent(*limits, self.single, self.handover.gap)
         first = coarse.solve(problem, design, stopping, start)
         if first.status not in (Status.SOLVED, Status.STALLED) or first.meets(self.tol):
             return first
