@@ -18,6 +18,8 @@ __all__ = ["check_csr", "check_sizes", "read_npy", "read_npz"]
 
 _ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
 _CSR = {"data", "indices", "indptr", "shape"}
+# The largest product of the sides of an array without entries.
+EMPTY_SIDES = 1 << 20
 
 
 def read_npy(source: Source, options: Options, schema: Schema | None) -> Raw:
@@ -126,7 +128,10 @@ def _check_size(file: Any, size: int) -> None:
     if version not in read:
         return
     shape, _, dtype = read[version](file)
-    if math.prod(shape) * dtype.itemsize > size and not dtype.hasobject:
+    # Without entries each side can be any number, which is what a loop over it would take.
+    sides = math.prod(max(side, 1) for side in shape)
+    is_too_large = math.prod(shape) * dtype.itemsize > size or sides > max(size, EMPTY_SIDES)
+    if is_too_large and not dtype.hasobject:
         raise ValueError(f"its header claims an array of shape {shape}, but it has {size:,} bytes")
 
 
