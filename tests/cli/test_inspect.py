@@ -51,7 +51,7 @@ def test_checkpoints(mercer):
 
 
 def test_a_damaged_checkpoint_is_refused_in_a_line(mercer):
-    """The first bytes of the archive's directory changed, one at a time: versions, method, names."""
+    """One byte of the archive's directory changed: versions, method, sizes, names."""
     Checkpoint("c.npz", {"lam": 0.25}).save({"w": np.ones(7)}, {"batches": 3})
     with open("c.npz", "rb") as file:
         whole = file.read()
