@@ -238,7 +238,7 @@ def _compressed(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
     """A changed text, packed; sometimes twice, with something after it, or cut off."""
     kind = ("csv", "svmlight")[rng.integers(2)]
     content = make(kind, int(rng.integers(1 << 40)))
-    if rng.random() < 0.1:
+    if rng.random() < 0.02:
         content *= 2000
     for _ in range(1 + (rng.random() < 0.1)):
         content = (gzip.compress, bz2.compress, lzma.compress)[rng.integers(3)](content)
