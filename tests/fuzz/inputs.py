@@ -15,7 +15,7 @@ import lzma
 import re
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +241,8 @@ def _compressed(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
     if rng.random() < 0.02:
         content *= 2000
     for _ in range(1 + (rng.random() < 0.1)):
-        content = (gzip.compress, bz2.compress, lzma.compress)[rng.integers(3)](content)
+        pack = (partial(gzip.compress, mtime=0), bz2.compress, lzma.compress)[rng.integers(3)]
+        content = pack(content)
     if rng.random() < 0.3:
         content = bytearray(content)
         _change(rng, content, whole)
