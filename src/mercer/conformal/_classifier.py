@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.conformal._cross import CrossFitted, check_level
+from mercer.estimators._wrapping import WrapsEstimator
 
 __all__ = ["ConformalClassifier"]
 
 
-class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ConformalClassifier(ClassifierMixin, WrapsEstimator, MetaEstimatorMixin, BaseEstimator):
     """Sets of classes that contain the true one with a chosen probability.
 
     Cross-conformal prediction (Vovk, Annals of Mathematics and Artificial Intelligence 74, 2015):
@@ -67,7 +68,7 @@ class ConformalClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : ConformalClassifier
         """
-        y = np.asarray(y)
+        X, y = indexable(X, None if y is None else np.asarray(y))
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **given)
         self.classes_ = self.estimator_.classes_

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.conformal._cross import CrossFitted
+from mercer.estimators._wrapping import WrapsEstimator
 
 __all__ = ["ConformalOutlierDetector"]
 
 
-class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
+class ConformalOutlierDetector(WrapsEstimator, MetaEstimatorMixin, BaseEstimator):
     """p-values: how unlike the training rows a new row is.
 
     The model of each fold ranks a new row among the rows that the fold held out
@@ -63,6 +64,7 @@ class ConformalOutlierDetector(MetaEstimatorMixin, BaseEstimator):
         -------
         self : ConformalOutlierDetector
         """
+        (X,) = indexable(X)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, **given)
         folds = CrossFitted(self.estimator, X, None, self.cv, sample_weight, is_classifier=False)

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.model_selection import LeaveOneOut
+from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer.conformal._cross import CrossFitted, check_level, warn_few
+from mercer.estimators._wrapping import WrapsEstimator
 
 __all__ = ["ConformalRegressor"]
 
 
-class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class ConformalRegressor(RegressorMixin, WrapsEstimator, MetaEstimatorMixin, BaseEstimator):
     """Intervals that contain the target with a chosen probability.
 
     The jackknife+ and, with fewer folds than rows, CV+ (Barber, Candès, Ramdas and Tibshirani,
@@ -67,7 +69,7 @@ class ConformalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self : ConformalRegressor
         """
-        y = np.asarray(y, dtype=np.float64)
+        X, y = indexable(X, None if y is None else np.asarray(y, dtype=np.float64))
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **given)
         cv = LeaveOneOut() if self.cv == "loo" else self.cv
