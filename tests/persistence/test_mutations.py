@@ -74,12 +74,15 @@ def test_memory_is_not_asked_for_on_a_files_word(tmp_path):
         mercer.load(path)
 
 
-def test_support_vectors_are_counted_for_every_class(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "attribute"), [("SVC", "_n_support"), ("KernelPerceptron", "n_support_")]
+)
+def test_support_vectors_are_counted_for_every_class(name, attribute, tmp_path):
     """The counts are another array of whole numbers with the same sum."""
-    model = fitted("SVC")
-    model._n_support = np.array([*model._n_support, 0], np.int32)
+    model = fitted(name)
+    setattr(model, attribute, np.array([*getattr(model, attribute), 0], np.int32))
     mercer.save(model, tmp_path / "m")
-    with pytest.raises(FileError, match="_n_support and classes_ do not fit"):
+    with pytest.raises(FileError, match=f"{attribute} and classes_ do not fit"):
         mercer.load(tmp_path / "m")
 
 
