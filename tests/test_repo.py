@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import mercer
 
@@ -136,6 +138,27 @@ def test_links_lead_somewhere(page):
     local = [t for t in targets if "://" not in t and not t.startswith(generated)]
     missing = [target for target in local if not (page.parent / target).exists()]
     assert missing == []
+
+
+def test_the_lock_file_has_all_that_development_needs():
+    """Every requirement of pyproject.toml, with its extras, in a version that it allows."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    locked: dict[str, list[str]] = {}
+    lines = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lines, flags=re.MULTILINE):
+        locked.setdefault(canonicalize_name(name), []).append(version)
+    waiting, seen = [*project["dependencies"], "mercer[dev,docs]"], set()
+    while waiting:
+        needed = Requirement(waiting.pop())
+        if needed.name == "mercer":
+            for extra in needed.extras - seen:
+                waiting += project["optional-dependencies"][extra]
+            seen |= needed.extras
+            continue
+        versions = locked.get(canonicalize_name(needed.name), [])
+        assert versions, f"{needed} is not locked: make lock"
+        assert all(needed.specifier.contains(version) for version in versions), needed
+    assert {"test", "plots", "onnx"} <= seen
 
 
 def test_readme_examples_run(capsys):

@@ -50,6 +50,20 @@ def test_checkpoints(mercer):
     assert said["values"] == {"batches": 3}
 
 
+def test_a_damaged_checkpoint_is_refused_in_a_line(mercer):
+    """One byte of the archive's directory changed: versions, method, sizes, names."""
+    Checkpoint("c.npz", {"lam": 0.25}).save({"w": np.ones(7)}, {"batches": 3})
+    with open("c.npz", "rb") as file:
+        whole = file.read()
+    at = whole.index(b"PK\x01\x02")
+    for place in range(at, at + 50, 2):
+        with open("c.npz", "wb") as file:
+            file.write(whole[:place] + bytes([whole[place] ^ 0x60]) + whole[place + 1 :])
+        code, _, error = mercer("inspect", "c.npz")
+        assert (code, len(error.splitlines())) in ((0, 0), (1, 1)), error
+        assert "Error:" not in error
+
+
 def test_data(mercer):
     dump_svmlight_file(sp.csr_matrix(X), Y, "d.svm", zero_based=False)
     out, said = found(mercer, "d.svm")

@@ -246,7 +246,26 @@ def test_svm_predict_reads_precomputed_models(mercer, files):
     assert (files / "ours").read_text() == (files / "theirs").read_text()
 
 
-@pytest.mark.parametrize("solver", [0, 2, 3, 4, 5, 11, 13])
+@pytest.mark.parametrize("solver", [0, 6, 7])
+@pytest.mark.parametrize("k", [2, 4])
+def test_liblinears_probabilities_and_labels(k, solver, mercer, files):
+    """Also of a row of zeros without a bias, whose labels are equally probable."""
+    y = LABELS if k == 4 else np.where(LABELS > 1, 1, -1)
+    dump_svmlight_file(X[:80], y[:80], "train", zero_based=False)
+    dump_svmlight_file(np.vstack([X[80:], np.zeros(3)]), [*y[80:], y[0]], "new", zero_based=False)
+    _program("liblinear-train", "-q", "-s", str(solver), "train", "old.model")
+    assert mercer("convert", "old.model", "m.mercer", "-q")[0] == 0
+    assert mercer("convert", "m.mercer", "back.model", "-q")[0] == 0
+    assert mercer("predict", "-b", 1, "m.mercer", "new", "ours", "-q")[0] == 0
+    for model in ("old.model", "back.model"):
+        _program("liblinear-predict", "-b", "1", "new", model, "theirs")
+        theirs, ours = ((files / name).read_text().splitlines() for name in ("theirs", "ours"))
+        assert ours.pop(0) == theirs.pop(0)
+        printed = [" ".join(f"{float(word):g}" for word in line.split()) for line in ours]
+        assert printed == [" ".join(f"{float(w):g}" for w in line.split()) for line in theirs]
+
+
+@pytest.mark.parametrize("solver", [0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13])
 def test_liblinear_agrees_on_its_own_model_and_on_ours(solver, mercer, files):
     _program("liblinear-train", "-q", "-s", str(solver), "-B", "1", "train", "old.model")
     _program("liblinear-predict", "new", "old.model", "theirs")
@@ -255,5 +274,5 @@ def test_liblinear_agrees_on_its_own_model_and_on_ours(solver, mercer, files):
     assert mercer("convert", "m.mercer", "back.model", "-q")[0] == 0
     _program("liblinear-predict", "new", "back.model", "back")
     theirs, ours, back = (np.loadtxt(name) for name in ("theirs", "ours", "back"))
-    assert_allclose(ours, theirs, rtol=1e-5)
+    assert_allclose(ours, theirs, rtol=1e-5)  # which has six digits of numbers
     assert_allclose(back, theirs, rtol=1e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import pickle
+import tracemalloc
 import zipfile
 from contextlib import suppress
 
@@ -13,7 +14,9 @@ import pytest
 import scipy.sparse as sp
 
 import mercer
-from mercer.data import read_table
+from mercer.data import Column, Parquet, Schema, read_table
+from mercer.data._columns import Options
+from mercer.data._roles import assign
 from mercer.persistence import FileError
 
 PLAIN = "a,b,y\n" + "".join(f"{i},{i}.5,{i % 2}\n" for i in range(300))
@@ -114,6 +117,10 @@ CASES: dict[str, tuple] = {
     "npy of objects": (npy(np.array([{}, []], dtype=object)), None, "plain arrays", {}),
     "npy cut": (npy(np.ones((9, 9)))[:-9], None, "plain arrays", {"target": 0}),
     "npy of huge shape": (npy(np.ones((9, 9))).replace(b"(9, 9)", b"(9e9,)"), None, "plain", {}),
+    "npy of no rows": (npy(np.ones((0, 7))), None, "has no rows", {"target": 0}),
+    "npy of nothing, very often": (npy(np.ones((0, 2**50))), None, "claims an array", {}),
+    "csr of such a shape": (npz(data=np.ones(0), indices=np.ones(0, int), indptr=np.zeros(1, int),
+                                shape=np.ones((2**50, 0), int)), None, "claims an array", {}),
     "npy of one dimension": (npy(np.ones(9)), None, "must hold rows of numbers", {}),
     "npy of texts": (npy(np.array([["a"]])), None, "must hold rows of numbers", {"target": 0}),
     "npy with nan": (npy(np.array([[1, np.nan]])), None, "row 0, column 0 has no value",
@@ -204,3 +211,69 @@ def test_damage_gives_a_table_or_one_line(rng, content, tmp_path):
             table = read_table(path)
             values = table.X.data if sp.issparse(table.X) else table.X
             assert np.isfinite(values).all()
+
+
+def test_columns_that_a_file_states_cost_nothing(tmp_path):
+    """A CSR matrix of three numbers states millions of columns."""
+    d, path = 2_000_000, tmp_path / "wide.npz"
+    X = sp.csr_matrix(([1.0, 2.0, 3.0], [0, 5, d - 1], [0, 1, 2, 3]), shape=(3, d))
+    for target, width in ((False, d), (5, d - 1), (-1, d - 1)):
+        path.write_bytes(sparse(X))
+        tracemalloc.start()
+        table = read_table(path, target=target)
+        with pytest.raises(FileError, match="there is no column target="):
+            read_table(path, target=d)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert table.X.shape == (3, width)
+        assert table.X.nnz == (3 if target is False else 2)
+        assert table.y is None or table.y.tolist() in ([0, 2, 0], [0, 0, 3])
+        assert peak < d  # not even a byte for each column
+
+
+def test_lines_longer_than_the_beginning_that_is_looked_at(tmp_path):
+    """30,000 columns: the line of names alone has 170,000 letters."""
+    d, path = 30_000, tmp_path / "wide.csv"
+    lines = [[f"c{j}" for j in range(d)] + ["class"], ["1"] * d + ["a"], ["2"] * d + ["b"]]
+    path.write_text("\n".join(",".join(line) for line in lines))
+    table = read_table(path)
+    assert table.schema.feature_names == lines[0][:-1]
+    assert table.X.tolist() == [[1.0] * d, [2.0] * d]
+    assert table.y.tolist() == ["a", "b"]
+
+
+def test_columns_are_found_in_time_in_proportion():
+    """Comparisons of names, counted, when a file with many columns is brought into a schema."""
+
+    class Name(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"c{j}") for j in range(500)]
+    schema = Schema(tuple(Column(f"c{j}") for j in range(500)), 500)
+    roles = assign("file", names, set(), Options(target=False), schema, True)
+    assert roles.features == list(range(500))
+    assert Name.compared <= 5 * len(names)
+
+
+def test_parquet_columns_of_one_name(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table([[1.0], [2.0], [0]], names=["a", "a", "y"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    for options in ({}, {"columns": ["a"]}):
+        with pytest.raises(FileError, match="has 2 columns named 'a'"):
+            Parquet(tmp_path / "t.parquet", "y", **options)
+    table = pa.table([[1.0], [2], [0]], names=["a", "y", "y"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(FileError, match="has 2 columns named 'y'"):
+        Parquet(tmp_path / "t.parquet", "y")
+    with pytest.raises(FileError, match="has no column 'b'"):
+        Parquet(tmp_path / "t.parquet", "a", columns=["b"])
+    pq.write_table(pa.table([[1.0], [2.0], [2.0], [0]], names=["a", "b", "b", "y"]),
+                   tmp_path / "t.parquet")  # fmt: skip
+    stream = Parquet(tmp_path / "t.parquet", "y", columns=["a"])
+    assert next(stream.batches()).X.tolist() == [[1.0]]

@@ -15,7 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 import mercer
 from mercer.kernels import RBF, AllSubsets, Chi2, Cosine, Laplacian, Linear, Polynomial, Sigmoid
-from mercer.persistence import read_liblinear
+from mercer.persistence import read_liblinear, read_libsvm
 
 
 @dataclass
@@ -89,6 +89,8 @@ CASES = {
     ),
     "LIBLINEAR, ties": lambda: _of_liblinear("7 -2 3", "1 2 3"),
     "LIBLINEAR of two, ties": lambda: _of_liblinear("-1 1", "1"),
+    "LIBSVM of two, ties": lambda: _of_libsvm("-1 1"),
+    "LIBSVM of two in falling order, ties": lambda: _of_libsvm("1 -1"),
     "LogisticRegression": lambda: _fitted(mercer.LogisticRegression(threshold=0.7), *_two()),
     "KernelLogisticRegression": lambda: _fitted(mercer.KernelLogisticRegression(), *_two()),
     "KernelPerceptron": lambda: _fitted(mercer.KernelPerceptron(kernel="rbf"), *_iris()),
@@ -120,6 +122,17 @@ def _of_liblinear(labels, weights):
         path.write_text("\n".join(lines) + "\n")
         model, _ = read_liblinear(path)
     return Exported(model, np.array([[0.0, 0.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 0.0]]))
+
+
+def _of_libsvm(labels):
+    """f(x) = x₁, which is zero on a row of zeros: the second label is predicted there."""
+    head = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\n"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "m.model"
+        path.write_text(f"{head}label {labels}\nnr_sv 1 1\nSV\n0.5 1:1\n-0.5 1:-1\n")
+        model, _ = read_libsvm(path)
+    assert model.predict([[0.0]]) == int(labels.split()[1])
+    return Exported(model, np.array([[0.0], [1.0], [-1.0]]))
 
 
 def expected(model, rows):

@@ -91,6 +91,14 @@ def test_probabilities(k):
     same(theirs, from_sklearn(theirs), methods=("predict_proba",))
 
 
+@pytest.mark.parametrize("y", [[0, 1], [1, 0]])
+def test_a_decision_value_of_zero(y):
+    """LIBSVM's code in scikit-learn predicts the second class there."""
+    theirs = svm.SVC(kernel="linear").fit([[-1.0], [1.0]], y)
+    assert theirs.decision_function([[0.0]]) == 0
+    assert from_sklearn(theirs).predict([[0.0]]) == theirs.predict([[0.0]])
+
+
 def test_precomputed_kernels():
     K = RBF(0.3)(X)
     theirs = svm.SVC(kernel="precomputed").fit(K, Y)

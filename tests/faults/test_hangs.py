@@ -54,3 +54,22 @@ def test_rows_that_were_not_scaled(scale):
     X = rng.normal(size=(200, 4)) * np.array([1.0, scale, 1e-3, scale**0.5])
     y = X[:, 0] + rng.normal(size=200) > 0
     assert ends(mercer.SVC(kernel="linear", C=1e3), X, y) is not None
+
+
+@pytest.mark.parametrize("column", ["normal", "lognormal", "few values", "years"])
+def test_a_polynomial_of_one_column(column):
+    """Issue 30353: these settings, with one feature; labels that do not depend on it."""
+    rng = np.random.default_rng(2)
+    x = {
+        "normal": rng.normal(size=400),
+        "lognormal": rng.lognormal(0.0, 2.0, size=400),
+        "few values": rng.integers(0, 5, size=400),
+        "years": rng.integers(1900, 2024, size=400),
+    }[column]
+    weights = {0: 1.04884106, 1: 0.95550528}
+    model = mercer.SVC(
+        C=100, kernel="poly", degree=4, gamma=0.9597420397825849, tol=0.01, class_weight=weights
+    )
+    certificate = ends(model, np.asarray(x, float)[:, None], rng.integers(0, 2, size=400))
+    assert certificate is not None
+    assert np.isfinite(certificate.gap)

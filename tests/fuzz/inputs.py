@@ -1,148 +1,47 @@
 """Inputs of the fuzzer: whole files of every kind, and small changes of them.
 
 An input is a function of its number: a failure is repeated by that number alone, and a run of many
-goes on where it was.
+goes on where it was. Changes are those of bytes, of words, or of what a file holds (arrays,
+columns, values of JSON); the last are in a file that is whole, beyond checksums and headers.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
+import re
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-import mercer
-from mercer.data import Checkpoint
-from mercer.kernels import RBF, Linear
-from mercer.persistence import write_liblinear, write_libsvm
-from mercer.playground._state import State
-from tests.persistence.mutations import mutant
+from mercer.persistence import _container
+from tests.fuzz.seeds import EVENTS, SEEDS, npz
+from tests.persistence.mutations import change_array, mutant
 
 __all__ = ["CORPUS", "KINDS", "corpus", "make"]
 
 # Inputs that once failed, and others that are kept: one folder for each kind.
 CORPUS = Path(__file__).parent / "corpus"
-
-X = np.random.default_rng(0).normal(size=(12, 3)).round(3)
-Y = np.arange(12) % 3
+KINDS = tuple(SEEDS)
 WORDS = [
     b"-1", b"0", b"nan", b"inf", b"-inf", b"1e999", b"99999999999", b"4294967296", b"1e308",
     b"\n", b"\r\n", b":", b",", b";", b"\t", b'"', b"'", b"#", b" ", b"\0", b"\xff\xfe",
     b"{}", b"[]", b"null", b"true", b"1:1", b"SV\n", b"w\n", b"qid:1", b"0:1", b"=", b"&", b"|",
     b"2024-02-30", b"1,5", "−1".encode(), "é".encode(),
 ]  # fmt: skip
-
-
-def _file(write) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "f"
-        write(path)
-        found = path if path.exists() else path.with_name("f.npz")
-        return found.read_bytes()
-
-
-def _models() -> list[bytes]:
-    models = [
-        mercer.SVC().fit(X, Y),
-        mercer.SVR(kernel=RBF(0.5) * 2 + Linear()).fit(X, X[:, 0]),
-        mercer.LinearSVC().fit(sp.csr_matrix(X), Y > 0),
-        mercer.KernelRidge(kernel="rbf").fit(X, X[:, 0]),
-    ]
-    return [_file(lambda path, m=m: mercer.save(m, path)) for m in models]
-
-
-def _parquet() -> list[bytes]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        return []
-    columns = {"a": X[:, 0], "b": Y, "colour": ["red", "blue", None] * 4, "class": Y > 0}
-    table = pa.table(columns)
-    return [
-        _file(lambda path, c=c: pq.write_table(table, path, compression=c))
-        for c in ("none", "snappy")
-    ]
-
-
-def _npz(**arrays) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
-
-
-def _npy(array) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-def _libsvm() -> list[bytes]:
-    found = []
-    for model, y in (
-        (mercer.SVC(), Y),
-        (mercer.NuSVC(nu=0.2, kernel="poly"), Y > 0),
-        (mercer.SVR(kernel="linear"), X[:, 0]),
-        (mercer.OneClassSVM(), None),
-    ):
-        fitted = model.fit(X, y)
-        found.append(_file(lambda path, m=fitted: write_libsvm(m, path)))
-    return found
-
-
-def _liblinear() -> list[bytes]:
-    models = [mercer.LinearSVC().fit(X, Y), mercer.LinearSVR().fit(X, X[:, 0])]
-    return [_file(lambda path, m=m: write_liblinear(m, path)) for m in models]
-
-
-def _checkpoint() -> bytes:
-    def write(path):
-        Checkpoint(path, {"C": "1.0", "rows": [12, 3]}).save({"beta0": X[:, 0]}, {"tasks": 1})
-
-    return _file(write)
-
-
-def _csr() -> bytes:
-    S = sp.csr_matrix(X)
-    parts = {"data": S.data, "indices": S.indices, "indptr": S.indptr, "shape": np.array(S.shape)}
-    return _npz(**parts, format=np.array(b"csr"), y=Y)
-
-
-CSV = (
-    b"size,colour,day,class\n1.5,red,2024-01-31,a\n2,blue,2024-02-01,b\n,red,2024-03-01,a\n"
-    b'"3,5","gr""een",2023-12-31,b\n4e3,red,2022-05-05,a\n5,blue,2022-05-06,b\n'
-)
-SVMLIGHT = b"1 1:0.5 3:2\n-1 qid:3 2:1e-3 # note\n1 1:-4 2:7\n-1 3:1\n"
-EVENTS = [
-    {"do": "set", "name": "C", "value": 10}, {"do": "click", "x": 1.0, "y": -2.0},
-    {"do": "machine", "value": "svr"}, {"do": "preset", "value": "moons"}, {"do": "undo"},
-    {"do": "upload", "text": "a,b,c\n1,2,x\n3,4,y\n"}, {"do": "step", "value": 3},
-    {"do": "key", "key": "Enter"}, {"do": "tool", "value": 2}, {"do": "drag", "x": 0, "y": 0},
+# What JSON and columns may hold.
+VALUES: list[Any] = [
+    None, True, -1, 0, 3, 10**30, 0.5, -1e308, float("nan"), float("inf"), "", "svc", "rbf", "C",
+    "x" * 500, "x·z" * 50, "((((", "1,2\n3,4", "−1", [], {}, [1], {"do": "undo"},
 ]  # fmt: skip
-
-SEEDS = {
-    "model": _models,
-    "changed model": _models,
-    "svmlight": lambda: [SVMLIGHT, b"1 0:1 5:2\n0 1:3\n"],
-    "csv": lambda: [CSV, b"1;2;3\n4;5;6\n", b"a\tb\n1\tx\n2\ty\n"],
-    "parquet": _parquet,
-    "arrays": lambda: [_npy(X), _npz(X=X, y=Y), _csr()],
-    "libsvm": _libsvm,
-    "liblinear": _liblinear,
-    "checkpoint": lambda: [_checkpoint()],
-    "link": lambda: [
-        State(kernel="linear", C=10.0).to_query().encode(),
-        State().add(0.5, 0.25, 1).with_(nu=0.5).to_query().encode(),
-        b"data=sine&machine=svr&epsilon=0.1&x=width|1.0|2.0&y=height|0|1&class=oak&class=elm",
-    ],
-    "message": lambda: [json.dumps(event).encode() for event in EVENTS],
-    "upload": lambda: [b"width,height,kind\n1,10,oak\n3,30,elm\n", b"1;2\n3;4\n"],
-}
-KINDS = tuple(SEEDS)
+SEPARATORS = re.compile(rb"([\s,;:=&|\"#]+)")
 
 
 @cache
@@ -161,24 +60,15 @@ def make(kind: str, number: int) -> bytes:
     if number < len(whole):
         return whole[number]
     rng = np.random.default_rng([number, KINDS.index(kind)])
-    source = whole[rng.integers(len(whole))]
-    if kind == "changed model":
-        return _changed_model(rng, source)
-    content = bytearray(source)
+    if kind in WHOLE and (kind == "changed model" or rng.random() < 0.7):
+        return WHOLE[kind](rng, whole)
+    content = bytearray(whole[rng.integers(len(whole))])
     for _ in range(int(rng.integers(1, 5))):
-        _change(rng, content, whole)
+        if rng.random() < 0.5:
+            _change_words(rng, content, whole)
+        else:
+            _change(rng, content, whole)
     return bytes(content)
-
-
-def _changed_model(rng: np.random.Generator, source: bytes) -> bytes:
-    """A model file with another header or other arrays, whose checksum fits."""
-    from mercer.persistence import _container
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m"
-        path.write_bytes(source)
-        mutant(rng, _container.read_tensors(path), path)
-        return path.read_bytes()
 
 
 def _change(rng: np.random.Generator, content: bytearray, whole: tuple[bytes, ...]) -> None:
@@ -202,3 +92,168 @@ def _change(rng: np.random.Generator, content: bytearray, whole: tuple[bytes, ..
         other = whole[rng.integers(len(whole))]
         start = int(rng.integers(len(other) + 1))
         content[at:end] = other[start : start + int(rng.integers(0, 40))]
+
+
+def _change_words(rng: np.random.Generator, content: bytearray, whole: tuple[bytes, ...]) -> None:
+    """Another word, a word twice or a line twice, where a text has words."""
+    parts = SEPARATORS.split(bytes(content[:10_000]))
+    at = 2 * int(rng.integers(len(parts) // 2 + 1))
+    other = SEPARATORS.split(whole[rng.integers(len(whole))][:10_000])
+    what = rng.integers(4)
+    if what == 0:
+        parts[at] = WORDS[rng.integers(len(WORDS))]
+    elif what == 1:
+        parts[at] = other[2 * int(rng.integers(len(other) // 2 + 1))]
+    elif what == 2:
+        parts[at : at + 2] = parts[at : at + 2] * int(rng.integers(0, 4))
+    else:
+        lines = content.splitlines(keepends=True) or [bytearray()]
+        line = int(rng.integers(len(lines)))
+        lines[line : line + 1] = lines[line : line + 1] * int(rng.integers(0, 4))
+        content[:] = b"".join(lines)
+        return
+    content[:10_000] = b"".join(parts)
+
+
+# ---------------------------------------------------------------------- files that are whole
+
+
+@cache
+def _folder() -> Path:
+    """A folder that goes with the process."""
+    _folder.kept = tempfile.TemporaryDirectory()  # type: ignore[attr-defined]
+    return Path(_folder.kept.name)  # type: ignore[attr-defined]
+
+
+@cache
+def _tensors(source: bytes) -> Any:
+    path = _folder() / "source"
+    path.write_bytes(source)
+    return _container.read_tensors(path)
+
+
+def _changed_model(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
+    """A model file with another header or other arrays, whose checksum fits."""
+    path = _folder() / "m"
+    mutant(rng, _tensors(whole[rng.integers(len(whole))]), path)
+    return path.read_bytes()
+
+
+def _changed_arrays(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
+    """A file of NumPy's with other arrays, or another text in one of them."""
+    source = whole[rng.integers(len(whole))]
+    saved = np.load(io.BytesIO(source), allow_pickle=False)
+    if isinstance(saved, np.ndarray):
+        file = io.BytesIO()
+        np.save(file, change_array(rng, saved))
+        return file.getvalue()
+    arrays = dict(saved)
+    for _ in range(int(rng.integers(1, 3))):
+        name = list(arrays)[rng.integers(len(arrays))]
+        array = arrays[name]
+        if rng.random() < 0.1:
+            del arrays[name]
+        elif array.dtype.kind == "U":
+            arrays[name] = np.array(_changed_json(rng, str(array)))
+        elif array.dtype.kind in "fiub":
+            arrays[name] = change_array(rng, array)
+        if not arrays:
+            break
+    return npz(**arrays)
+
+
+def _changed_json(rng: np.random.Generator, text: str) -> str:
+    """One value at any depth is another one, or is absent."""
+    tree = json.loads(text)
+    place, key = None, None
+    node = tree
+    while isinstance(node, dict | list) and node and (place is None or rng.random() < 0.7):
+        place = node
+        key = (
+            list(node)[rng.integers(len(node))]
+            if isinstance(node, dict)
+            else rng.integers(len(node))
+        )
+        node = node[key]
+    if rng.random() < 0.1:
+        del place[key]
+    else:
+        place[key] = VALUES[rng.integers(len(VALUES))]
+    return json.dumps(tree)
+
+
+def _message(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
+    """Some events one after the other, and one value changed."""
+    events = [json.dumps(EVENTS[i]) for i in rng.integers(len(EVENTS), size=rng.integers(1, 6))]
+    return _changed_json(rng, f"[{','.join(events)}]").encode()
+
+
+def _columns(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
+    """A Parquet file of columns of any types and names."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = [
+        pa.float64(), pa.float32(), pa.float16(), pa.int8(), pa.int64(), pa.uint64(), pa.bool_(),
+        pa.string(), pa.large_string(), pa.binary(), pa.null(), pa.date32(), pa.timestamp("ns"),
+        pa.timestamp("s", "Europe/Berlin"), pa.duration("us"), pa.time64("ns"),
+        pa.decimal128(38, 5), pa.list_(pa.float64()), pa.struct([("p", pa.int32())]),
+        pa.dictionary(pa.int32(), pa.string()), pa.map_(pa.string(), pa.int8()),
+        pa.list_(pa.null()),
+    ]  # fmt: skip
+    names = ["a", "class", "y", "", "é", "a.b", "target"]
+    n = int(rng.choice([0, 1, 7]))
+    fields, arrays = [], []
+    for _ in range(int(rng.integers(1, 6))):
+        kind = types[rng.integers(len(types))]
+        values = [VALUES[i] for i in rng.integers(len(VALUES), size=n)]
+        arrays.append(_array_of(kind, values))
+        fields.append(pa.field(names[rng.integers(len(names))], kind))
+    file = io.BytesIO()
+    try:
+        pq.write_table(pa.table(arrays, pa.schema(fields)), file, compression="none")
+    except (pa.ArrowException, OverflowError):  # types that Parquet has not
+        return whole[rng.integers(len(whole))]
+    return file.getvalue()
+
+
+def _array_of(kind: Any, values: list[Any]) -> Any:
+    """A column of those values that it can hold; others are missing."""
+    import pyarrow as pa
+
+    refused = (pa.ArrowException, OverflowError, TypeError, ValueError)
+    held = list(values)
+    for i, value in enumerate(values):
+        try:
+            pa.array([value], kind)
+        except refused:
+            held[i] = None
+    try:
+        return pa.array(held, kind)
+    except refused:
+        return pa.nulls(len(values), kind)
+
+
+def _compressed(rng: np.random.Generator, whole: tuple[bytes, ...]) -> bytes:
+    """A changed text, packed; sometimes twice, with something after it, or cut off."""
+    kind = ("csv", "svmlight")[rng.integers(2)]
+    content = make(kind, int(rng.integers(1 << 40)))
+    if rng.random() < 0.02:
+        content *= 2000
+    for _ in range(1 + (rng.random() < 0.1)):
+        pack = (partial(gzip.compress, mtime=0), bz2.compress, lzma.compress)[rng.integers(3)]
+        content = pack(content)
+    if rng.random() < 0.3:
+        content = bytearray(content)
+        _change(rng, content, whole)
+    return bytes(content)
+
+
+WHOLE: dict[str, Callable[[np.random.Generator, tuple[bytes, ...]], bytes]] = {
+    "changed model": _changed_model,
+    "arrays": _changed_arrays,
+    "checkpoint": _changed_arrays,
+    "message": _message,
+    "parquet": _columns,
+    "compressed": _compressed,
+}

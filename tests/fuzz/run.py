@@ -9,7 +9,6 @@ run goes on where it was (with the same ``--batch``). Inputs that fail are writt
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import json
 import mmap
 import multiprocessing
@@ -25,31 +24,29 @@ from tests.fuzz.inputs import CORPUS, KINDS, corpus, make
 from tests.fuzz.readers import failure_of
 
 MEMORY = 1 << 30
-BATCH = 25_000
-HANG_SECONDS = 60
+BATCH = 100_000  # a process of its own takes seconds until it has a corpus
+HANG_SECONDS = 300  # for one input, or until a process has its corpus
 
 
 def work(first: int, count: int, mark: str, results: Any) -> None:
     """Inputs first, first + 1, …: the number before each goes to the file ``mark``."""
-    folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    for kind in KINDS:
-        corpus(kind)
-    with tempfile.TemporaryDirectory(dir=folder) as place, open(mark, "r+b") as file:
+    if os.path.isdir("/dev/shm"):
+        tempfile.tempdir = "/dev/shm"
+    with tempfile.TemporaryDirectory() as place, open(mark, "r+b") as file:
         path, place_of = Path(place) / "input", mmap.mmap(file.fileno(), 8)
-        failure_of("csv", b"a,b\n1,2\n", path)  # libraries are loaded before the limit
-        failure_of("parquet", make("parquet", 0), path)
+        for kind in KINDS:  # libraries and compiled code are loaded before the limit
+            for whole in corpus(kind):
+                failure_of(kind, whole, path)
         with open("/proc/self/statm") as status:
             now = int(status.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY,) * 2)
         found = []
         for number in range(first, first + count):
             place_of[:8] = number.to_bytes(8, "little")
-            faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
             kind = KINDS[number % len(KINDS)]
             problem = failure_of(kind, make(kind, number // len(KINDS)), path)
             if problem:
                 found.append((number, problem))
-        faulthandler.cancel_dump_traceback_later()
         results.put((first, count, found))
 
 
@@ -65,13 +62,24 @@ def run_batch(first: int, count: int) -> list[tuple[int, str]]:
             results = context.SimpleQueue()
             child = context.Process(target=work, args=(first, end - first, mark.name, results))
             child.start()
-            child.join()
+            wait(child, Path(mark.name))
             if child.exitcode == 0 and not results.empty():
                 return found + results.get()[2]
             at = int.from_bytes(Path(mark.name).read_bytes()[:8], "little")
             found.append((at, f"ended the process ({child.exitcode})"))
             first = max(at, first) + 1
     return found
+
+
+def wait(child: Any, mark: Path, seconds: float = HANG_SECONDS) -> None:
+    """Until a process has ended; one that is with the same input for too long is killed."""
+    before = b""
+    while child.is_alive():
+        child.join(seconds)
+        before, last = mark.read_bytes(), before
+        if before == last and child.is_alive():
+            child.kill()
+            child.join()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -66,7 +66,7 @@ def change_header(rng, header, names):
             node = node[key]
         put(header, path, copy.deepcopy(node))
     else:
-        put(header, path, VALUES[rng.integers(len(VALUES))])
+        put(header, path, copy.deepcopy(VALUES[rng.integers(len(VALUES))]))
 
 
 def change_array(rng, array):

@@ -117,6 +117,42 @@ def test_two_points_by_hand(tmp_path):
         assert model.predict([[2.0], [-3.0]]).tolist() == [1, -1]
 
 
+@pytest.mark.parametrize("labels", ["1 -1", "-1 1"])
+def test_two_labels_keep_their_order(labels, tmp_path):
+    """f = 0 is predicted as the second label of the file; probabilities come in its order."""
+    head = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\n"
+    head += f"label {labels}\nprobA -2\nprobB 1\nnr_sv 1 1\n"
+    text = f"{head}SV\n0.5 1:1\n-0.5 1:-1\n"
+    (tmp_path / "m").write_text(text)
+    rows = np.array([[0.0], [2.0], [-3.0]])
+    model, _ = read_libsvm(tmp_path / "m")
+    mercer.save(model, tmp_path / "m.mercer")
+    for each in (model, mercer.load(tmp_path / "m.mercer")):
+        assert each.predict(rows).tolist() == svm_predict(text, rows).tolist()
+        write_libsvm(each, tmp_path / "again")
+        assert (tmp_path / "again").read_text() == text
+        again, _ = read_libsvm(tmp_path / "again")
+        assert again.predict(rows).tolist() == model.predict(rows).tolist()
+        assert again.predict_proba(rows).tolist() == model.predict_proba(rows).tolist()
+    model.set_params(probability="deprecated").fit([[-1.0], [1.0]], [-1, 1])
+    fresh = mercer.SVC(kernel="linear").fit([[-1.0], [1.0]], [-1, 1])
+    assert model.predict(rows).tolist() == fresh.predict(rows).tolist()  # its order is forgotten
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [("nu_svr", "probA 0.25"), ("one_class", "prob_density_marks 1 2 3")]
+)
+def test_what_is_only_for_svm_predict_is_kept(kind, line, tmp_path):
+    head = f"svm_type {kind}\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 1\n{line}\n"
+    (tmp_path / "m").write_text(f"{head}SV\n2 1:5\n")
+    model, _ = read_libsvm(tmp_path / "m")
+    mercer.save(model, tmp_path / "m.mercer")
+    write_libsvm(mercer.load(tmp_path / "m.mercer"), tmp_path / "again")
+    assert line in (tmp_path / "again").read_text().splitlines()
+    write_libsvm(model.fit([[0.0], [1.0], [5.0]], [0.0, 1.0, 5.0]), tmp_path / "fitted")
+    assert line.split()[0] not in (tmp_path / "fitted").read_text()
+
+
 def test_sigmoids_turn_round_with_their_pair(tmp_path):
     head = (
         "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nprobA -2\nprobB 0.5\n"

@@ -74,6 +74,18 @@ def test_memory_is_not_asked_for_on_a_files_word(tmp_path):
         mercer.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "attribute"), [("SVC", "_n_support"), ("KernelPerceptron", "n_support_")]
+)
+def test_support_vectors_are_counted_for_every_class(name, attribute, tmp_path):
+    """The counts are another array of whole numbers with the same sum."""
+    model = fitted(name)
+    setattr(model, attribute, np.array([*getattr(model, attribute), 0], np.int32))
+    mercer.save(model, tmp_path / "m")
+    with pytest.raises(FileError, match=f"{attribute} and classes_ do not fit"):
+        mercer.load(tmp_path / "m")
+
+
 @pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 9, -1])
 def test_rows_of_a_sparse_matrix_that_overlap(tmp_path, value):
     """Differences of int32 overflow: SciPy's check passes, and its code writes beyond the end."""

@@ -60,7 +60,8 @@ def write_as_svm_predict(path: str, model: Any, X: Any, probabilities: bool) -> 
     """Write labels line by line as svm-predict does; what it predicts.
 
     With probabilities of classes, a line names the labels, and the most probable class is
-    predicted. The order of the classes is that of the labels in a model of LIBSVM.
+    predicted (as LIBLINEAR's predict does where both are ½). The order of the classes is that of
+    the labels in a model of LIBSVM.
     """
     classes = getattr(model, "classes_", None)
     lines: list[str] = []
@@ -72,7 +73,9 @@ def write_as_svm_predict(path: str, model: Any, X: Any, probabilities: bool) -> 
             )
         order = getattr(model, "_vote_order", np.arange(classes.size))
         p = model.predict_proba(X)[:, order]
-        predicted = classes[order][np.argmax(p, axis=1)]
+        is_svm = hasattr(model, "decision_function_shape")
+        # LIBLINEAR's predict goes by the decision values: of two labels at ½ it takes the second.
+        predicted = classes[order][np.argmax(p, axis=1)] if is_svm else model.predict(X)
         lines.append(" ".join(["labels", *map(str, classes[order].tolist())]))
         values = (" ".join(f"{number:.17g}" for number in row) for row in p)
         lines += [f"{label} {row}" for label, row in zip(predicted.tolist(), values, strict=True)]

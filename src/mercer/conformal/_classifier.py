@@ -11,6 +11,8 @@ from mercer.conformal._cross import CrossFitted, RanksByFolds, check_level
 
 __all__ = ["ConformalClassifier"]
 
+MOST_FOLDS = 10
+
 
 class ConformalClassifier(ClassifierMixin, RanksByFolds):
     """Sets of classes that contain the true one with a chosen probability.
@@ -25,9 +27,10 @@ class ConformalClassifier(ClassifierMixin, RanksByFolds):
     Parameters
     ----------
     estimator : classifier with ``decision_function`` or ``predict_proba``
-    cv : int or splitter, default=10
-        Folds; every row must be held out exactly once. Where the models of few folds differ much,
-        p-values are means of unlike ranks: the sets become larger than their level asks for.
+    cv : int or splitter, optional
+        Folds; every row must be held out exactly once. None: ten, or the number of rows of the
+        smallest class if that is less. Where the models of few folds differ much, p-values are
+        means of unlike ranks: the sets become larger than their level asks for.
     random_state : int, RandomState or None, default=0
         For ties: p-values are randomised, and sets may be empty.
 
@@ -47,7 +50,7 @@ class ConformalClassifier(ClassifierMixin, RanksByFolds):
     (2, 3)
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 10, random_state: Any = 0):
+    def __init__(self, estimator: Any, *, cv: Any = None, random_state: Any = 0):
         self.estimator = estimator
         self.cv = cv
         self.random_state = random_state
@@ -66,10 +69,12 @@ class ConformalClassifier(ClassifierMixin, RanksByFolds):
         -------
         self : ConformalClassifier
         """
-        y = np.asarray(y)
-        self._fit_all(X, y, sample_weight)
+        X, y = self._fit_all(X, None if y is None else np.asarray(y), sample_weight)
         self.classes_ = self.estimator_.classes_
-        folds = CrossFitted(self.estimator, X, y, self.cv, sample_weight, is_classifier=True)
+        cv = self.cv
+        if cv is None:
+            cv = int(np.clip(np.unique(y, return_counts=True)[1].min(), 2, MOST_FOLDS))
+        folds = CrossFitted(self.estimator, X, y, cv, sample_weight, is_classifier=True)
         for model in folds.models:
             if not np.array_equal(model.classes_, self.classes_):
                 missing = sorted(set(self.classes_) - set(model.classes_))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
+from mercer.estimators._wrapping import WrapsEstimator
 from mercer.exceptions import warn_user
 
 __all__ = ["CrossConformal", "CrossFitted", "RanksByFolds", "check_level", "warn_few"]
@@ -66,15 +67,18 @@ class CrossFitted:
         ]
 
 
-class CrossConformal(MetaEstimatorMixin, BaseEstimator):
+class CrossConformal(WrapsEstimator, MetaEstimatorMixin, BaseEstimator):
     """What the conformal estimators share: one model of all rows, and one for each fold."""
 
     estimator: Any
     cv: Any
 
-    def _fit_all(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Fit the estimator of all rows; X and y of equal length."""
+        X, y = indexable(X, y)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.estimator_ = clone(self.estimator).fit(X, y, **given)
+        return X, y
 
     def predict(self, X: Any) -> np.ndarray:
         """What the estimator of all rows predicts.

@@ -55,7 +55,7 @@ class ConformalOutlierDetector(RanksByFolds):
         -------
         self : ConformalOutlierDetector
         """
-        self._fit_all(X, None, sample_weight)
+        X, _ = self._fit_all(X, None, sample_weight)
         folds = CrossFitted(self.estimator, X, None, self.cv, sample_weight, is_classifier=False)
         self._models, self._n = folds.models, folds.n
         self._scores = folds.held_out(

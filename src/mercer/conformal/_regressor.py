@@ -67,8 +67,8 @@ class ConformalRegressor(RegressorMixin, CrossConformal):
         -------
         self : ConformalRegressor
         """
-        y = np.asarray(y, dtype=np.float64)
-        self._fit_all(X, y, sample_weight)
+        y = None if y is None else np.asarray(y, dtype=np.float64)
+        X, y = self._fit_all(X, y, sample_weight)
         cv = LeaveOneOut() if self.cv == "loo" else self.cv
         folds = CrossFitted(self.estimator, X, y, cv, sample_weight, is_classifier=False)
         self._models = folds.models

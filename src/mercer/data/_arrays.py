@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from mercer.data._columns import Options, Raw, Words
 from mercer.data._files import Source
-from mercer.data._roles import assign
 from mercer.data._schema import Schema
 from mercer.exceptions import FileError
 
@@ -19,6 +18,8 @@ __all__ = ["check_csr", "check_sizes", "read_npy", "read_npz"]
 
 _ROWS, _TARGETS = ("X", "x", "data", "features"), ("y", "target", "targets", "labels", "label")
 _CSR = {"data", "indices", "indptr", "shape"}
+# The largest product of the sides of an array without entries.
+EMPTY_SIDES = 1 << 20
 
 
 def read_npy(source: Source, options: Options, schema: Schema | None) -> Raw:
@@ -127,7 +128,10 @@ def _check_size(file: Any, size: int) -> None:
     if version not in read:
         return
     shape, _, dtype = read[version](file)
-    if math.prod(shape) * dtype.itemsize > size and not dtype.hasobject:
+    # Without entries each side can be any number, which is what a loop over it would take.
+    sides = math.prod(max(side, 1) for side in shape)
+    is_too_large = math.prod(shape) * dtype.itemsize > size or sides > max(size, EMPTY_SIDES)
+    if is_too_large and not dtype.hasobject:
         raise ValueError(f"its header claims an array of shape {shape}, but it has {size:,} bytes")
 
 
@@ -153,6 +157,8 @@ def _numbers(name: str, X: Any) -> np.ndarray:
     """Rows in float64, or float32 where they are."""
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise FileError(name, None, f"must hold rows of numbers, got shape {X.shape} of {X.dtype}.")
+    if not len(X):
+        raise FileError(name, None, "has no rows.")
     X = np.array(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
     bad = np.argwhere(np.isinf(X))
     if bad.size:
@@ -181,19 +187,44 @@ def _from_matrix(name: str, X: Any, options: Options, schema: Schema | None) -> 
     """A matrix without names, of which one column may be the target."""
     sparse = sp.issparse(X)
     X = X if sparse else _numbers(name, X)
-    names = [str(j) for j in range(X.shape[1])]
-    if schema is not None and schema.columns is not None:
-        trained = len(schema.columns)
-        schema = Schema(None, trained, target=schema.target)
-    roles = assign(name, names, set(), options, schema, has_names=False)
+    place = _target_place(name, X.shape[1], options.target, schema)
     y = None
-    if roles.target is not None:
-        y = X[:, [roles.target]].toarray().ravel() if sparse else X[:, roles.target].copy()
+    if place is not None:
+        y = X[:, place : place + 1].toarray().ravel() if sparse else X[:, place].copy()
         y = _target(name, "the target", y)
-    features = X if len(roles.features) == X.shape[1] else X[:, roles.features]
+        parts = X[:, :place], X[:, place + 1 :]
+        X = sp.hstack(parts, format="csr") if sparse else np.hstack(parts)
     if not sparse:
-        _refuse_missing(name, features)
-    return Raw(features, y, None, target=None if y is None else str(roles.target))
+        _refuse_missing(name, X)
+    return Raw(X, y, None, target=None if place is None else str(place))
+
+
+def _target_place(name: str, d: int, target: Any, schema: Schema | None) -> int | None:
+    """The number of the target's column; nothing is made for each column, of which a file of a few
+    bytes can state any number."""
+    trained = None
+    if schema is not None:
+        trained = schema.n_features if schema.columns is None else len(schema.columns)
+    place = None
+    if target is None and d != trained:
+        what = (
+            f"which column is the target? It has {d} columns without names. Give target= a number "
+            "(-1 is the last column); where there is none, target=False."
+        )
+        raise FileError(name, None, what)
+    if target is not None and target is not False:
+        is_number = str(target).removeprefix("-").isdecimal()
+        if not (is_number and -d <= int(target) < d):
+            what = f"there is no column target={target!r}; it has {d} columns without names."
+            raise FileError(name, None, what)
+        place = int(target) % d
+    n_features = d if place is None else d - 1
+    if trained is not None and n_features != trained:
+        what = f"has {n_features} columns of features, but the model was trained on {trained}."
+        raise FileError(name, None, what)
+    if n_features < 1:
+        raise FileError(name, None, "has no column besides the target.")
+    return place
 
 
 def _refuse_missing(name: str, X: np.ndarray) -> None:

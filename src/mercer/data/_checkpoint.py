@@ -72,7 +72,7 @@ class Checkpoint:
         try:
             with zipfile.ZipFile(path) as archive:
                 return "head.npy" in archive.namelist()
-        except (OSError, ValueError, zipfile.BadZipFile):
+        except Exception:  # of a damaged archive zipfile also raises other errors
             return False
 
     @staticmethod

@@ -38,6 +38,7 @@ class IOSettings:
     Attributes
     ----------
     head_bytes : at the beginning of a file, from which format and layout are recognised
+    most_head_bytes : where lines are longer than that
     piece_bytes : decompressed, or parsed as svmlight
     column_bytes : read of a Parquet column: a row group need not fit in memory
     end_bytes : at both ends of a file, which stand for all of it in a fingerprint
@@ -48,6 +49,7 @@ class IOSettings:
     """
 
     head_bytes: int = 65_536
+    most_head_bytes: int = 1 << 24
     piece_bytes: int = 524_288
     column_bytes: int = 262_144
     end_bytes: int = 1_048_576
@@ -149,6 +151,14 @@ class Source(io.RawIOBase):
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
+
+    def extend_head(self, lines: int) -> None:
+        """Read on until ``head`` has so many ends of lines; before anything else is read."""
+        while self.head.count(b"\n") < lines and len(self.head) < IO.most_head_bytes:
+            more = self._some(len(self.head))
+            if not more:
+                return
+            self.head += more
 
     def _guarded(self, read: Any, argument: Any) -> Any:
         with as_file_errors(self.name):

@@ -26,6 +26,7 @@ class LayoutSettings:
 
     Attributes
     ----------
+    least_lines : at the beginning of a file, however long they are: names, records, a part of one
     sample_lines : at the beginning of a file, from which names and text columns are recognised
     delimiter_lines : of these, from which the delimiter is
     text_ratio : a column is text if at least this ratio of its cells in the sample is; fewer cells
@@ -34,6 +35,7 @@ class LayoutSettings:
     chunk_records : records that `_by_cell` converts at a time
     """
 
+    least_lines: int = 4
     sample_lines: int = 100
     delimiter_lines: int = 50
     text_ratio: float = 0.5
@@ -88,6 +90,7 @@ def find_layout(
     settings: LayoutSettings = SETTINGS,
 ) -> Layout:
     """Delimiter and names from the beginning of a file; ``known`` are names to expect."""
+    source.extend_head(settings.least_lines)
     head = source.head
     if b"\0" in head:
         raise FileError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -126,9 +127,10 @@ class Parquet(Stream):
         self.files = sorted(self.path.glob("*.parquet")) if self.path.is_dir() else [self.path]
         if not self.files:
             raise FileError(str(path), None, "has no files *.parquet.")
+        self.names = None if columns is None else list(columns)
         schema = self._open(self.files[0]).schema_arrow
-        others = [name for name in schema.names if name not in (target, weight)]
-        self.names = others if columns is None else list(columns)
+        if self.names is None:
+            self.names = [name for name in schema.names if name not in (target, weight)]
         self.dtype = _common_type(self.files[0], schema, self.names)
         if batch_rows is None:
             blocks = min(131_072, (1 << 21) // len(self.names)) // 2048
@@ -139,12 +141,20 @@ class Parquet(Stream):
         parquet = pyarrow_parquet()
         with as_file_errors(str(file), "cannot be read as Parquet"):
             opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=IO.column_bytes)
-        wanted = [self.target, *(self.names or []), *([self.weight] if self.weight else [])]
-        missing = [name for name in wanted if name not in opened.schema_arrow.names]
+        count = Counter(opened.schema_arrow.names)
+        names = count if self.names is None else self.names
+        wanted = [self.target, *names, *([self.weight] if self.weight else [])]
+        missing = [name for name in wanted if name not in count]
         if missing:
             what = (
                 f"has no column {', '.join(map(repr, missing))}; it has "
                 f"{', '.join(map(repr, opened.schema_arrow.names[:20]))}."
+            )
+            raise FileError(str(file), None, what)
+        twice = next((name for name in wanted if count[name] > 1), None)
+        if twice is not None:
+            what = (
+                f"has {count[twice]} columns named {twice!r}; rename them, or give columns=[...]."
             )
             raise FileError(str(file), None, what)
         return opened
@@ -237,8 +247,6 @@ def _is_finite(values: np.ndarray) -> bool:
 def _common_type(file: Path, schema: Any, names: list[str]) -> np.dtype:
     """float32 if all columns are, else float64."""
     for name in names:
-        if name not in schema.names:
-            raise FileError(str(file), None, f"there is no column {name!r}; give columns=[...].")
         if _kind(schema.field(name).type) != "numbers":
             what = (
                 f"column {name!r} holds {schema.field(name).type}, not numbers. Leave it out with "

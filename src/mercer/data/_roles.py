@@ -51,9 +51,8 @@ def assign(
     if schema is not None:
         return _assign_by_place(name, names, options, schema)
     dropped = _find_dropped(name, names, given, options)
-    kept = [j for j in range(len(names)) if j not in dropped]
-    _refuse_twins(name, names, given, kept)
-    names = [given[j] if j in kept else names[j] for j in range(len(names))]
+    _refuse_twins(name, names, given, [j for j in range(len(names)) if j not in dropped])
+    names = [names[j] if j in dropped else given[j] for j in range(len(names))]
     target = find_target(name, names, options.target, has_names)
     forced = {find_column(name, names, column, "categorical") for column in options.categorical}
     lost = dropped & {target, *forced}
@@ -109,15 +108,16 @@ def _assign_as_trained(
 ) -> Roles:
     assert schema.columns is not None
     wanted = [column.name for column in schema.columns]
-    lacking = [column for column in wanted if column not in names]
-    target = names.index(schema.target) if schema.target in names else None
+    place = {column: j for j, column in reversed(list(enumerate(names)))}  # of several the first
+    lacking = [column for column in wanted if column not in place]
+    target = place.get(schema.target) if schema.target is not None else None
     if lacking and not has_names and len(names) == len(wanted):
         features, target = list(range(len(wanted))), None  # by their places
     elif lacking:
         what = f"lacks {_listed(lacking)} that the model was trained on; it has {_listed(names)}."
         raise FileError(name, None, what)
     else:
-        features = [names.index(column) for column in wanted]
+        features = [place[column] for column in wanted]
     if options.target is not None:
         target = find_target(name, names, options.target, has_names)
     trained = zip(features, schema.columns, strict=True)

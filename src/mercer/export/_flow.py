@@ -159,7 +159,7 @@ def _rule(model: Any) -> dict[str, Any]:
     if classes.size == 2:
         cut = float(logit(getattr(model, "threshold", 0.5)))
         is_tie_second = hasattr(model, "threshold") if order is None else order[1] == 1
-        if is_tie_second and not hasattr(model, "decision_function_shape"):
+        if is_tie_second:
             cut = float(np.nextafter(cut, -np.inf))  # value > cut is value ≥ the level
         return {"rule": "cut", "classes": classes, "cut": cut}
     if not hasattr(model, "decision_function_shape"):

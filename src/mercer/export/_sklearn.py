@@ -281,6 +281,7 @@ def _from_svm(model: Any, made: Any) -> None:
     coef = coef.toarray() if sp.issparse(coef) else np.array(coef)
     blocks = block_outputs(made._n_support) if hasattr(model, "classes_") else None
     if hasattr(model, "classes_"):
+        made._vote_order = np.arange(model.classes_.size)  # LIBSVM's ties
         made._probA, made._probB = model._probA, model._probB
         if made._probA.size:
             made._couples_as_libsvm = "pairs too"

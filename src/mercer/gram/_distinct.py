@@ -70,8 +70,8 @@ class DistinctGram:
     def n_distinct(self) -> int:
         return self.kept.size
 
-    def mean_diagonal(self) -> float:
-        return float(self.gram.diag().mean())
+    def mean_diagonal(self, weight: np.ndarray | None = None) -> float:
+        return float(np.average(self.gram.diag(), weights=weight))
 
     def store(self, dtype: Any, stop: Callable[[], bool] = never) -> None:
         """Keep K among the distinct samples, unless ``stop()`` before it is whole."""

@@ -36,19 +36,11 @@ SVM_TYPES = {entry.libsvm_name: entry for entry in ESTIMATORS.values() if entry.
 KERNEL_TYPES = {entry.libsvm_name: entry for entry in KERNELS.values() if entry.libsvm_name}
 # Columns of a model: LIBSVM numbers them by 32-bit integers.
 LARGEST_INDEX = np.iinfo(np.int32).max
-NUMBERS = (
-    "degree",
-    "gamma",
-    "coef0",
-    "nr_class",
-    "total_sv",
-    "rho",
-    "label",
-    "probA",
-    "probB",
-    "nr_sv",
-    "prob_density_marks",
-)
+# What models of regression and of one class have for svm-predict -b 1: the scale of the errors,
+# marks of the density. Nothing is computed with them here; they are written as they were read.
+ONLY_KEPT = {"probA": "_probA", "prob_density_marks": "_density_marks"}
+NUMBERS = {"degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probB", "nr_sv"}
+NUMBERS |= ONLY_KEPT.keys()
 
 
 def is_libsvm(path: str | os.PathLike) -> bool:
@@ -107,6 +99,9 @@ def _fitted(header: dict[str, Any], coef: np.ndarray, vectors: Any) -> tuple[Any
     else:
         b = -np.asarray(header["rho"][:1], np.float64)
         model._n_support = np.array([vectors.shape[0]], dtype=np.int32)
+        for key in ONLY_KEPT:
+            if header.get(key):
+                setattr(model, ONLY_KEPT[key], np.array(header[key]))
     if isinstance(model, OneClassSVM):
         model.offset_ = -b
     blocks = None if classes is None else block_outputs(model._n_support)
@@ -172,14 +167,15 @@ def write_libsvm(model: Any, path: str | os.PathLike) -> None:
         rows = model.expansion_.columns + 1.0
         shape, first = (rows.size, 1), 0
         vectors = sp.csr_matrix((rows, np.zeros(rows.size, int), np.arange(rows.size + 1)), shape)
-    if hasattr(model, "_vote_order") and not two:
+    coef = sign * coef
+    if hasattr(model, "_vote_order") and not np.all(np.diff(model._vote_order) > 0):
         coef, vectors = _in_order_of_labels(model._vote_order.tolist(), lines, coef, vectors)
     header |= {key: _join(value) for key, value in lines.items()}
     with writing(path) as file:
         for key, value in header.items():
             file.write(f"{key} {value}\n".encode())
         file.write(b"SV\n")
-        for numbers, row in zip(sign * coef.T, vectors, strict=True):
+        for numbers, row in zip(coef.T, vectors, strict=True):
             entries = zip(row.indices + first, row.data, strict=True)
             words = [f"{number:.17g}" for number in numbers]
             words += [f"{index}:{value:.17g}" for index, value in entries]
@@ -214,7 +210,10 @@ def _class_lines(model: Any, rho: np.ndarray) -> dict[str, np.ndarray]:
         "total_sv": np.array([model.n_support_.sum()]),
         "rho": rho,
     }
-    if classes is not None:
+    if classes is None:
+        kept = {key: getattr(model, name, None) for key, name in ONLY_KEPT.items()}
+        lines |= {key: value for key, value in kept.items() if value is not None}
+    else:
         whole = classes.dtype.kind in "iuf" and (classes == np.round(classes)).all()
         lines["label"] = classes.astype(int) if whole else np.arange(classes.size)
         for key, value in (("probA", model._probA), ("probB", model._probB)):
@@ -362,6 +361,6 @@ def _sort_classes(
     if model._probA.size:
         model.probability, model._couples_as_libsvm = True, "several classes"
     model._n_support = counts[order].astype(np.int32)
-    if not np.array_equal(order, np.arange(k)):
+    if k == 2 or not np.array_equal(order, np.arange(k)):
         model._vote_order = np.array(rank)
     return model.classes_, full[:, columns], b, vectors[columns]

@@ -93,6 +93,7 @@ ATTRIBUTES = {
     "n_support_": Array("*", "count"),
     "_probA": Array("p"),
     "_probB": Array("p"),
+    "_density_marks": Array("*"),
     "X_fit_": Array("n d | n"),
     "eigenvectors_": Array("n c"),
     "eigenvalues_": Array("c"),

@@ -274,6 +274,10 @@ def _check_relations(state: Mapping[str, Any], sizes: Mapping[str, int]) -> None
         counts = state.get("_n_support")
         if counts is not None and counts.sum() != len(support):
             raise ValueError("_n_support and support_ do not fit each other")
+    classes = state.get("classes_")
+    for name in ("_n_support", "n_support_"):
+        if classes is not None and name in state and len(state[name]) != len(classes):
+            raise ValueError(f"{name} and classes_ do not fit each other")
     if "_duals" in state and "_support_rows" not in state:
         raise ValueError("the duals are of no rows")
     k = state.get("_k", 1)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._threads import Workers, single_threaded_blas, thread_count
 from mercer.estimators._convergence import warn_stopped_early
 from mercer.estimators._validation import Data
+from mercer.estimators._wrapping import WrapsEstimator
 from mercer.estimators.mkl._checks import check_kernels, refuse_size
 from mercer.estimators.mkl._joint_gap import certify_jointly
 from mercer.estimators.mkl._point import Machine, Point
@@ -70,7 +71,7 @@ def _has(name: str) -> Any:
     return check
 
 
-class MKL(BaseEstimator):
+class MKL(WrapsEstimator, BaseEstimator):
     """Multiple kernel learning: SVC or SVR with the kernel Σ d_k k_k, whose weights are learned.
 
     Minimises over weights d ≥ 0 with ‖d‖_p ≤ 1 and over the machine (w, b)
@@ -228,7 +229,7 @@ class MKL(BaseEstimator):
         ]
         stop = stopping.is_stopped
         grams = DistinctGrams(kernels, data.X, 1e6 * self.cache_size, workers, stop)
-        scales = self._scales(grams)
+        scales = self._scales(grams, data.weight)
         limits = self._search_limits(machine, stopping)
         samples = sample_rows(n, SampleSettings())
         d, n_machines = weights_of_samples(
@@ -278,11 +279,11 @@ class MKL(BaseEstimator):
             "max_iter": self.max_iter,
         }
 
-    def _scales(self, grams: DistinctGrams) -> np.ndarray:
+    def _scales(self, grams: DistinctGrams, weight: np.ndarray | None) -> np.ndarray:
         """The numbers by which the kernels are divided: mean of the diagonal, or 1."""
         if self.scale != "trace":
             return np.ones(len(grams))
-        means = np.array([member.mean_diagonal() for member in grams.members])
+        means = np.array([member.mean_diagonal(weight) for member in grams.members])
         return np.where(means > SMALLEST_SCALE, means, 1.0)
 
     @staticmethod
@@ -370,10 +371,12 @@ class MKL(BaseEstimator):
         """Of the fitted machine."""
         return self.estimator_.classes_
 
+    def _wrapped(self) -> Any:
+        return SVC() if self.estimator is None else self.estimator
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = SVC() if self.estimator is None else self.estimator
-        of_inner = inner.__sklearn_tags__()
+        of_inner = self._wrapped().__sklearn_tags__()
         tags.estimator_type = of_inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = (
             of_inner.classifier_tags,

@@ -51,6 +51,8 @@ __all__ = ["KernelMachine"]
 
 # Statuses of a hard margin after which a proof that there is none is attempted.
 UNPROVED = (Status.NOT_SEPARABLE, Status.STALLED, Status.ITERATION_LIMIT)
+# Of an earlier fit, or of a model that was read from LIBSVM's format.
+OF_A_MODEL = ("_maps", "_agrees", "_vote_order", "_couples_as_libsvm", "_probA", "_density_marks")
 
 
 class KernelMachine(
@@ -190,6 +192,8 @@ class KernelMachine(
                 "The dual coefficients or intercepts are not finite. The input data may contain "
                 "large values and need to be preprocessed."
             )
+        for name in OF_A_MODEL:
+            self.__dict__.pop(name, None)
         b = self.intercept_ if sp.issparse(data.X) else np.array([shift.b for shift in shifts])
         self._keep_expansion(data, gram, support, dual_coef, b, blocks)
         self.support_ = data.original(support).astype(np.int32)

@@ -76,8 +76,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _keep(self, data: Data, posed: PosedTasks, results: Sequence[Result]) -> None:
         super()._keep(data, posed, results)
         self._probA = self._probB = np.empty(0)
-        for name in ("_maps", "_agrees", "_vote_order", "_couples_as_libsvm"):  # an earlier fit's
-            self.__dict__.pop(name, None)
         if self._is_calibrated:
             self._calibrate(data, posed, results)
         del self._codes
@@ -219,10 +217,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _winners(self, values: np.ndarray) -> np.ndarray:
         """The number of the class that decision values predict."""
         k = self.classes_.size
-        if k == 2:
-            return (values[:, 0] > 0).astype(np.intp)
-        score = ovr_scores(values, k) if self.break_ties else votes(values, k)
         order = getattr(self, "_vote_order", None)  # of a model of LIBSVM: that of its labels
+        if k == 2:
+            f = values[:, 0]
+            return ((f > 0) | ((f == 0) & (order is not None and order[1] == 1))).astype(np.intp)
+        score = ovr_scores(values, k) if self.break_ties else votes(values, k)
         if order is None:
             return np.argmax(score, axis=1)
         return order[np.argmax(score[:, order], axis=1)]
