@@ -38,6 +38,7 @@ from mercer.estimators._warm_start import Duals
 from mercer.estimators.low_rank import LOW_RANK_ATTRIBUTES, LowRankFit
 from mercer.estimators.svm._centring import InterceptShift
 from mercer.estimators.svm._definiteness import judge_definiteness
+from mercer.estimators.svm._model_so_far import ModelSoFar
 from mercer.estimators.svm._solve import SolvesTasks
 from mercer.gram import BlockedGram
 from mercer.kernels._base import LARGEST, LARGEST_FLOAT64
@@ -140,6 +141,9 @@ class KernelMachine(
         if self.approximation is not None:
             self._fit_low_rank(data, tasks, problems, gram, stopping)
             return
+        if stopping.callback is not None and len(tasks) == 1:
+            parts = data, tasks[0], problems[0], gram
+            stopping.callback = ModelSoFar(self, *parts, stopping.callback)
         results = self._solve(data, tasks, problems, gram, stopping, starts)
         self._keep(data, tasks, problems, gram, results, stopping)
 
