@@ -94,7 +94,8 @@ def test_best_and_moments():
         each.seconds for each in trace.moments
     )
     display = AnytimeDisplay.from_trace(trace, ax=APART)
-    assert display.gaps.tolist() == gaps
+    assert display.gaps.tolist() == [min(gaps[: k + 1]) for k in range(len(gaps))]
+    assert display.scores[-1] == trace.best.score(NEW, LABELS)
     assert display.axes_[1].get_xlabel() == "seconds of the fit"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ class Moment:
     seconds: float  #: without those of recording
     gap: float
     score: float | None
+
+
+def _better(best: Moment, now: Moment) -> Moment:
+    return now if now.gap <= best.gap else best
 
 
 class AnytimeTrace:
@@ -112,6 +117,10 @@ class AnytimeTrace:
         last = self.moments[-1].seconds if self.moments else 0.0
         self._record(max(last, spent - self._seconds), model)
         return self
+
+    def best_so_far(self) -> list[Moment]:
+        """For each moment the one with the smallest gap until then."""
+        return list(accumulate(self.moments, _better))
 
     def _record(self, seconds: float, model: Any) -> None:
         values = model.support_, model.dual_coef_

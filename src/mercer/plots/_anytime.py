@@ -105,7 +105,7 @@ class AnytimeDisplay(Display):
 
     @classmethod
     def from_trace(cls, trace: AnytimeTrace, ax: Any = None, **options: Any) -> AnytimeDisplay:
-        """The models of one fit whose callback was ``trace``, at the seconds of each.
+        """The best model so far of one fit whose callback was ``trace``, at each of its moments.
 
         Parameters
         ----------
@@ -115,13 +115,12 @@ class AnytimeDisplay(Display):
         """
         if not trace.moments:
             raise ValueError("The trace has no moments: fit an estimator with callback=trace.")
-        scores = [each.score for each in trace.moments]
-        seconds = np.array([each.seconds for each in trace.moments])
+        best, seconds = trace.best_so_far(), np.array([each.seconds for each in trace.moments])
         return cls(
             limits=seconds,
             seconds=seconds,
-            gaps=np.array([each.gap for each in trace.moments]),
-            scores=None if trace.validation is None else np.array(scores, np.float64),
+            gaps=np.array([each.gap for each in best]),
+            scores=None if trace.validation is None else np.array([each.score for each in best]),
             score_name=metric_of(trace.best),
             title=words_of(trace.best, True),
             certificate=trace.best.certificate_,

@@ -140,6 +140,8 @@ class DecompositionSMO:
         violation, score = self._scores(self._subproblem(self.gradient.up_to_date()))
         rows = self.active.activate(None, score, self.beta)
         self._solve_active(rows, self.settings.sample_tol * violation)
+        if self.status is None:
+            self.settled = Settled(self.beta.copy(), self.gradient.copy())
         self._keep_time(self.gradient.seconds_for(self.n * np.count_nonzero(self.beta)))
 
     def _keep_time(self, needed: float) -> None:
