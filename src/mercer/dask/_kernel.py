@@ -61,7 +61,8 @@ class DistributedKernelMachine(DistributedEstimator):
         is_classifier = hasattr(model, "class_weight")
         with Stopping(model.time_limit, model.callback, model.on_interrupt) as stopping:
             rounds = Rounds(parts, self.scheduler, self.scheduler_timeout, stopping, self.persist)
-            summaries = rounds.bind(is_classifier, y is not None and not is_classifier)
+            is_regression = not is_classifier and not hasattr(model, "nu")
+            summaries = rounds.bind(is_classifier, is_regression)
             if not sum(summary.n for summary in summaries):
                 raise ValueError("X has no rows with a positive weight in any chunk.")
             self._keep_columns(summaries, parts.names)
