@@ -28,6 +28,8 @@ class HandoverSettings:
     # The relative gap, or the visits per row after which it has not been reached.
     gap: float = 3e-5
     max_visits: float = 200.0
+    # The same of dense float32 rows (features of kernels) whose Newton equations are factorised.
+    dense_visits: float = 8.0
     # The proximal width Newton's method begins with, in units of scores.
     width: float = 0.03
 
@@ -65,7 +67,9 @@ class CoordinateDescentThenNewton:
         if known is not None and is_tall:
             return newton.solve(problem, design, stopping, start)
         limits = max(self.tol, self.handover.gap), self.max_iter, self.seed
-        coarse = CoordinateDescent(*limits, self.handover.max_visits, self.single)
+        is_direct = self.single and design.d <= self.newton.direct_columns
+        visits = self.handover.dense_visits if is_direct else self.handover.max_visits
+        coarse = CoordinateDescent(*limits, visits, self.single)
         first = coarse.solve(problem, design, stopping, start)
         if first.status not in (Status.SOLVED, Status.STALLED) or first.meets(self.tol):
             return first
