@@ -29,7 +29,7 @@ class HandoverSettings:
     gap: float = 3e-5
     max_visits: float = 200.0
     # The same of dense float32 rows (features of kernels) whose Newton equations are factorised.
-    dense_visits: float = 8.0
+    dense_visits: float = 25.0
     # The proximal width Newton's method begins with, in units of scores.
     width: float = 0.03
 
